@@ -1,0 +1,1 @@
+"""ironic-traits: a bare-metal node inventory in which every node carries traits."""

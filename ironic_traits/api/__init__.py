@@ -1,0 +1,1 @@
+"""What speaks HTTP.  No SQL in here."""

@@ -1,0 +1,102 @@
+"""The door: what holds for every request and every answer, whoever gives it.
+
+A plain WSGI layer around everything else.  It gives the request an id, chooses its version, makes its context; and it puts the
+ids and the version headers on the answer, also when authentication or the router gave it.
+"""
+
+import http
+import logging
+import re
+import urllib.parse
+
+from oslo_context import context as oslo_context
+from webob import request as webob_request
+
+from ironic_traits import failures
+from ironic_traits.api import microversions, rendering
+from ironic_traits.api.expose import CONTEXT
+from ironic_traits.context import Context
+
+LOG = logging.getLogger(__name__)
+
+_REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+
+
+class Door:
+    """The outermost WSGI application.
+
+    :param inside: the WSGI application that answers.
+    :param service: ironic_traits.app.Service.
+    """
+
+    def __init__(self, inside, service):
+        self._inside = inside
+        self._service = service
+
+    def __call__(self, environ, start_response):
+        request_id = oslo_context.generate_request_id()
+        try:
+            minor, refused = microversions.negotiate(_headers(environ)), None
+        except failures.VersionNotSupported as error:
+            minor, refused = microversions.MINIMUM, error
+        environ[CONTEXT] = self._context(environ, minor, request_id)
+        own = [
+            ('x-openstack-request-id', request_id),
+            ('openstack-request-id', request_id),
+            *microversions.headers(minor),
+        ]
+
+        def start(status, headers, exc_info=None):
+            LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
+            return start_response(status, headers + own, exc_info)
+
+        try:
+            refused = refused or _undecodable(environ)
+            if refused:
+                return _refuse(refused, start)
+            if environ['REQUEST_METHOD'] == 'OPTIONS':
+                start('200 OK', [('Content-Length', '0')])
+                return []
+            return self._inside(environ, start)
+        except Exception as error:
+            # Nothing below lets an exception through but by a defect.
+            LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
+            return _refuse(failures.known(error), start)
+
+    def _context(self, environ, minor, request_id):
+        base = self._service.conf.api.public_endpoint or webob_request.Request(environ).application_url
+        asked = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
+        return Context(
+            self._service,
+            minor,
+            base.rstrip('/'),
+            request_id=request_id,
+            global_request_id=asked if _REQUEST_ID.fullmatch(asked) else None,
+        )
+
+
+def _headers(environ):
+    """Give the request's headers as {name: value}, names in lower case."""
+    return {name[5:].replace('_', '-').lower(): value for name, value in environ.items() if name.startswith('HTTP_')}
+
+
+def _undecodable(environ):
+    """Give the failure of an address that is no UTF-8 text, or has a NUL in it; None for a good one."""
+    try:
+        path = environ.get('PATH_INFO', '').encode('latin-1').decode()
+        query = urllib.parse.unquote_to_bytes(environ.get('QUERY_STRING', '').encode('latin-1')).decode()
+    except UnicodeError:
+        return failures.InvalidInput(reason='The address is not UTF-8.')
+    if '\0' in path + query:
+        return failures.InvalidInput(reason='The address has a NUL character in it.')
+    return None
+
+
+def _refuse(failure, start):
+    body = rendering.failure(failure)
+    status = http.HTTPStatus(failure.status)
+    start(
+        f'{status.value} {status.phrase}',
+        [('Content-Type', rendering.CONTENT_TYPE), ('Content-Length', str(len(body)))],
+    )
+    return [body]

@@ -1,0 +1,276 @@
+"""WSME types of what requests carry and answers have.
+
+Requests: validated here, by ``validate``, which gives the value as the service keeps it.  Answers: documentation; the tests
+read every answer with them.
+"""
+
+import datetime
+
+import wsme.types
+from oslo_utils import strutils, uuidutils
+
+from ironic_traits import failures
+from ironic_traits.matching import traits as trait_names
+
+
+class Text(wsme.types.UserType):
+    """A string of a certain length."""
+
+    basetype = str
+
+    def __init__(self, minimum=0, maximum=None, name='string'):
+        self.minimum = minimum
+        self.maximum = maximum
+        self.name = name
+
+    def validate(self, value):
+        if not isinstance(value, str):
+            raise ValueError(f'{value!r} is not a string')
+        if len(value) < self.minimum:
+            raise ValueError('it may not be empty')
+        if self.maximum is not None and len(value) > self.maximum:
+            raise ValueError(f'{value!r} is too long: {self.maximum} characters at most')
+        return value
+
+
+class Uuid(wsme.types.UserType):
+    """A uuid; it is kept in lower case with dashes."""
+
+    basetype = str
+    name = 'uuid'
+
+    def validate(self, value):
+        if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
+            raise ValueError(f'Expected UUID, not {value!r}')
+        return str(uuidutils.uuid.UUID(value))
+
+
+class Boolean(wsme.types.UserType):
+    """A boolean, or the words for it."""
+
+    basetype = str
+    name = 'boolean'
+
+    def validate(self, value):
+        if isinstance(value, (bool, str)):
+            return strutils.bool_from_string(value, strict=True)
+        raise ValueError(f'{value!r} is not a boolean')
+
+
+class Limit(wsme.types.UserType):
+    """Most items in a page."""
+
+    basetype = str
+    name = 'limit'
+
+    def validate(self, value):
+        try:
+            limit = int(value)
+        except ValueError:
+            raise ValueError(f'Expected an integer for limit: {value}') from None
+        if limit < 1:
+            raise ValueError('Limit must be positive')
+        return limit
+
+
+class SortDirection(wsme.types.UserType):
+    """asc or desc."""
+
+    basetype = str
+    name = 'sort direction'
+
+    def validate(self, value):
+        if value not in ('asc', 'desc'):
+            raise ValueError(f"Invalid sort direction: {value}. Acceptable values are 'asc' or 'desc'")
+        return value
+
+
+class Names(wsme.types.UserType):
+    """Names of fields, joined by commas; case does not count."""
+
+    basetype = str
+    name = 'names'
+
+    def validate(self, value):
+        return [name.strip() for name in value.lower().split(',') if name.strip()]
+
+
+class TraitNames(wsme.types.UserType):
+    """Well-formed trait names, joined by commas, known or not; at least one."""
+
+    basetype = str
+    name = 'trait names'
+
+    def validate(self, value):
+        names = value.split(',')
+        for name in names:
+            if not trait_names.is_well_formed(name):
+                raise ValueError(
+                    f"'{name}' cannot be a trait. A list of traits is expected: names of A-Z, 0-9 and _, "
+                    '255 characters at most, joined by commas'
+                )
+        return frozenset(names)
+
+
+class Trait(wsme.types.UserType):
+    """A trait that a node may carry."""
+
+    basetype = str
+    name = 'trait'
+
+    def validate(self, value):
+        if not isinstance(value, str):
+            raise ValueError(f'{value!r} is not a string')
+        if not trait_names.is_trait(value):
+            raise failures.InvalidTrait(value, trait_names.nearest(value))
+        return value
+
+
+class Object(wsme.types.UserType):
+    """Any JSON object."""
+
+    basetype = str
+    name = 'object'
+
+    def validate(self, value):
+        if not isinstance(value, dict):
+            raise ValueError(f'{value!r} is not an object')
+        return value
+
+
+class Any(wsme.types.UserType):
+    """Any JSON value."""
+
+    basetype = str
+    name = 'any'
+
+    def validate(self, value):
+        return value
+
+
+BOOLEAN = Boolean()
+UUID = Uuid()
+TEXT = Text()
+TEXT_255 = Text(maximum=255)
+OBJECT = Object()
+MOMENT = datetime.datetime
+
+
+class Link(wsme.types.Base):
+    """An address."""
+
+    href = str
+    rel = str
+    type = str
+
+
+LINKS = [Link]
+
+
+class Settable(wsme.types.Base):
+    """What clients may say of a node."""
+
+    uuid = UUID
+    name = TEXT
+    driver = TEXT_255
+    driver_info = OBJECT
+    properties = OBJECT
+    extra = OBJECT
+    instance_info = OBJECT
+    instance_uuid = UUID
+    chassis_uuid = UUID
+    maintenance = BOOLEAN
+    resource_class = Text(maximum=80)
+    console_enabled = BOOLEAN
+    boot_interface = TEXT_255
+    console_interface = TEXT_255
+    deploy_interface = TEXT_255
+    inspect_interface = TEXT_255
+    management_interface = TEXT_255
+    network_interface = TEXT_255
+    power_interface = TEXT_255
+    raid_interface = TEXT_255
+    storage_interface = TEXT_255
+    vendor_interface = TEXT_255
+
+
+class NodeBody(Settable):
+    """A node as clients make it: what POST takes, and what PATCH must leave behind."""
+
+    driver = wsme.types.wsattr(TEXT_255, mandatory=True)
+
+
+class Node(Settable):
+    """A node in an answer: all its fields, of which each version has its own."""
+
+    created_at = MOMENT
+    updated_at = MOMENT
+    provision_state = str
+    target_provision_state = str
+    provision_updated_at = MOMENT
+    power_state = str
+    target_power_state = str
+    maintenance_reason = str
+    last_error = str
+    reservation = str
+    inspection_started_at = MOMENT
+    inspection_finished_at = MOMENT
+    driver_internal_info = OBJECT
+    clean_step = OBJECT
+    raid_config = OBJECT
+    target_raid_config = OBJECT
+    traits = [str]
+    links = LINKS
+    ports = LINKS
+    states = LINKS
+    portgroups = LINKS
+    volume = LINKS
+
+
+class Nodes(wsme.types.Base):
+    """A page of nodes; ``next`` is missing on the last one."""
+
+    nodes = [Node]
+    next = str
+
+
+class Traits(wsme.types.Base):
+    """The traits of a node in an answer."""
+
+    traits = [str]
+
+
+class PatchOperation(wsme.types.Base):
+    """One operation of a JSON patch (RFC 6902)."""
+
+    op = wsme.types.wsattr(wsme.types.Enum(str, 'add', 'replace', 'remove'), mandatory=True)
+    path = wsme.types.wsattr(Text(minimum=2), mandatory=True)
+    value = Any()
+
+
+class TraitsBody(wsme.types.Base):
+    """All traits of a node."""
+
+    traits = wsme.types.wsattr([Trait()], mandatory=True)
+
+
+class MaintenanceBody(wsme.types.Base):
+    """Why a node goes into maintenance."""
+
+    reason = TEXT
+
+
+class Driver(wsme.types.Base):
+    """A driver in an answer."""
+
+    name = str
+    hosts = [str]
+    links = LINKS
+    properties = LINKS
+    type = str
+
+
+class Drivers(wsme.types.Base):
+    """The enabled drivers."""
+
+    drivers = [Driver]

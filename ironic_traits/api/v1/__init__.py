@@ -1,0 +1,1 @@
+"""The Bare Metal API, one module per noun."""

@@ -1,0 +1,58 @@
+"""/v1/nodes/{node}/traits"""
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.inventory import node_traits
+
+#: The minor version that brought traits.
+SINCE = 37
+_TRAIT = types.Trait()
+_HOW_TO_PUT = (
+    'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits '
+    'may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.'
+)
+
+
+class NodeTraitsController(Resource):
+    """The traits of a node."""
+
+    @expose(types.Traits)
+    def get_all(self, context, node_ident, /):
+        context.can('baremetal:node:traits:list')
+        context.needs(SINCE, 'traits')
+        return {'traits': node_traits.list_all(context, parse_ident(context, node_ident))}
+
+    @expose(types.Traits, body=types.TraitsBody, optional_body=True)
+    def put(self, context, node_ident, trait=None, /, *, body):
+        context.can('baremetal:node:traits:set')
+        if context.minor < SINCE:
+            raise failures.MethodNotAllowed(reason=f'Traits need API version 1.{SINCE}.')
+        if (body is None) == (trait is None):
+            raise failures.InvalidInput(reason=_HOW_TO_PUT)
+        if trait is not None:
+            return _add(context, node_ident, trait)
+        traits = node_traits.replace(context, parse_ident(context, node_ident), body.traits)
+        if context.conf.api.put_traits_returns == 'nothing':
+            return Answer(status=204)
+        return {'traits': traits}
+
+    @expose()
+    def delete(self, context, node_ident, trait=None, /):
+        context.can('baremetal:node:traits:delete')
+        if context.minor < SINCE:
+            raise failures.ResourceNotFound(hint=f' Traits need API version 1.{SINCE}.')
+        ident = parse_ident(context, node_ident)
+        if trait is None:
+            node_traits.remove_all(context, ident)
+        else:
+            node_traits.remove(context, ident, trait)
+        return Answer(status=204)
+
+
+def _add(context, node_ident, trait):
+    name = _TRAIT.validate(trait)
+    node_traits.add(context, parse_ident(context, node_ident), name)
+    return Answer(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

@@ -1,0 +1,140 @@
+"""/v1/nodes"""
+
+import pecan
+
+from ironic_traits import failures
+from ironic_traits.api import paging, types
+from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import node_fields, node_patch
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
+from ironic_traits.api.v1.node_traits import NodeTraitsController
+from ironic_traits.deploy import states
+from ironic_traits.inventory import nodes
+from ironic_traits.matching.traits import Filter
+
+#: The filters of a list, each with the minor version that brought it.
+FILTERS_SINCE = {
+    'instance_uuid': 1,
+    'associated': 1,
+    'maintenance': 1,
+    'provision_state': 9,
+    'driver': 16,
+    'resource_class': 21,
+    'traits': 37,
+    'traits_any': 37,
+    'not_traits': 37,
+    'not_traits_any': 37,
+}
+TRAIT_FILTERS = ('traits', 'traits_any', 'not_traits', 'not_traits_any')
+#: Filters that came after ``microversions.MAXIMUM``: told from what never was.
+LATER_FILTERS = {
+    'fault': 42,
+    'detail': 43,
+    'conductor_group': 46,
+    'owner': 50,
+    'description_contains': 51,
+    'lessee': 65,
+    'shard': 82,
+    'sharded': 82,
+}
+
+LIST_QUERY = {
+    **paging.QUERY,
+    'instance_uuid': types.UUID,
+    'associated': types.BOOLEAN,
+    'maintenance': types.BOOLEAN,
+    'provision_state': types.TEXT,
+    'driver': types.TEXT,
+    'resource_class': types.TEXT,
+    'traits': [types.TraitNames()],
+    'traits-any': [types.TraitNames()],
+    'not-traits': [types.TraitNames()],
+    'not-traits-any': [types.TraitNames()],
+    **dict.fromkeys(LATER_FILTERS, types.TEXT),
+}
+FIELDS_QUERY = {'fields': [types.Names()]}
+
+
+class NodesController(Resource):
+    """Nodes, and what belongs to each of them."""
+
+    children = {'traits': NodeTraitsController(), 'maintenance': NodeMaintenanceController()}
+    _custom_actions = {'detail': ['GET']}
+
+    @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY)
+    def get_all(self, context, /, *, fields=None, **query):
+        context.can('baremetal:node:list')
+        if fields is None:
+            return _list(context, node_fields.listed_fields(context), 'node', query)
+        return _list(context, node_fields.selected(context, fields), False, query)
+
+    @expose(types.Nodes, query=LIST_QUERY)
+    def detail(self, context, /, **query):
+        context.can('baremetal:node:list')
+        return _list(context, node_fields.all_fields(context), 'all', query)
+
+    @expose(types.Node, query=FIELDS_QUERY)
+    def get_one(self, context, node_ident, /, *, fields=None):
+        context.can('baremetal:node:get')
+        ident = parse_ident(context, node_ident)
+        if fields is None:
+            names, links = node_fields.all_fields(context), 'all'
+        else:
+            names, links = node_fields.selected(context, fields), False
+        return node_fields.shower(context, names, links)(nodes.get(context, ident, names))
+
+    @expose(types.Node, body=types.NodeBody)
+    def post(self, context, /, *, body):
+        context.can('baremetal:node:create')
+        for name in node_patch.given(body):
+            node_fields.check(context, name)
+        values = node_patch.settable(context, body, {})
+        # A node began as available before there was a state to begin in.
+        values['provision_state'] = states.ENROLL if context.minor >= 11 else states.AVAILABLE
+        node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
+        return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
+
+    @expose(types.Node, body=[types.PatchOperation])
+    def patch(self, context, node_ident, /, *, body):
+        context.can('baremetal:node:update')
+        change = node_patch.changer(context, body)
+        ident = parse_ident(context, node_ident)
+        return _show(context, nodes.update(context, ident, change, node_fields.all_fields(context)))
+
+    @expose()
+    def delete(self, context, node_ident, /):
+        context.can('baremetal:node:delete')
+        nodes.delete(context, parse_ident(context, node_ident))
+        return Answer(status=204)
+
+
+def _show(context, row):
+    return node_fields.shower(context, node_fields.all_fields(context), 'all')(row)
+
+
+def _list(context, fields, links, query):
+    """Answer a list: the page, and where the next one is."""
+    page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
+    filters, traits = _filters(context, query)
+    rows, more = nodes.find(context, ('uuid', *fields), filters, traits, page)
+    show = node_fields.shower(context, fields, links)
+    answer = {'nodes': [show(row[1:]) for row in rows]}
+    if more:
+        answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+    return answer
+
+
+def _filters(context, query):
+    for name, minor in LATER_FILTERS.items():
+        if name in query:
+            context.needs(minor, f"the argument '{name}'")
+    for name, minor in FILTERS_SINCE.items():
+        if name in query:
+            context.needs(minor, f"the filter '{name.replace('_', '-') if name in TRAIT_FILTERS else name}'")
+    state = query.get('provision_state')
+    if state is not None and state not in states.PROVISION_STATES:
+        raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
+    filters = {name: query[name] for name in FILTERS_SINCE if name in query and name not in TRAIT_FILTERS}
+    return filters, Filter.of(**{name: query[name] for name in TRAIT_FILTERS if name in query})

@@ -1,0 +1,50 @@
+"""ironic-traits-manage: what operators do beside the service."""
+
+import sys
+
+from oslo_config import cfg
+
+from ironic_traits import conf as configuration
+from ironic_traits.cmd import setup
+from ironic_traits.db import migrations
+from ironic_traits.db.engine import Database
+
+
+def upgrade(conf, database):
+    """Bring the schema to the newest version."""
+    migrations.upgrade(database)
+    print(migrations.version(database))
+
+
+def version(conf, database):
+    """Print the version of the schema."""
+    print(migrations.version(database) or 'none')
+
+
+def check(conf, database):
+    """End with 1 when the schema is not the newest."""
+    current, newest = migrations.version(database), migrations.head()
+    print(f'{current or "none"}, the newest is {newest}')
+    if current != newest:
+        sys.exit(1)
+
+
+DB_COMMANDS = {'upgrade': upgrade, 'version': version, 'check': check}
+
+
+def _add_commands(subparsers):
+    db = subparsers.add_parser('db', help='the schema of the database').add_subparsers(dest='action', required=True)
+    for name, command in DB_COMMANDS.items():
+        db.add_parser(name, help=command.__doc__).set_defaults(function=command)
+
+
+def main():
+    """Run one command."""
+    commands = cfg.SubCommandOpt('command', title='commands', handler=_add_commands)
+    conf = configuration.make(sys.argv[1:], cli=[commands])
+    setup.logging(conf)
+    database = Database(conf)
+    try:
+        conf.command.function(conf, database)
+    finally:
+        database.dispose()

@@ -1,0 +1,52 @@
+"""The options of the service, one module per group; a ConfigOpts is made here and passed on, never a global.
+
+``make(argv)`` gives the parsed ConfigOpts; ``list_opts`` is what oslo-config-generator reads.
+"""
+
+import os
+
+from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_log import log
+
+from ironic_traits.conf import api, default, deploy, inventory
+
+GROUPS = (default, api, deploy, inventory)
+
+
+def make(argv=(), cli=()):
+    """Make the configuration of one service.
+
+    :param argv: command-line arguments, without the program's name.
+    :param cli: more options that the command line takes.
+    :returns: an oslo.config ConfigOpts, ready to be passed on.
+    """
+    conf = cfg.ConfigOpts()
+    set_library_defaults()
+    log.register_options(conf)
+    for module in GROUPS:
+        module.register(conf)
+    conf.register_opts(db_options.database_opts, group='database')
+    conf.register_cli_opts(cli)
+    conf(list(argv), project='ironic-traits')
+    conf.set_override('connection', _database_url(conf), group='database')
+    return conf
+
+
+def _database_url(conf):
+    """Where the data lives: --database, else [database] connection, else a SQLite file in the state path."""
+    if conf.database_url:
+        return conf.database_url
+    if conf.database.connection:
+        return conf.database.connection
+    return 'sqlite:///' + os.path.join(os.path.abspath(conf.state_path), 'ironic-traits.sqlite')
+
+
+def set_library_defaults():
+    """Defaults of the libraries' options that are ours: what they do by themselves is not worth a line."""
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN', 'pecan=WARN', 'wsme=WARN'])
+
+
+def list_opts():
+    """All options of the service's own, as oslo-config-generator wants them: [(group, [option, …]), …]."""
+    return [(module.GROUP, module.OPTIONS) for module in GROUPS]

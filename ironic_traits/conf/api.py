@@ -1,0 +1,44 @@
+"""[api]: how requests are taken and answered."""
+
+from oslo_config import cfg
+
+GROUP = 'api'
+
+OPTIONS = [
+    cfg.StrOpt(
+        'auth_strategy',
+        default='noauth',
+        choices=[
+            ('noauth', 'everyone may do everything: for a machine of your own, on loopback'),
+            ('keystone', 'tokens of the Identity service, checked by keystonemiddleware'),
+        ],
+        help='Who is asked for what.',
+    ),
+    cfg.IntOpt('max_limit', min=1, default=1000, help='Most items in one page of a list; a larger limit is cut to it.'),
+    cfg.IntOpt(
+        'max_request_body_size',
+        min=1,
+        default=1024 * 1024,
+        help='Largest request body in bytes; a larger one is refused with 413. A config drive must fit.',
+    ),
+    cfg.StrOpt(
+        'put_traits_returns',
+        default='traits',
+        choices=[
+            ('traits', '200 with the traits, as the specification says'),
+            ('nothing', '204 without a body, as Ironic itself does'),
+        ],
+        help='What PUT /v1/nodes/{node}/traits answers.',
+    ),
+    cfg.URIOpt(
+        'public_endpoint',
+        schemes=['http', 'https'],
+        help="Base of the links in answers, when it is not what the client's Host header says (behind a proxy).",
+    ),
+    cfg.IntOpt('threads', min=1, default=4, help='Threads of each worker process of ironic-traits-api.'),
+]
+
+
+def register(conf):
+    """Register these options."""
+    conf.register_opts(OPTIONS, group=GROUP)

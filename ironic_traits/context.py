@@ -1,0 +1,58 @@
+"""Who asks, at which version, and what the service has to answer with."""
+
+from oslo_context import context as oslo_context
+
+from ironic_traits import failures
+
+
+class Context(oslo_context.RequestContext):
+    """One request.
+
+    :param service: ironic_traits.app.Service: configuration, database, drivers, policy.
+    :param minor: the negotiated version of the Bare Metal API, as its minor number.
+    :param base: where clients reach the service: scheme, host, and the prefix that it is mounted under.
+    :param ids: what oslo.context takes: request_id, global_request_id, user_id, project_id, roles, …
+    """
+
+    def __init__(self, service, minor, base, **ids):
+        super().__init__(**ids)
+        self.conf = service.conf
+        self.drivers = service.drivers
+        self.read = service.database.read
+        self.write = service.database.write
+        self.minor = minor
+        self.base = base
+        self._enforcer = service.enforcer
+
+    def can(self, rule, target=None):
+        """Do nothing when policy allows it.
+
+        :param rule: name of a policy rule (``policies/``).
+        :param target: what it is done to, as a dict.
+        :raises failures.Forbidden: policy does not allow it.
+        """
+        # Under noauth there is no enforcer, and everything is allowed.
+        if self._enforcer and not self._enforcer.authorize(rule, target or {}, self):
+            raise failures.Forbidden(rule=rule)
+
+    def needs(self, minor, what):
+        """Do nothing when the version is high enough.
+
+        :param minor: the minor version with which it came.
+        :param what: what the client asked for, for the sentence.
+        :raises failures.VersionTooLow: it came later.
+        """
+        if self.minor < minor:
+            raise failures.VersionTooLow(what=what, version=f'1.{minor}')
+
+    def url(self, path):
+        """Make an address of a path."""
+        return self.base + path
+
+    def links(self, *path):
+        """Make the two links that Ironic gives for everything: to itself, and to itself without a version."""
+        below = '/'.join(path)
+        return [
+            {'href': f'{self.base}/v1/{below}', 'rel': 'self'},
+            {'href': f'{self.base}/{below}', 'rel': 'bookmark'},
+        ]

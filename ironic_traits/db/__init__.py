@@ -1,0 +1,1 @@
+"""The database: its tables, its engines, its migrations."""

@@ -1,0 +1,133 @@
+"""The engines of one database, and when a write is tried again.
+
+Two engines per process: readers take no transaction at all (each statement sees its own snapshot, as everywhere under READ
+COMMITTED, and a round trip is saved), writers take one that holds its locks to the end.
+"""
+
+import contextlib
+import functools
+import os
+
+import sqlalchemy as sa
+from oslo_db import api as db_api
+from oslo_db import exception as db_exception
+from oslo_db.sqlalchemy import engines
+
+#: How long a SQLite writer waits for another one, in milliseconds.
+SQLITE_BUSY_TIMEOUT = 30_000
+#: Bytes that GROUP_CONCAT may give on MariaDB and MySQL (whose own default, 1024, would cut a node's traits).
+GROUP_CONCAT_MAX_LEN = 1024 * 1024
+
+
+class Database:
+    """One database as the service uses it.
+
+    :param conf: ConfigOpts with the [database] group of oslo.db.
+    :raises oslo_db.exception.DBConnectionError: the database cannot be reached.
+    """
+
+    def __init__(self, conf):
+        self.url = sa.make_url(conf.database.connection)
+        if self.url.get_backend_name() in ('mysql', 'mariadb') and 'charset' not in self.url.query:
+            # oslo.db would ask for utf8, which is three bytes at most there.
+            self.url = self.url.update_query_dict({'charset': 'utf8mb4'})
+        if self.url.get_backend_name() == 'sqlite' and self.url.database:
+            os.makedirs(os.path.dirname(os.path.abspath(self.url.database)), exist_ok=True)
+        self._reader = self._engine(conf, autocommit=True)
+        self._writer = self._engine(conf, autocommit=False)
+
+    @contextlib.contextmanager
+    def read(self):
+        """Give a connection for reading: each statement sees what was committed when it began."""
+        with self._reader.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self):
+        """Give a connection in a transaction that is committed at the end, or rolled back by an exception."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def dispose(self):
+        """Close all connections."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+    def _engine(self, conf, autocommit):
+        options = conf.database
+        engine = engines.create_engine(
+            self.url,
+            sqlite_fk=True,
+            sqlite_synchronous=options.sqlite_synchronous,
+            mysql_sql_mode=options.mysql_sql_mode,
+            mysql_wsrep_sync_wait=options.mysql_wsrep_sync_wait,
+            connection_recycle_time=options.connection_recycle_time,
+            connection_debug=options.connection_debug,
+            max_pool_size=options.max_pool_size,
+            max_overflow=options.max_overflow,
+            pool_timeout=options.pool_timeout,
+            max_retries=0,
+            connection_parameters=options.connection_parameters,
+        )
+        sa.event.listen(engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit))
+        if engine.dialect.name == 'sqlite' and not autocommit:
+            sa.event.listen(engine, 'before_cursor_execute', _begin_immediate, retval=True)
+        return engine
+
+
+def _set_session(dialect, autocommit, connection, record):
+    """Make the session the same on every database: UTC, READ COMMITTED, nothing cut, nothing lost in a crash."""
+    cursor = connection.cursor()
+    for statement in _SESSION[dialect.name]:
+        cursor.execute(statement)
+    cursor.close()
+    if dialect.name != 'sqlite':
+        connection.commit()
+        if autocommit:
+            dialect.set_isolation_level(connection, 'AUTOCOMMIT')
+
+
+_MYSQL_SESSION = (
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    f"SET SESSION group_concat_max_len = {GROUP_CONCAT_MAX_LEN}, time_zone = '+00:00'",
+)
+_SESSION = {
+    'sqlite': (
+        f'PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT}',
+        'PRAGMA journal_mode = WAL',
+        'PRAGMA synchronous = FULL',
+    ),
+    'postgresql': (
+        'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
+        "SET SESSION TIME ZONE 'UTC'",
+    ),
+    'mysql': _MYSQL_SESSION,
+    'mariadb': _MYSQL_SESSION,
+}
+
+
+def _begin_immediate(connection, cursor, statement, parameters, context, executemany):
+    """Take SQLite's write lock at the start: a transaction that reads first and locks later can only fail.
+
+    oslo.db emits the BEGIN; here its word is changed.
+    """
+    return ('BEGIN IMMEDIATE' if statement == 'BEGIN' else statement), parameters
+
+
+def _is_locked(error):
+    """Tell whether SQLite gave up waiting for another writer, which oslo.db knows as no more than a DBError."""
+    return isinstance(error, db_exception.DBError) and 'database is locked' in str(error)
+
+
+#: Decorator of the writers that api/ calls: the whole function is run again when the database says that a lock was lost
+#: (a deadlock; on Galera also a conflict found at COMMIT).  Not when the connection broke: whether the COMMIT arrived is
+#: unknown then.
+retried = db_api.wrap_db_retry(
+    max_retries=20,
+    retry_interval=0.05,
+    inc_retry_interval=True,
+    max_retry_interval=1,
+    retry_on_deadlock=True,
+    jitter=True,
+    exception_checker=_is_locked,
+)

@@ -1,0 +1,71 @@
+"""The tables.  Migrations make them (``alembic/``); a test holds the two equal on each database."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+
+metadata = sa.MetaData(
+    naming_convention={
+        'ix': '%(table_name)s_%(column_0_N_name)s_idx',
+        'uq': '%(table_name)s_%(column_0_N_name)s_key',
+        'fk': '%(table_name)s_%(column_0_N_name)s_fkey',
+        'pk': '%(table_name)s_pkey',
+    }
+)
+
+#: Interfaces of a node's driver, as the columns ``{name}_interface``.
+INTERFACES = ('boot', 'console', 'deploy', 'inspect', 'management', 'network', 'power', 'raid', 'storage', 'vendor')
+
+nodes = sa.Table(
+    'nodes',
+    metadata,
+    # Never reused, so that nothing that remembers an id can meet another node under it (sqlite_autoincrement below).
+    sa.Column('id', sa.Integer, primary_key=True),
+    sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
+    sa.Column('name', exact_string(255), unique=True),
+    # The lock of the node: every write raises it before it reads who holds the node (DESIGN: invariant 1).
+    sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
+    sa.Column('created_at', timestamp(), nullable=False),
+    sa.Column('updated_at', timestamp()),
+    sa.Column('driver', exact_string(255), nullable=False),
+    sa.Column('resource_class', exact_string(80)),
+    sa.Column('instance_uuid', ascii_string(36), unique=True),
+    sa.Column('chassis_uuid', ascii_string(36)),
+    sa.Column('provision_state', ascii_string(32), nullable=False),
+    sa.Column('target_provision_state', ascii_string(32)),
+    sa.Column('provision_updated_at', timestamp()),
+    sa.Column('power_state', ascii_string(32)),
+    sa.Column('target_power_state', ascii_string(32)),
+    sa.Column('maintenance', sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column('maintenance_reason', long_text()),
+    sa.Column('last_error', long_text()),
+    sa.Column('reservation', exact_string(255)),
+    sa.Column('console_enabled', sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column('inspection_started_at', timestamp()),
+    sa.Column('inspection_finished_at', timestamp()),
+    sa.Column('properties', Json, nullable=False),
+    sa.Column('driver_info', Json, nullable=False),
+    sa.Column('driver_internal_info', Json, nullable=False),
+    sa.Column('instance_info', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Column('clean_step', Json, nullable=False),
+    sa.Column('raid_config', Json, nullable=False),
+    sa.Column('target_raid_config', Json, nullable=False),
+    *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
+    sa.Index(None, 'resource_class'),
+    sa.Index(None, 'provision_state'),
+    sa.Index(None, 'driver'),
+    sqlite_autoincrement=True,
+    mysql_engine='InnoDB',
+)
+
+node_traits = sa.Table(
+    'node_traits',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('trait', ascii_string(255), primary_key=True),
+    # With node_id behind it the index alone answers "which nodes have this trait", without a look at the table.
+    sa.Index('node_traits_trait_idx', 'trait', 'node_id'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)

@@ -1,0 +1,53 @@
+"""Column types that mean the same on SQLite, PostgreSQL and MariaDB.
+
+MariaDB needs to be told what the others do by themselves: to compare identifiers byte by byte, to keep microseconds,
+and to hold more than 64 KiB in a text.
+"""
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+
+def ascii_string(length):
+    """A string of ASCII characters that is compared byte by byte: uuids, traits, states."""
+    return sa.String(length).with_variant(
+        mysql.VARCHAR(length, charset='ascii', collation='ascii_bin'), 'mysql', 'mariadb'
+    )
+
+
+def exact_string(length):
+    """A string of any characters that is compared byte by byte: names, resource classes."""
+    return sa.String(length).with_variant(
+        mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb'
+    )
+
+
+def long_text():
+    """A text of any length."""
+    return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
+
+
+def timestamp():
+    """A moment in UTC, without a time zone, with microseconds."""
+    return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
+
+
+class Json(sa.types.TypeDecorator):
+    """A JSON object, stored as the text that a client sent.
+
+    Not the databases' own JSON types: those reorder keys (PostgreSQL's JSONB), or are a text anyway (MariaDB, SQLite), and
+    a stored text can be answered without being parsed (``api.rendering``).
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect):
+        return dialect.type_descriptor(long_text().dialect_impl(dialect))
+
+    def process_bind_param(self, value, dialect):
+        return None if value is None else orjson.dumps(value).decode()
+
+    def process_result_value(self, value, dialect):
+        return None if value is None else orjson.loads(value)

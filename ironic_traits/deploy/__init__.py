@@ -1,0 +1,1 @@
+"""The drivers that nodes name, behind stevedore entry points."""

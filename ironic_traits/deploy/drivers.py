@@ -1,0 +1,54 @@
+"""The enabled drivers, and which of their interfaces a node gets."""
+
+import stevedore
+
+from ironic_traits import failures
+
+NAMESPACE = 'ironic_traits.deploy.drivers'
+
+
+def load(conf):
+    """Load the enabled drivers.
+
+    :param conf: ConfigOpts; [deploy] enabled_hardware_types names them.
+    :returns: {name: driver}.
+    :raises RuntimeError: a name is not installed, or cannot be imported.
+    """
+    names = conf.deploy.enabled_hardware_types
+    manager = stevedore.NamedExtensionManager(
+        NAMESPACE, names, invoke_on_load=True, on_missing_entrypoints_callback=_missing, on_load_failure_callback=_broken
+    )
+    return {extension.name: extension.obj for extension in manager}
+
+
+def _missing(names):
+    raise RuntimeError(f'[deploy] enabled_hardware_types: not installed: {", ".join(sorted(names))}')
+
+
+def _broken(manager, entry_point, error):
+    raise RuntimeError(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
+
+
+def interfaces(drivers, driver, wanted):
+    """Choose the interfaces of a node.
+
+    :param drivers: what ``load`` gave.
+    :param driver: name of the node's driver.
+    :param wanted: {'boot': 'fake', …}; what is missing or None gets the driver's default.
+    :returns: {'boot_interface': 'fake', …}, all of them.
+    :raises failures.InvalidInput: the driver is not enabled, or has no such implementation.
+    """
+    if driver not in drivers:
+        raise failures.InvalidInput(
+            reason=f"No valid host was found. Reason: the driver '{driver}' is not enabled here; "
+            f'enabled are: {", ".join(sorted(drivers))}.'
+        )
+    chosen = {}
+    for interface, valid in drivers[driver].interfaces.items():
+        name = wanted.get(interface) or valid[0]
+        if name not in valid:
+            raise failures.InvalidInput(
+                reason=f"The driver '{driver}' has no {interface} interface '{name}'. Valid are: {', '.join(valid)}."
+            )
+        chosen[f'{interface}_interface'] = name
+    return chosen

@@ -1,0 +1,219 @@
+"""Every failure that a client can be told of: its HTTP status, its stable code, its sentence.
+
+Code raises one of these classes; ``api.rendering`` makes the body.  ``known`` turns the exceptions of the libraries below
+(the database's, WSME's) into one of them, and everything else into InternalError, which carries no text of its cause.
+"""
+
+import wsme.exc
+from oslo_db import exception as db_exception
+
+
+class Failure(Exception):
+    """What went wrong, for the client.
+
+    :param facts: what the class's sentence names; kept as ``facts``.
+    """
+
+    status = 500
+    code = 'baremetal.internal_error'
+    text = '{reason}'
+    #: Whether it stands for what Ironic finds before a controller is reached: its bodies have another shape then.
+    routing = False
+
+    def __init__(self, **facts):
+        self.facts = facts
+        super().__init__(self.text.format(**facts))
+
+
+class InternalError(Failure):
+    """A defect of the service.  The log has the rest, under the request id."""
+
+    text = 'The service failed; its log says why, under the request id of this answer.'
+
+
+class InvalidInput(Failure):
+    """Something in the request is not what it must be."""
+
+    status = 400
+    code = 'baremetal.invalid_input'
+
+
+class UnexpectedArguments(Failure):
+    """Query arguments that the route does not take."""
+
+    status = 400
+    code = 'baremetal.unexpected_arguments'
+    text = 'Unexpected arguments: {names}'
+
+
+class InvalidIdent(Failure):
+    """What stands in the path where a uuid or a name must stand."""
+
+    status = 400
+    code = 'baremetal.invalid_input'
+    text = 'Expected UUID or name for node: {ident}'
+    routing = True
+
+
+class InvalidTrait(Failure):
+    """A name that a node cannot carry."""
+
+    status = 400
+    code = 'baremetal.trait.invalid'
+    text = (
+        "'{trait}' is not a trait: it must be a name of os-traits, or CUSTOM_ followed by A-Z, 0-9 and _, "
+        '255 characters at most.{hint}'
+    )
+
+    def __init__(self, trait, nearest=None):
+        super().__init__(trait=trait, hint=f" Did you mean '{nearest}'?" if nearest else '')
+
+
+class TooManyTraits(Failure):
+    """More traits than a node may carry."""
+
+    status = 400
+    code = 'baremetal.trait.too_many'
+    text = (
+        'Could not modify traits for node {node} as it would exceed the maximum number of traits per node '
+        '({count} vs. {limit}); the first one too many is {trait}'
+    )
+
+
+class Unauthorized(Failure):
+    """Nobody known asks."""
+
+    status = 401
+    code = 'baremetal.unauthorized'
+    text = 'The request needs a valid token.'
+
+
+class Forbidden(Failure):
+    """Policy says no."""
+
+    status = 403
+    code = 'baremetal.forbidden'
+    text = 'Access was denied to the following resource: {rule}'
+
+
+class NodeNotFound(Failure):
+    """No such node (for this caller)."""
+
+    status = 404
+    code = 'baremetal.node.not_found'
+    text = 'Node {node} could not be found.'
+
+
+class TraitNotFound(Failure):
+    """The node does not carry the trait."""
+
+    status = 404
+    code = 'baremetal.trait.not_found'
+    text = "Node {node} doesn't have a trait '{trait}'"
+
+
+class DriverNotFound(Failure):
+    """No such driver is enabled."""
+
+    status = 404
+    code = 'baremetal.driver.not_found'
+    text = 'Could not find the following driver(s) or hardware type(s): {driver}.'
+
+
+class ResourceNotFound(Failure):
+    """Nothing is served there at the version asked for."""
+
+    status = 404
+    code = 'baremetal.not_found'
+    text = 'Resource could not be found.{hint}'
+
+
+class MethodNotAllowed(Failure):
+    """The resource is there, the method is not, at the version asked for."""
+
+    status = 405
+    code = 'baremetal.method_not_allowed'
+    routing = True
+
+
+class VersionNotSupported(Failure):
+    """The version asked for is outside the range, or none."""
+
+    status = 406
+    code = 'baremetal.version.not_supported'
+    routing = True
+
+
+class VersionTooLow(Failure):
+    """What is asked for came with a later version."""
+
+    status = 406
+    code = 'baremetal.version.too_low'
+    text = (
+        'Request not acceptable: {what} needs API version {version} (ask for it with the header '
+        'X-OpenStack-Ironic-API-Version: {version}). The minimal required API version should be {version}'
+    )
+
+
+class NodeExists(Failure):
+    """Another node has the uuid or the name."""
+
+    status = 409
+    code = 'baremetal.node.duplicate'
+    text = 'A node with {what} {value} already exists.'
+
+
+class NodeAssociated(Failure):
+    """The node is held by an instance."""
+
+    status = 409
+    code = 'baremetal.node.associated'
+    text = 'Node {node} is associated with instance {instance}.'
+
+
+class InstanceAssociated(Failure):
+    """The instance holds another node."""
+
+    status = 409
+    code = 'baremetal.instance.associated'
+    text = (
+        'Instance {instance} is already associated with a node, it cannot be associated with this other node {node}'
+    )
+
+
+class InvalidState(Failure):
+    """The node's provision state forbids it."""
+
+    status = 409
+    code = 'baremetal.node.invalid_state'
+    text = 'Can not {action} node "{node}" while it is in provision state "{state}".'
+
+
+class BodyTooLarge(Failure):
+    """The request body is larger than [api] max_request_body_size."""
+
+    status = 413
+    code = 'baremetal.body_too_large'
+    text = 'The request body is larger than {limit} bytes.'
+
+
+class DatabaseUnavailable(Failure):
+    """The database cannot be reached, or did not let a write through in time; nothing is known to be written."""
+
+    status = 503
+    code = 'baremetal.database_unavailable'
+    text = 'The database is not available at the moment. Look whether the request took effect before you repeat it.'
+
+
+def known(error):
+    """Give the Failure that stands for any exception.
+
+    :returns: the exception itself when it is a Failure; InternalError when nobody expected it.
+    """
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, wsme.exc.ClientSideError):
+        return InvalidInput(reason=error.faultstring)
+    if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)) or 'is locked' in str(error):
+        return DatabaseUnavailable()
+    return InternalError()

@@ -1,0 +1,221 @@
+"""Nodes: create, show, list, change, delete.
+
+Reads give SQLAlchemy rows with the fields asked for, by name.  JSON fields come as the text that is stored (or that a
+client sent: they are answered without being parsed), ``traits`` as one string joined by commas, None for none.
+
+Every write first takes the node's lock (``node_lock``); what is decided after that holds until the commit.
+"""
+
+import functools
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.db.engine import retried
+from ironic_traits.db.models import INTERFACES, nodes
+from ironic_traits.db.types import Json
+from ironic_traits.deploy import drivers, states
+from ironic_traits.inventory import node_traits
+from ironic_traits.inventory.node_lock import is_node, now, take
+from ironic_traits.inventory.paging import Page, after, order
+
+#: What a client may set when it creates a node, and change later (uuid apart).
+SETTABLE = (
+    'chassis_uuid',
+    'driver',
+    'driver_info',
+    'extra',
+    'instance_info',
+    'instance_uuid',
+    'maintenance',
+    'name',
+    'properties',
+    'resource_class',
+    *(f'{interface}_interface' for interface in INTERFACES),
+)
+JSON_FIELDS = frozenset(column.name for column in nodes.c if isinstance(column.type, Json))
+SORTABLE = frozenset(nodes.c.keys()) - JSON_FIELDS - {'generation'}
+
+
+def get(context, ident, fields):
+    """Give one node.
+
+    :param ident: uuid or name.
+    :param fields: names of the fields, a tuple.
+    :returns: a row with these fields.
+    :raises failures.NodeNotFound: there is none.
+    """
+    with context.read() as connection:
+        return _read(connection, ident, fields)
+
+
+def find(context, fields, filters, traits, page: Page):
+    """List nodes.
+
+    :param fields: names of the fields, a tuple.
+    :param filters: {column: value} that must be equal, and {'associated': bool}.
+    :param traits: ironic_traits.matching.traits.Filter.
+    :param page: which page, in which order.
+    :returns: (rows, whether there are more).
+    :raises failures.NodeNotFound: the marker is no node.
+    """
+    statement = _select(fields).where(*_where(filters), *node_traits.where(traits))
+    key = nodes.c[page.sort_key]
+    with context.read() as connection:
+        if page.marker:
+            marker = connection.execute(sa.select(nodes.c.id, key.label('key')).where(is_node(page.marker))).first()
+            if marker is None:
+                raise failures.NodeNotFound(node=page.marker)
+            statement = statement.where(after(key, nodes.c.id, marker, page.descending))
+        statement = statement.order_by(*order(key, nodes.c.id, page.descending)).limit(page.limit + 1)
+        rows = connection.execute(statement).all()
+    return rows[: page.limit], len(rows) > page.limit
+
+
+@retried
+def create(context, values, fields):
+    """Make a node.
+
+    :param values: {field: value} of SETTABLE fields, ``uuid`` and ``provision_state``.
+    :param fields: names of the fields to give back, a tuple.
+    :returns: a row with these fields.
+    :raises failures.InvalidInput: the driver or one of its interfaces is not there.
+    :raises failures.NodeExists: the uuid or the name is taken.
+    :raises failures.InstanceAssociated: another node has the instance.
+    """
+    values = {'uuid': uuidutils.generate_uuid(), **dict.fromkeys(JSON_FIELDS, {}), **values, 'created_at': now()}
+    values |= _interfaces(context, values)
+    _check_chassis(values)
+    try:
+        with context.write() as connection:
+            connection.execute(sa.insert(nodes).values(values))
+            return _read(connection, values['uuid'], fields)
+    except db_exception.DBDuplicateEntry as error:
+        raise _duplicate(error, values) from error
+
+
+@retried
+def update(context, ident, change, fields):
+    """Change a node.
+
+    :param ident: uuid or name.
+    :param change: function from the SETTABLE fields that the node has (a dict) to those that it shall have.  Called under
+        the node's lock, and again when the write is tried again.
+    :param fields: names of the fields to give back, a tuple.
+    :returns: a row with these fields.
+    :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeAssociated: an instance holds it, and another was to take it.
+    :raises failures.Failure: what ``create`` and ``change`` raise.
+    """
+    new = {}
+    try:
+        with context.write() as connection:
+            node = take(connection, ident, *(nodes.c[name] for name in SETTABLE))
+            old = {name: getattr(node, name) for name in SETTABLE}
+            new = change(old)
+            new |= _interfaces(context, new)
+            _check_chassis(new)
+            if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
+                raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+            changes = {name: value for name, value in new.items() if value != old[name]}
+            if changes.get('maintenance') is False:
+                changes['maintenance_reason'] = None
+            if changes:
+                connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+            return _read(connection, node.uuid, fields)
+    except db_exception.DBDuplicateEntry as error:
+        raise _duplicate(error, {**new, 'uuid': ident}) from error
+
+
+@retried
+def delete(context, ident):
+    """Delete a node with all that hangs on it.
+
+    :param ident: uuid or name.
+    :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeAssociated: an instance holds it.
+    :raises failures.InvalidState: its provision state forbids it.
+    """
+    with context.write() as connection:
+        node = take(connection, ident, nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.provision_state)
+        if not node.maintenance:
+            if node.instance_uuid:
+                raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+            if not _deletable(context, node.provision_state):
+                raise failures.InvalidState(action='delete', node=node.uuid, state=node.provision_state)
+        connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
+
+
+@retried
+def set_maintenance(context, ident, maintenance, reason=None):
+    """Put a node into maintenance, or take it out.
+
+    :param ident: uuid or name.
+    :param maintenance: True or False.
+    :param reason: why, for people; None for no reason.
+    :raises failures.NodeNotFound: there is none.
+    """
+    with context.write() as connection:
+        node = take(connection, ident)
+        connection.execute(
+            sa.update(nodes)
+            .where(nodes.c.id == node.id)
+            .values(maintenance=maintenance, maintenance_reason=reason if maintenance else None)
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _select(fields):
+    return sa.select(*map(_column, fields))
+
+
+def _column(field):
+    if field == 'traits':
+        return node_traits.JOINED
+    if field in JSON_FIELDS:
+        return sa.type_coerce(nodes.c[field], sa.Text).label(field)
+    return nodes.c[field]
+
+
+def _read(connection, ident, fields):
+    row = connection.execute(_select(fields).where(is_node(ident))).first()
+    if row is None:
+        raise failures.NodeNotFound(node=ident)
+    return row
+
+
+def _where(filters):
+    for name, value in filters.items():
+        if name == 'associated':
+            yield nodes.c.instance_uuid.is_not(None) if value else nodes.c.instance_uuid.is_(None)
+        else:
+            yield nodes.c[name] == value
+
+
+def _interfaces(context, values):
+    wanted = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
+    return drivers.interfaces(context.drivers, values['driver'], wanted)
+
+
+def _check_chassis(values):
+    # No chassis are served yet: a node cannot stand in one.
+    if values.get('chassis_uuid'):
+        raise failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
+
+
+def _deletable(context, state):
+    if state == states.AVAILABLE:
+        return context.conf.inventory.allow_deleting_available_nodes
+    return state in states.DELETABLE
+
+
+def _duplicate(error, values):
+    # The databases name the columns, or the constraint, in their own ways; our constraints carry the columns' names.
+    key = ' '.join(error.columns)
+    if 'instance_uuid' in key:
+        return failures.InstanceAssociated(instance=values['instance_uuid'], node=values['uuid'])
+    if 'uuid' in key:
+        return failures.NodeExists(what='UUID', value=values['uuid'])
+    return failures.NodeExists(what='name', value=values['name'])

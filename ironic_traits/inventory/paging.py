@@ -1,0 +1,48 @@
+"""Pages by key: where a page begins is a condition on its first row, never a count of rows to skip."""
+
+import dataclasses
+
+import sqlalchemy as sa
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """One page of a list.
+
+    :ivar limit: most rows on it.
+    :ivar marker: uuid of the last row of the page before; None for the first page.
+    :ivar sort_key: name of the column to sort by; the id breaks ties.
+    :ivar descending: the other way round, ties too.
+    """
+
+    limit: int
+    marker: str | None = None
+    sort_key: str = 'id'
+    descending: bool = False
+
+
+def order(key, identity, descending):
+    """Give the ORDER BY of a list sorted by ``key``: rows without a key come last, equal keys by ``identity``.
+
+    :param key: column, which may be NULL.
+    :param identity: a unique column that is never NULL.
+    :param descending: turns all of it round.
+    """
+    terms = [key.is_(None), key, identity] if key.nullable else [key, identity]
+    return [term.desc() if descending else term for term in terms]
+
+
+def after(key, identity, marker, descending):
+    """Give the condition for the rows that ``order`` puts after the marker.
+
+    :param marker: a row with the marker's ``id`` and ``key``.
+    """
+    further = identity < marker.id if descending else identity > marker.id
+    if marker.key is None:
+        same = sa.and_(key.is_(None), further)
+        return sa.or_(same, key.is_not(None)) if descending else same
+    beyond = key < marker.key if descending else key > marker.key
+    condition = sa.or_(beyond, sa.and_(key == marker.key, further))
+    if key.nullable and not descending:
+        return sa.or_(condition, key.is_(None))
+    return condition

@@ -1,0 +1,1 @@
+"""Pure rules about traits: no database, no HTTP."""

@@ -1,0 +1,65 @@
+"""Which names are traits, and what a list of trait filters asks for."""
+
+import dataclasses
+import difflib
+import re
+
+import os_traits
+
+#: The names that os-traits ships.
+STANDARD = frozenset(os_traits.get_traits())
+
+_CUSTOM = re.compile(r'CUSTOM_[A-Z0-9_]+')
+_WELL_FORMED = re.compile(r'[A-Z0-9_]{1,255}')
+MAX_LENGTH = 255
+
+
+def is_trait(name):
+    """Tell whether a node may carry this name: one of os-traits, or CUSTOM_ and more, 255 characters at most."""
+    return name in STANDARD or (len(name) <= MAX_LENGTH and _CUSTOM.fullmatch(name) is not None)
+
+
+def is_well_formed(name):
+    """Tell whether a filter may ask for this name, known or not."""
+    return _WELL_FORMED.fullmatch(name) is not None
+
+
+def nearest(name):
+    """Name the standard trait that this near miss may have meant; None when nothing is near."""
+    close = difflib.get_close_matches(name[:MAX_LENGTH].upper().replace('-', '_'), STANDARD, n=1, cutoff=0.85)
+    return close[0] if close else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Filter:
+    """The four list filters of the node-traits specification, each of them repeatable (repeated = AND).
+
+    :ivar all_of: every one of these (``traits``).
+    :ivar any_of: of each of these sets at least one (``traits-any``).
+    :ivar not_all_of: of each of these sets at least one is missing (``not-traits``).
+    :ivar none_of: not one of these (``not-traits-any``).
+    """
+
+    all_of: frozenset = frozenset()
+    any_of: tuple = ()
+    not_all_of: tuple = ()
+    none_of: frozenset = frozenset()
+
+    @classmethod
+    def of(cls, traits=(), traits_any=(), not_traits=(), not_traits_any=()):
+        """Make a filter of lists of sets, one set for each time that an argument was given."""
+        return cls(
+            all_of=frozenset().union(*traits),
+            any_of=tuple(traits_any),
+            not_all_of=tuple(not_traits),
+            none_of=frozenset().union(*not_traits_any),
+        )
+
+    def matches(self, traits):
+        """Tell whether a node with this set of traits is asked for."""
+        return (
+            self.all_of <= traits
+            and all(names & traits for names in self.any_of)
+            and not any(names <= traits for names in self.not_all_of)
+            and not self.none_of & traits
+        )

@@ -1,0 +1,20 @@
+"""Rules that others are made of."""
+
+from oslo_policy import policy
+
+ADMIN = 'rule:admin_api'
+READER = 'rule:reader_api'
+
+RULES = [
+    policy.RuleDefault('admin_api', 'role:admin or role:service', description='May do everything.'),
+    policy.RuleDefault('reader_api', 'rule:admin_api or role:reader', description='May look at everything.'),
+]
+
+
+def rule(name, check, description, *operations):
+    """Make a rule.
+
+    :param operations: the routes that it guards, as 'METHOD /path'.
+    """
+    documented = [dict(zip(('method', 'path'), operation.split(' ', 1), strict=True)) for operation in operations]
+    return policy.DocumentedRuleDefault(name, check, description, documented)
