@@ -31,7 +31,7 @@ class Door:
 
     def __init__(self, inside, service):
         self._inside = inside
-        self._service = service
+        self.service = service
 
     def __call__(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
@@ -64,10 +64,10 @@ class Door:
             return _refuse(failures.known(error), start)
 
     def _context(self, environ, minor, request_id):
-        base = self._service.conf.api.public_endpoint or webob_request.Request(environ).application_url
+        base = self.service.conf.api.public_endpoint or webob_request.Request(environ).application_url
         asked = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
-            self._service,
+            self.service,
             minor,
             base.rstrip('/'),
             request_id=request_id,

@@ -234,6 +234,9 @@ def _fail(error):
     if known.status >= 500:
         LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
     pecan.response.status = known.status
+    if known.status == 405:
+        # At the version asked for, no method is served there.
+        pecan.response.headers['Allow'] = ''
     return _bytes(rendering.failure(known), rendering.CONTENT_TYPE)
 
 

@@ -251,7 +251,7 @@ class PatchOperation(wsme.types.Base):
 class TraitsBody(wsme.types.Base):
     """All traits of a node."""
 
-    traits = wsme.types.wsattr([Trait()], mandatory=True)
+    traits = [Trait()]
 
 
 class MaintenanceBody(wsme.types.Base):

@@ -7,7 +7,7 @@ import jsonpointer
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import expose, types
+from ironic_traits.api import expose, microversions, types
 from ironic_traits.api.v1 import node_fields, node_ident
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
 
@@ -65,7 +65,7 @@ def _operation(context, operation):
     field = operation.path.split('/')[1] if _PATH.fullmatch(operation.path) else None
     if field is None:
         raise failures.InvalidInput(reason=f"'{operation.path}' is not a path: '/field' or '/field/key' is expected.")
-    if field in node_fields.SINCE:
+    if field in SETTABLE or node_fields.SINCE.get(field, 0) > microversions.MAXIMUM:
         node_fields.check(context, field)
     if field not in SETTABLE:
         raise failures.InvalidInput(

@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/traits"""
 
+import wsme.types
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Answer, expose
@@ -30,11 +32,14 @@ class NodeTraitsController(Resource):
         context.can('baremetal:node:traits:set')
         if context.minor < SINCE:
             raise failures.MethodNotAllowed(reason=f'Traits need API version 1.{SINCE}.')
-        if (body is None) == (trait is None):
+        wanted = body.traits if body else wsme.types.Unset
+        if (wanted is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
         if trait is not None:
             return _add(context, node_ident, trait)
-        traits = node_traits.replace(context, parse_ident(context, node_ident), body.traits)
+        if wanted is None or None in wanted:
+            raise failures.InvalidInput(reason="'traits' must be a list of strings; null is none.")
+        traits = node_traits.replace(context, parse_ident(context, node_ident), wanted)
         if context.conf.api.put_traits_returns == 'nothing':
             return Answer(status=204)
         return {'traits': traits}

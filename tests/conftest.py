@@ -1,0 +1,110 @@
+"""Databases, applications and servers for the tests.
+
+Tests that take ``database_url`` run once for each database: SQLite always, PostgreSQL and MariaDB where their servers are
+installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1 it is an error when one is missing.
+"""
+
+import os
+import uuid
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import migrations
+from ironic_traits.db.engine import Database
+from ironic_traits.db.models import metadata
+from tests import servers
+from tests.client import Client
+from tests.service import make_app, make_conf
+
+ALL = ('sqlite', *servers.SERVERS)
+
+
+def pytest_configure(config):
+    servers.install()
+    left_out = [name for name, server in servers.SERVERS.items() if not server.installed()]
+    if left_out and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
+        raise pytest.UsageError(f'No server programs for: {", ".join(left_out)} (bindep.txt names the packages)')
+    config.stash[_LEFT_OUT] = left_out
+
+
+_LEFT_OUT = pytest.StashKey[list]()
+
+
+def pytest_report_header(config):
+    left_out = config.stash[_LEFT_OUT]
+    present = [name for name in ALL if name not in left_out]
+    told = f'databases: {", ".join(present)}'
+    return f'{told}; LEFT OUT, no server programs: {", ".join(left_out)} (bindep.txt)' if left_out else told
+
+
+def pytest_generate_tests(metafunc):
+    if 'database_kind' in metafunc.fixturenames:
+        left_out = metafunc.config.stash[_LEFT_OUT]
+        metafunc.parametrize('database_kind', [name for name in ALL if name not in left_out], scope='session')
+
+
+@pytest.fixture(scope='session')
+def database_server(database_kind):
+    """A running server of one kind; None for SQLite, which has none."""
+    if database_kind == 'sqlite':
+        yield None
+        return
+    server = servers.SERVERS[database_kind]()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope='session')
+def new_database(database_server, tmp_path_factory):
+    """Function that makes an empty database and gives its URL."""
+
+    def make():
+        name = f'test_{uuid.uuid4().hex}'
+        if database_server is None:
+            return f'sqlite:///{tmp_path_factory.mktemp("db")}/{name}.sqlite'
+        return database_server.create(name)
+
+    return make
+
+
+@pytest.fixture(scope='session')
+def shared_database_url(new_database):
+    """A database with the newest schema, which the tests of one kind share."""
+    url = new_database()
+    database = Database(make_conf(url))
+    migrations.upgrade(database)
+    database.dispose()
+    return url
+
+
+@pytest.fixture
+def database_url(shared_database_url):
+    """A database with the newest schema and nothing in it."""
+    empty(shared_database_url)
+    return shared_database_url
+
+
+def empty(url):
+    """Delete every row."""
+    database = Database(make_conf(url))
+    with database.write() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(sa.delete(table))
+    database.dispose()
+
+
+@pytest.fixture
+def app(database_url):
+    """The application on an empty database."""
+    with make_app(database_url) as application:
+        yield application
+
+
+@pytest.fixture
+def client(app):
+    """A client of the application, in process."""
+    return Client(app)

@@ -1,0 +1,86 @@
+"""The service, made for a test: its configuration, its application in process, or a running server."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from ironic_traits import app, conf
+from tests.servers import free_port
+
+
+def make_conf(url, **options):
+    """Make the configuration for a database.
+
+    :param options: values by option; ``group__name`` for those of a group.
+    """
+    made = conf.make(['--database', url])
+    for option, value in options.items():
+        group, _, name = option.rpartition('__')
+        made.set_override(name, value, group=group or None)
+    return made
+
+
+@contextlib.contextmanager
+def make_app(url, **options):
+    """Give the WSGI application on a database."""
+    application = app.build(make_conf(url, **options))
+    yield application
+    application.service.database.dispose()
+
+
+class Server:
+    """A running ironic-traits-api.
+
+    :param url: of its database.
+    :param arguments: more for its command line.
+    :ivar base: where it listens.
+    """
+
+    def __init__(self, url, *arguments, cwd=None):
+        port = free_port()
+        self.base = f'http://127.0.0.1:{port}'
+        program = pathlib.Path(sys.executable).parent / 'ironic-traits-api'
+        database = ['--database', url] if url else []
+        self.process = subprocess.Popen(
+            [program, *database, '--port', str(port), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=cwd,
+            env=os.environ | {'PYTHONUNBUFFERED': '1'},
+        )
+
+    def wait(self, seconds=20):
+        """Wait until it answers."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(self.process.stdout.read())
+            try:
+                with urllib.request.urlopen(f'{self.base}/v1', timeout=5):
+                    return self
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.02)
+        raise TimeoutError(self.base)
+
+    def stop(self):
+        """Ask it to stop, and give what it printed."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.communicate(timeout=40)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+    def __enter__(self):
+        return self.wait()
+
+    def __exit__(self, *exception):
+        if self.process.poll() is None:
+            self.stop()
