@@ -60,7 +60,6 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
         def route(self, *path):
             context = pecan.request.environ[CONTEXT]
             try:
-                _check_path(in_path, path)
                 arguments = _query(definition)
                 if body is not None:
                     arguments['body'] = _body(context, definition.body_type, optional_body)
@@ -75,6 +74,8 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
         route.__signature__ = inspect.Signature([_SELF, *in_path])
         pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(route)
         pecan.util._cfg(route)['argspec'] = inspect.getfullargspec(route)
+        required = sum(parameter.default is parameter.empty for parameter in in_path)
+        route.path_parameters = range(required, len(in_path) + 1)
         route._wsme_definition = definition
         return route
 
@@ -88,12 +89,6 @@ def _path_parameters(method):
     """Give the parameters that stand in the path: the positional-only ones after self and context."""
     parameters = list(inspect.signature(method).parameters.values())[2:]
     return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.kind is p.POSITIONAL_ONLY]
-
-
-def _check_path(in_path, path):
-    for parameter in in_path[len(path) :]:
-        if parameter.default is parameter.empty:
-            raise failures.InvalidInput(reason=f'Missing mandatory parameter: {parameter.name}')
 
 
 def _definition(method, returns, query, body):

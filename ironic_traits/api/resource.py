@@ -1,37 +1,60 @@
-"""The base of the controllers."""
+"""The base of the controllers: which method answers which address."""
 
 import pecan
-from pecan.rest import RestController
-from pecan.routing import lookup_controller
+from webob import exc
 
-_VERBS = ('get_one', 'post', 'put', 'patch', 'delete')
+#: The methods of a resource that answer each HTTP method.
+_METHODS = {
+    'GET': ('get_all', 'get_one'),
+    'POST': ('post',),
+    'PUT': ('put',),
+    'PATCH': ('patch',),
+    'DELETE': ('delete',),
+}
 
 
-class Resource(RestController):
-    """A noun of the API: methods for the verbs, ``children`` for what stands below it in paths.
+class Resource:
+    """A noun of the API: methods for the verbs, other nouns below it.
 
-    :cvar children: {path segment: Resource}.
+    pecan hands the rest of a path to ``_route``.  Not pecan's own RestController: that takes any attribute of the object that
+    a path names, turns ``_method`` in a query into the method, and looks at signatures for half of a request's time.
+
+    :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
+    :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
     """
 
     children = {}
-
-    def __init__(self):
-        # pecan looks for sub-controllers by attribute.
-        for name, child in self.children.items():
-            setattr(self, name, child)
+    members = {}
 
     @pecan.expose()
     def _route(self, args, request=None):
-        if not any(hasattr(self, verb) for verb in _VERBS) and args and args[0]:
-            # Nothing but children stands below.  pecan would say 405 where there is none, and give the methods of this
-            # resource in the Allow header of a child.
-            if args[0] not in self.children:
-                pecan.abort(404)
-            return lookup_controller(self.children[args[0]], args[1:], request)
-        return super()._route(args, request)
+        return self.find([segment for segment in args if segment], request.method, [])
 
-    def _lookup_child(self, remainder):
-        # pecan would take any attribute that a path names, __class__ for one.
-        if remainder in self.children or remainder in ('get_all', *_VERBS) or remainder in self._custom_actions:
-            return getattr(self, remainder, None)
-        return None
+    def find(self, segments, method, taken):
+        """Find the route of an address.
+
+        :param segments: what is left of the path.
+        :param method: the HTTP method.
+        :param taken: what stood for a parameter further up in the path.
+        :returns: (route, its path parameters).
+        :raises webob.exc.HTTPNotFound: nothing is served there.
+        :raises webob.exc.HTTPMethodNotAllowed: something is, by other methods.
+        """
+        if segments and segments[0] in self.children:
+            return self.children[segments[0]].find(segments[1:], method, taken)
+        if len(segments) > 1 and segments[1] in self.members:
+            return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]])
+        parameters = [*taken, *segments]
+        served = self._served(len(parameters))
+        if not served:
+            raise exc.HTTPNotFound
+        if method not in served:
+            error = exc.HTTPMethodNotAllowed()
+            error.allow = sorted(served)
+            raise error
+        return served[method], parameters
+
+    def _served(self, parameters):
+        """Give the routes that take this many path parameters, by HTTP method."""
+        routes = ((method, getattr(self, name, None)) for method, names in _METHODS.items() for name in names)
+        return {method: route for method, route in routes if route and parameters in route.path_parameters}

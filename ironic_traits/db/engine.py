@@ -11,7 +11,7 @@ import os
 import sqlalchemy as sa
 from oslo_db import api as db_api
 from oslo_db import exception as db_exception
-from oslo_db.sqlalchemy import engines
+from oslo_db.sqlalchemy import engines, exc_filters
 
 #: How long a SQLite writer waits for another one, in milliseconds.
 SQLITE_BUSY_TIMEOUT = 30_000
@@ -54,11 +54,11 @@ class Database:
         self._writer.dispose()
 
     def _engine(self, conf, autocommit):
+        if self.url.get_backend_name() == 'sqlite':
+            return _sqlite_engine(self.url, autocommit)
         options = conf.database
         engine = engines.create_engine(
             self.url,
-            sqlite_fk=True,
-            sqlite_synchronous=options.sqlite_synchronous,
             mysql_sql_mode=options.mysql_sql_mode,
             mysql_wsrep_sync_wait=options.mysql_wsrep_sync_wait,
             connection_recycle_time=options.connection_recycle_time,
@@ -67,24 +67,53 @@ class Database:
             max_overflow=options.max_overflow,
             pool_timeout=options.pool_timeout,
             max_retries=0,
+            thread_checkin=False,
             connection_parameters=options.connection_parameters,
         )
         sa.event.listen(engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit))
-        if engine.dialect.name == 'sqlite' and not autocommit:
-            sa.event.listen(engine, 'before_cursor_execute', _begin_immediate, retval=True)
         return engine
 
 
+def _sqlite_engine(url, autocommit):
+    """Make an engine for SQLite, in ways that oslo.db's has not: connections are kept, writers lock when they begin."""
+    engine = sa.create_engine(url)
+    exc_filters.register_engine(engine)
+
+    @sa.event.listens_for(engine, 'connect')
+    def prepare(connection, record):
+        # The module is not to guess where transactions begin.
+        connection.isolation_level = None
+        for pragma in SQLITE_PRAGMAS:
+            connection.execute(f'PRAGMA {pragma}')
+
+    if not autocommit:
+
+        @sa.event.listens_for(engine, 'begin')
+        def begin(connection):
+            # A transaction that reads first and locks later can only fail when another one wrote in between.
+            connection.exec_driver_sql('BEGIN IMMEDIATE')
+
+    return engine
+
+
+#: Nothing acknowledged is lost in a crash (synchronous = FULL), readers and a writer do not wait for each other (WAL).
+SQLITE_PRAGMAS = (
+    f'busy_timeout = {SQLITE_BUSY_TIMEOUT}',
+    'journal_mode = WAL',
+    'synchronous = FULL',
+    'foreign_keys = ON',
+)
+
+
 def _set_session(dialect, autocommit, connection, record):
-    """Make the session the same on every database: UTC, READ COMMITTED, nothing cut, nothing lost in a crash."""
+    """Make the session the same on each server: UTC, READ COMMITTED, nothing cut."""
     cursor = connection.cursor()
     for statement in _SESSION[dialect.name]:
         cursor.execute(statement)
     cursor.close()
-    if dialect.name != 'sqlite':
-        connection.commit()
-        if autocommit:
-            dialect.set_isolation_level(connection, 'AUTOCOMMIT')
+    connection.commit()
+    if autocommit:
+        dialect.set_isolation_level(connection, 'AUTOCOMMIT')
 
 
 _MYSQL_SESSION = (
@@ -92,11 +121,6 @@ _MYSQL_SESSION = (
     f"SET SESSION group_concat_max_len = {GROUP_CONCAT_MAX_LEN}, time_zone = '+00:00'",
 )
 _SESSION = {
-    'sqlite': (
-        f'PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT}',
-        'PRAGMA journal_mode = WAL',
-        'PRAGMA synchronous = FULL',
-    ),
     'postgresql': (
         'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
         "SET SESSION TIME ZONE 'UTC'",
@@ -104,14 +128,6 @@ _SESSION = {
     'mysql': _MYSQL_SESSION,
     'mariadb': _MYSQL_SESSION,
 }
-
-
-def _begin_immediate(connection, cursor, statement, parameters, context, executemany):
-    """Take SQLite's write lock at the start: a transaction that reads first and locks later can only fail.
-
-    oslo.db emits the BEGIN; here its word is changed.
-    """
-    return ('BEGIN IMMEDIATE' if statement == 'BEGIN' else statement), parameters
 
 
 def _is_locked(error):

@@ -20,6 +20,7 @@ MAXIMUM = '1.37'
 #: What Ironic called the one node that came without a uuid.
 _GIVEN = 'd63e9c6f-16bc-4229-b5d3-7c5034d91d18'
 _FIRST = '11111111-1111-4111-8111-000000000001'
+_ALLOWED = {'nodes': 'GET, POST', 'traits': 'DELETE, GET, PUT', 'CUSTOM_C': 'DELETE, PUT'}
 _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
@@ -171,6 +172,16 @@ DIFFERENCES = [
         'A node being written to is not shown as reserved: the lock is the row itself',
         lambda call: call['method'] == 'PATCH' and call['status'] == 200,
         lambda call: call['answer'].update(reservation=None),
+    ),
+    (
+        'Allow names the methods of that very address (Ironic: of the noun)',
+        lambda call: call['status'] == 405 and call['headers'].get('X-OpenStack-Ironic-API-Version') == '1.37',
+        lambda call: call['answer_headers'].update(Allow=_ALLOWED[call['path'].rpartition('/')[2]]),
+    ),
+    (
+        'A node may be called traits',
+        _named('/v1/nodes/traits'),
+        _refused(404, 'Node traits could not be found.'),
     ),
     (
         'No method is served at traits before 1.37 (Ironic: those of the node)',

@@ -18,7 +18,7 @@ class DriverPropertiesController(Resource):
 class DriversController(Resource):
     """The enabled drivers."""
 
-    children = {'properties': DriverPropertiesController()}
+    members = {'properties': DriverPropertiesController()}
 
     @expose(types.Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN})
     def get_all(self, context, /, *, type=None, detail=False):

@@ -57,11 +57,20 @@ LIST_QUERY = {
 FIELDS_QUERY = {'fields': [types.Names()]}
 
 
+class NodesDetailController(Resource):
+    """Nodes with all their fields."""
+
+    @expose(types.Nodes, query=LIST_QUERY)
+    def get_all(self, context, /, **query):
+        context.can('baremetal:node:list')
+        return _list(context, node_fields.all_fields(context), 'all', query)
+
+
 class NodesController(Resource):
     """Nodes, and what belongs to each of them."""
 
-    children = {'traits': NodeTraitsController(), 'maintenance': NodeMaintenanceController()}
-    _custom_actions = {'detail': ['GET']}
+    children = {'detail': NodesDetailController()}
+    members = {'traits': NodeTraitsController(), 'maintenance': NodeMaintenanceController()}
 
     @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY)
     def get_all(self, context, /, *, fields=None, **query):
@@ -69,11 +78,6 @@ class NodesController(Resource):
         if fields is None:
             return _list(context, node_fields.listed_fields(context), 'node', query)
         return _list(context, node_fields.selected(context, fields), False, query)
-
-    @expose(types.Nodes, query=LIST_QUERY)
-    def detail(self, context, /, **query):
-        context.can('baremetal:node:list')
-        return _list(context, node_fields.all_fields(context), 'all', query)
 
     @expose(types.Node, query=FIELDS_QUERY)
     def get_one(self, context, node_ident, /, *, fields=None):

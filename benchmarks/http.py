@@ -1,0 +1,40 @@
+"""A client for load: keep-alive, nothing decoded that need not be."""
+
+import http.client
+import json
+import urllib.parse
+
+HEADERS = {'X-OpenStack-Ironic-API-Version': '1.37', 'Accept': 'application/json'}
+
+
+class Connection:
+    """One keep-alive connection to a base URL.
+
+    :param base: http://HOST:PORT, with a path prefix or without.
+    :param token: X-Auth-Token; None for none.
+    """
+
+    def __init__(self, base, token=None):
+        url = urllib.parse.urlparse(base)
+        self.prefix = url.path.rstrip('/')
+        self._headers = HEADERS | ({'X-Auth-Token': token} if token else {})
+        self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
+
+    def ask(self, method, path, document=None):
+        """Send a request and read the whole answer.
+
+        :returns: (status, bytes).
+        """
+        body = None if document is None else json.dumps(document)
+        headers = self._headers if body is None else self._headers | {'Content-Type': 'application/json'}
+        for last in (False, True):
+            try:
+                self._connection.request(method, self.prefix + path, body, headers)
+                answer = self._connection.getresponse()
+                return answer.status, answer.read()
+            except (http.client.RemoteDisconnected, ConnectionError):
+                # A server may close a connection between two requests.
+                self._connection.close()
+                if last:
+                    raise
+        raise AssertionError

@@ -1,0 +1,69 @@
+"""Fill a service that speaks the Bare Metal API with nodes: python -m benchmarks.seed http://127.0.0.1:6385 -n 10000
+
+Each node carries 20 traits, drawn from os-traits and 200 custom names.  The same -n and --seed give the same nodes anywhere.
+"""
+
+import argparse
+import concurrent.futures
+import random
+import sys
+import threading
+import uuid
+
+import os_traits
+
+from benchmarks.http import Connection
+
+CLASSES = ('baremetal.small', 'baremetal.medium', 'baremetal.large', 'baremetal.gpu', 'baremetal.storage')
+CUSTOM = [f'CUSTOM_{kind}_{i:03}' for i in range(40) for kind in ('RACK', 'GPU', 'FIRMWARE', 'NIC', 'TIER')]
+TRAITS_PER_NODE = 20
+
+
+def generate(count, seed):
+    """Give nodes: (document for POST, its traits)."""
+    choose = random.Random(seed)
+    standard = choose.sample(sorted(os_traits.get_traits()), 120)
+    for i in range(count):
+        custom = choose.randint(8, 14)
+        traits = sorted(choose.sample(CUSTOM, custom) + choose.sample(standard, TRAITS_PER_NODE - custom))
+        node = {
+            'uuid': str(uuid.UUID(int=choose.getrandbits(128), version=4)),
+            'name': f'node-{i:06}',
+            'driver': 'fake-hardware',
+            'resource_class': choose.choice(CLASSES),
+            'properties': {'cpus': 64, 'memory_mb': 262144, 'local_gb': 960, 'cpu_arch': 'x86_64'},
+            'driver_info': {'redfish_address': f'https://10.0.{i >> 8 & 255}.{i & 255}', 'redfish_password': 'secret'},
+            'extra': {'location': f'rack-{i % 200}'},
+        }
+        yield node, traits
+
+
+def main():
+    """Make the nodes, eight at a time."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('url', help='http://HOST:PORT of the service')
+    parser.add_argument('-n', type=int, default=10000, help='how many nodes')
+    parser.add_argument('--seed', type=int, default=42)
+    parser.add_argument('--token', help='X-Auth-Token, where one is needed')
+    arguments = parser.parse_args()
+    local = threading.local()
+
+    def make(item):
+        node, traits = item
+        if not hasattr(local, 'connection'):
+            local.connection = Connection(arguments.url, arguments.token)
+        path = f'/v1/nodes/{node["uuid"]}/traits'
+        for request in (('POST', '/v1/nodes', node), ('PUT', path, {'traits': traits})):
+            status, body = local.connection.ask(*request)
+            if status not in (200, 201, 204, 409):
+                sys.exit(f'{request[0]} {request[1]}: {status} {body[:500]!r}')
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for done, _ in enumerate(pool.map(make, generate(arguments.n, arguments.seed)), 1):
+            if done % 100 == 0 or done == arguments.n:
+                print(f'\r{done} of {arguments.n} nodes', end='', file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()
