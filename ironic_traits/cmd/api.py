@@ -1,8 +1,12 @@
-"""ironic-traits-api: the service, behind gunicorn."""
+"""ironic-traits-api: the service, behind granian (benchmarks/README.rst says why)."""
 
+import functools
 import sys
 
-from gunicorn.app.base import BaseApplication
+import granian
+import granian.constants
+import granian.log
+import sqlalchemy as sa
 
 from ironic_traits import app
 from ironic_traits import conf as configuration
@@ -18,44 +22,35 @@ README.rst goes on from there. Ctrl-C stops the service.
 """
 
 
-class Server(BaseApplication):
-    """gunicorn with our options in place of its own.
+def load(argv):
+    """Build the application of one worker process.
 
-    :param conf: ConfigOpts.
+    :param argv: the command's arguments.
     """
-
-    def __init__(self, conf):
-        self._conf = conf
-        super().__init__()
-
-    def load_config(self):
-        conf = self._conf
-        host = f'[{conf.host}]' if ':' in conf.host else conf.host
-        settings = {
-            'bind': f'{host}:{conf.port}',
-            'workers': conf.workers,
-            'worker_class': 'gthread',
-            'threads': conf.api.threads,
-            'keepalive': 75,
-            'graceful_timeout': 30,
-            'timeout': 120,
-            'proc_name': 'ironic-traits-api',
-            'loglevel': 'warning',
-            # Lists of traits in a query are longer than a browser's addresses.
-            'limit_request_line': 0,
-        }
-        for name, value in settings.items():
-            self.cfg.set(name, value)
-
-    def load(self):
-        return app.build(self._conf)
+    conf = configuration.make(argv)
+    setup.logging(conf)
+    return app.build(conf)
 
 
 def main():
-    """Run the service until it is told to stop."""
+    """Run the service until it is told to stop; what is in flight then is finished."""
     conf = configuration.make(sys.argv[1:])
     setup.logging(conf)
     setup.schema(conf)
-    url = f'http://{conf.host}:{conf.port}'
-    print(_WELCOME.format(url=url, database=conf.database.connection), flush=True)
-    Server(conf).run()
+    host = f'[{conf.host}]' if ':' in conf.host else conf.host
+    database = sa.make_url(conf.database.connection).render_as_string(hide_password=True)
+    print(_WELCOME.format(url=f'http://{host}:{conf.port}', database=database), flush=True)
+    server = granian.Granian(
+        'ironic_traits',
+        address=conf.host,
+        port=conf.port,
+        interface=granian.constants.Interfaces.WSGI,
+        workers=conf.workers,
+        blocking_threads=conf.api.threads,
+        http=granian.constants.HTTPModes.http1,
+        websockets=False,
+        log_level=granian.log.LogLevels.warning,
+        respawn_failed_workers=True,
+    )
+    # Each worker makes its own application: connections to a database do not survive a fork.
+    server.serve(target_loader=functools.partial(load, sys.argv[1:]), wrap_loader=False)

@@ -35,7 +35,7 @@ OPTIONS = [
         schemes=['http', 'https'],
         help="Base of the links in answers, when it is not what the client's Host header says (behind a proxy).",
     ),
-    cfg.IntOpt('threads', min=1, default=4, help='Threads of each worker process of ironic-traits-api.'),
+    cfg.IntOpt('threads', min=1, default=2, help='Threads of each worker process of ironic-traits-api.'),
 ]
 
 
