@@ -1,0 +1,30 @@
+"""The gabbi files, each on an empty database of each kind.  They read as documentation of the wire."""
+
+import pathlib
+import unittest
+
+import pytest
+from gabbi import handlers, suitemaker, utils
+
+GABBITS = pathlib.Path(__file__).parent / 'gabbits'
+
+
+@pytest.mark.parametrize('path', sorted(GABBITS.glob('*.yaml')), ids=lambda path: path.stem)
+def test_gabbit(app, path):
+    suite = suitemaker.test_suite_from_dict(
+        unittest.TestLoader(),
+        path.stem,
+        utils.load_yaml(yaml_file=str(path)),
+        str(GABBITS),
+        'ironic-traits',
+        80,
+        None,
+        lambda: app,
+        handlers=[handler() for handler in handlers.RESPONSE_HANDLERS],
+    )
+    result = unittest.TestResult()
+    suite.run(result)
+    broken = [f'{test}\n{text}' for test, text in result.failures + result.errors]
+    broken += [f'{test}: passes, though it is expected to fail' for test in result.unexpectedSuccesses]
+    assert result.testsRun
+    assert not broken, '\n'.join(broken)
