@@ -1,0 +1,134 @@
+"""Real clients against a running server: python-ironicclient's command line, and openstacksdk as nova uses it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import openstack
+import pytest
+
+from tests.service import Server
+
+UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
+#: What nova's virt driver asks for, each time that it polls.
+NOVA_FIELDS = (
+    'uuid',
+    'power_state',
+    'target_power_state',
+    'provision_state',
+    'target_provision_state',
+    'last_error',
+    'maintenance',
+    'properties',
+    'instance_uuid',
+    'traits',
+    'resource_class',
+)
+
+
+@pytest.fixture
+def server(tmp_path_factory):
+    with Server(None, cwd=tmp_path_factory.mktemp('clients')) as running:
+        yield running
+
+
+@pytest.fixture
+def baremetal(server):
+    """Function that runs the baremetal command and gives what it prints, as JSON where it can be had."""
+    program = pathlib.Path(sys.executable).parent / 'baremetal'
+    environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
+
+    def run(*arguments, ok=True):
+        done = subprocess.run(
+            [program, '--os-auth-type', 'none', '--os-endpoint', server.base, *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert (done.returncode == 0) is ok, done.stdout + done.stderr
+        return json.loads(done.stdout) if '-f' in arguments else done.stdout + done.stderr
+
+    return run
+
+
+def test_baremetal(baremetal):
+    """The life of a node on the command line."""
+    created = baremetal(
+        'node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one',
+        '--resource-class', 'gold', '--property', 'cpus=8', '--extra', 'rack=1', '-f', 'json',
+    )  # fmt: skip
+    assert created['uuid'] == UUID
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'two')
+
+    baremetal('node', 'add', 'trait', 'one', 'CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_B')
+    assert [row['traits'] for row in baremetal('node', 'trait', 'list', 'one', '-f', 'json')] == [
+        'CUSTOM_A',
+        'CUSTOM_B',
+        'HW_CPU_X86_VMX',
+    ]
+    baremetal('node', 'remove', 'trait', 'one', 'CUSTOM_B')
+    listed = baremetal('node', 'list', '--fields', 'uuid', 'name', 'traits', '-f', 'json')
+    assert listed[0] == {'uuid': UUID, 'name': 'one', 'traits': ['CUSTOM_A', 'HW_CPU_X86_VMX']}
+    assert listed[1]['traits'] == []
+    baremetal('node', 'remove', 'trait', 'one', '--all')
+    assert baremetal('node', 'trait', 'list', 'one', '-f', 'json') == []
+    refused = baremetal('node', 'add', 'trait', 'one', 'HW_CPU_X86_VMXX', ok=False)
+    assert "Did you mean 'HW_CPU_X86_VMX'?" in refused
+
+    baremetal('node', 'set', 'one', '--resource-class', 'silver', '--property', 'cpus=16', '--name', 'uno')
+    baremetal('node', 'unset', 'uno', '--extra', 'rack')
+    shown = baremetal('node', 'show', 'uno', '-f', 'json')
+    assert (shown['resource_class'], shown['properties'], shown['extra']) == ('silver', {'cpus': 16}, {})
+    assert baremetal('node', 'show', 'uno', '--fields', 'name', 'traits', '-f', 'json') == {'name': 'uno', 'traits': []}
+
+    baremetal('node', 'maintenance', 'set', 'uno', '--reason', 'fans')
+    assert len(baremetal('node', 'list', '--maintenance', '-f', 'json')) == 1
+    baremetal('node', 'maintenance', 'unset', 'uno')
+    assert len(baremetal('node', 'list', '--long', '--sort', 'name:desc', '--limit', '1', '-f', 'json')) == 1
+    assert [row['name'] for row in baremetal('driver', 'list', '-f', 'json')] == ['fake-hardware']
+
+    baremetal('node', 'delete', 'uno', 'two')
+    assert baremetal('node', 'list', '-f', 'json') == []
+
+
+@pytest.fixture
+def sdk(server):
+    """openstacksdk's bare metal proxy, without authentication, as nova's is in a deployment without keystone."""
+    connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
+    yield connection.baremetal
+    connection.close()
+
+
+def test_openstacksdk(sdk):
+    """What nova and scripts do through openstacksdk."""
+    node = sdk.create_node(driver='fake-hardware', name='one', resource_class='gold', provision_state='enroll')
+    assert node.provision_state == 'enroll'
+    sdk.set_node_traits(node, ['CUSTOM_A', 'CUSTOM_B'])
+    sdk.add_node_trait(node, 'CUSTOM_C')
+    sdk.remove_node_trait(node, 'CUSTOM_A')
+    (polled,) = sdk.nodes(fields=NOVA_FIELDS)
+    assert polled.traits == ['CUSTOM_B', 'CUSTOM_C']
+    assert (polled.id, polled.resource_class, polled.is_maintenance) == (node.id, 'gold', False)
+
+    instance = 'a8b2c1c0-0000-4000-8000-000000000001'
+    # Afresh: the SDK would send the traits that it remembers along, and no server takes those in a patch.
+    node = sdk.get_node(node.id)
+    node = sdk.update_node(node, instance_id=instance)
+    assert [found.id for found in sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)] == [node.id]
+    patched = sdk.patch_node(node, [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_B', 'CUSTOM_B']}])
+    assert patched.instance_info == {'traits': ['CUSTOM_B', 'CUSTOM_B']}
+    with pytest.raises(openstack.exceptions.ConflictException):
+        sdk.delete_node(node)
+    sdk.patch_node(node, [{'op': 'replace', 'path': '/instance_uuid', 'value': None}])
+    sdk.delete_node(node)
+    assert sdk.find_node('one') is None
+
+
+def test_openstacksdk_pages(sdk):
+    """The SDK follows next, and asks on its own when a limit is given."""
+    made = [sdk.create_node(driver='fake-hardware').id for _ in range(5)]
+    assert [node.id for node in sdk.nodes(fields=['uuid'], limit=2)] == made
+    for uuid in made:
+        sdk.delete_node(uuid)
