@@ -1,0 +1,145 @@
+"""Many clients at once, on each database: what the invariants of DESIGN.md, section 5, say."""
+
+import concurrent.futures
+
+import pytest
+
+from tests.client import Client
+from tests.service import make_app
+
+CLIENTS = 8
+
+
+@pytest.fixture
+def clients(database_url):
+    """As many applications as there are clients, each with connections of its own, as worker processes have."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
+
+
+def at_once(clients, work):
+    """Let every client do its work, at the same time.
+
+    :param work: function of a client and its number.
+    :returns: what each gave.
+    """
+    with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(work, clients, range(len(clients))))
+
+
+def test_never_more_than_fifty_traits(clients):
+    """However many add at once: as many succeed as there is room for."""
+    uuid = clients[0].node()['uuid']
+    clients[0].ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': [f'CUSTOM_{i}' for i in range(40)]})
+
+    def add(client, number):
+        return [client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}_{i}').status_int for i in range(4)]
+
+    statuses = sum(at_once(clients, add), [])
+    assert sorted(set(statuses)) == [204, 400]
+    assert statuses.count(204) == 10
+    assert len(clients[0].get(f'/v1/nodes/{uuid}/traits')['traits']) == 50
+
+
+def test_a_replace_is_whole(clients):
+    """Readers and writers at once: a node always carries one of the lists, never a mixture."""
+    uuid = clients[0].node()['uuid']
+    lists = [sorted(f'CUSTOM_{number}_{i}' for i in range(10)) for number in range(CLIENTS)]
+
+    def replace(client, number):
+        seen = []
+        for _ in range(5):
+            answer = client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': lists[number]})
+            assert answer.status_int == 200, answer.text
+            seen.append(client.get(f'/v1/nodes/{uuid}?fields=traits')['traits'])
+        return seen
+
+    for seen in at_once(clients, replace):
+        assert all(traits in lists for traits in seen)
+
+
+def test_one_instance_wins(clients):
+    """Each client wants the node for its own instance: one gets it, the others are told who has it."""
+    for _ in range(3):
+        uuid = clients[0].node()['uuid']
+
+        def take(client, number, uuid=uuid):
+            instance = f'a8b2c1c0-0000-4000-8000-{number:012}'
+            patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': instance}]
+            return client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int
+
+        assert sorted(at_once(clients, take)) == [200] + [409] * (CLIENTS - 1)
+        assert clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}]).status_int == 200
+
+
+def test_one_node_for_an_instance(clients):
+    """Each client wants another node for the same instance: one gets one."""
+    nodes = [clients[0].node()['uuid'] for _ in clients]
+    patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': 'a8b2c1c0-0000-4000-8000-000000000001'}]
+    statuses = at_once(clients, lambda client, number: client.ask('PATCH', f'/v1/nodes/{nodes[number]}', patch).status_int)
+    assert sorted(statuses) == [200] + [409] * (CLIENTS - 1)
+
+
+def test_one_node_of_a_name(clients):
+    body = {'driver': 'fake-hardware', 'name': 'one'}
+    statuses = at_once(clients, lambda client, number: client.ask('POST', '/v1/nodes', body).status_int)
+    assert sorted(statuses) == [201] + [409] * (CLIENTS - 1)
+
+
+def test_no_patch_is_lost(clients):
+    """Each client adds a key of its own to the same document."""
+    uuid = clients[0].node()['uuid']
+
+    def patch(client, number):
+        for i in range(4):
+            operations = [{'op': 'add', 'path': f'/extra/key-{number}-{i}', 'value': number}]
+            answer = client.ask('PATCH', f'/v1/nodes/{uuid}', operations)
+            assert answer.status_int == 200, answer.text
+
+    at_once(clients, patch)
+    assert len(clients[0].get(f'/v1/nodes/{uuid}?fields=extra')['extra']) == 4 * CLIENTS
+
+
+def test_deleted_once(clients):
+    """And a trait never lands on a node that is gone."""
+    uuid = clients[0].node()['uuid']
+
+    def work(client, number):
+        if number % 2:
+            return client.ask('DELETE', f'/v1/nodes/{uuid}').status_int
+        return client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}').status_int
+
+    statuses = at_once(clients, work)
+    assert statuses[1::2].count(204) == 1
+    assert set(statuses[1::2]) == {204, 404}
+    assert set(statuses[0::2]) <= {204, 404}
+    assert clients[0].ask('GET', f'/v1/nodes/{uuid}/traits').status_int == 404
+
+
+def test_pages_while_nodes_come_and_go(clients):
+    """Every node that is there all the time is on exactly one page."""
+    stay = {clients[0].node(name=f'stay-{i:03}')['uuid'] for i in range(30)}
+
+    def work(client, number):
+        if number:
+            for i in range(6):
+                uuid = client.node(name=f'go-{number}-{i}')['uuid']
+                client.ask('DELETE', f'/v1/nodes/{uuid}')
+            return []
+        return [listed for listed in (whole_list(client) for _ in range(8)) if listed]
+
+    def whole_list(client):
+        seen, page = [], client.get('/v1/nodes?fields=uuid,name&limit=4&sort_key=name&sort_dir=desc')
+        while 'next' in page:
+            seen += page['nodes']
+            answer = client.ask('GET', page['next'])
+            if answer.status_int == 404:
+                # As in Ironic, the marker must be there: it was one of those that went.
+                assert seen[-1]['name'].startswith('go-')
+                return None
+            page = answer.json
+        return [node['uuid'] for node in seen + page['nodes'] if node['uuid'] in stay]
+
+    lists = at_once(clients, work)[0]
+    assert lists
+    assert all(sorted(listed) == sorted(stay) for listed in lists)
