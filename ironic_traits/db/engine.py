@@ -7,6 +7,8 @@ COMMITTED, and a round trip is saved), writers take one that holds its locks to 
 import contextlib
 import functools
 import os
+import sqlite3
+import time
 
 import sqlalchemy as sa
 from oslo_db import api as db_api
@@ -85,6 +87,7 @@ def _sqlite_engine(url, autocommit):
         connection.isolation_level = None
         for pragma in SQLITE_PRAGMAS:
             connection.execute(f'PRAGMA {pragma}')
+        _use_wal(connection)
 
     if not autocommit:
 
@@ -96,13 +99,24 @@ def _sqlite_engine(url, autocommit):
     return engine
 
 
-#: Nothing acknowledged is lost in a crash (synchronous = FULL), readers and a writer do not wait for each other (WAL).
-SQLITE_PRAGMAS = (
-    f'busy_timeout = {SQLITE_BUSY_TIMEOUT}',
-    'journal_mode = WAL',
-    'synchronous = FULL',
-    'foreign_keys = ON',
-)
+#: Nothing acknowledged is lost in a crash (synchronous = FULL).
+SQLITE_PRAGMAS = (f'busy_timeout = {SQLITE_BUSY_TIMEOUT}', 'synchronous = FULL', 'foreign_keys = ON')
+
+
+def _use_wal(connection):
+    """Let readers and a writer not wait for each other.
+
+    The file remembers it; the first connection ever has to be alone for a moment, and SQLite itself does not wait for that.
+    """
+    deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT / 1000
+    while True:
+        try:
+            connection.execute('PRAGMA journal_mode = WAL')
+            return
+        except sqlite3.OperationalError as error:
+            if 'locked' not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _set_session(dialect, autocommit, connection, record):
