@@ -4,7 +4,7 @@ import pecan
 from webob import exc
 
 #: The methods of a resource that answer each HTTP method.
-_METHODS = {
+METHODS = {
     'GET': ('get_all', 'get_one'),
     'POST': ('post',),
     'PUT': ('put',),
@@ -56,5 +56,5 @@ class Resource:
 
     def _served(self, parameters):
         """Give the routes that take this many path parameters, by HTTP method."""
-        routes = ((method, getattr(self, name, None)) for method, names in _METHODS.items() for name in names)
+        routes = ((method, getattr(self, name, None)) for method, names in METHODS.items() for name in names)
         return {method: route for method, route in routes if route and parameters in route.path_parameters}

@@ -1,0 +1,122 @@
+"""The API reference: its samples are the service's own answers, and nothing is undocumented.
+
+IRONIC_TRAITS_WRITE_SAMPLES=1 writes the samples anew.
+"""
+
+import inspect
+import json
+import os
+import pathlib
+import re
+
+import pytest
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.v1 import node_fields
+from ironic_traits.db import migrations
+from ironic_traits.api.v1.nodes import FIELDS_QUERY, LATER_FILTERS, LIST_QUERY
+from ironic_traits.inventory.nodes import SETTABLE
+from tests.client import Client
+from tests.routes import routes
+from tests.service import make_app
+
+SOURCE = pathlib.Path(__file__).parents[2] / 'api-ref' / 'source'
+SAMPLES = SOURCE / 'samples'
+_TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
+
+NODE = {
+    'uuid': '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001',
+    'name': 'rack1-1',
+    'driver': 'fake-hardware',
+    'resource_class': 'baremetal.gold',
+    'properties': {'cpus': 64, 'memory_mb': 262144, 'local_gb': 960, 'cpu_arch': 'x86_64'},
+    'driver_info': {'redfish_address': 'https://10.0.0.1', 'redfish_username': 'admin', 'redfish_password': 'secret'},
+    'extra': {'rack': 1},
+}
+TRAITS = {'traits': ['CUSTOM_GOLD', 'HW_CPU_X86_VMX']}
+PATCH = [
+    {'op': 'replace', 'path': '/resource_class', 'value': 'baremetal.silver'},
+    {'op': 'add', 'path': '/extra/height', 'value': 12},
+    {'op': 'remove', 'path': '/extra/rack'},
+]
+
+
+def _sampled(client):
+    """Give the samples, by name."""
+    yield 'root', client.get('/')
+    yield 'v1', client.get('/v1')
+    yield 'node-create-request', NODE
+    client.node(**NODE)
+    yield 'node-traits-put-request', TRAITS
+    yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
+    yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
+    yield 'node-update-request', PATCH
+    client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
+    yield 'node-show', client.get('/v1/nodes/rack1-1')
+    yield 'drivers-list', client.get('/v1/drivers')
+    yield 'driver-show', client.get('/v1/drivers/fake-hardware')
+    yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json
+
+
+def test_samples(tmp_path):
+    with make_app(f'sqlite:///{tmp_path}/samples.sqlite') as app:
+        migrations.upgrade(app.service.database)
+        samples = dict(_sampled(Client(app)))
+    wrong = []
+    for name, sample in samples.items():
+        path = SAMPLES / f'{name}.json'
+        text = _TIME.sub('2026-01-01T00:00:00.000000+00:00', json.dumps(sample, indent=4)) + '\n'
+        text = text.replace('http://localhost', 'http://127.0.0.1:6385')
+        if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
+            path.write_text(text)
+        if path.read_text() != text:
+            wrong.append(name)
+    assert not wrong
+    assert {path.stem for path in SAMPLES.iterdir()} == set(samples)
+
+
+@pytest.fixture(scope='module')
+def documented():
+    """The text of the reference, by file."""
+    return {path.stem: path.read_text() for path in SOURCE.glob('*.inc')}
+
+
+@pytest.mark.parametrize('route', routes(), ids=str)
+def test_every_route_is_documented(documented, route):
+    assert f'.. rest_method:: {route}\n' in '\n'.join(documented.values())
+
+
+def test_no_route_is_made_up(documented):
+    named = re.findall(r'rest_method:: (\S+ \S+)', '\n'.join(documented.values()))
+    assert sorted(named) == sorted([*map(str, routes()), 'GET /healthcheck'])
+
+
+FAILURES = [c for _, c in inspect.getmembers(failures, inspect.isclass) if issubclass(c, failures.Failure)]
+
+
+@pytest.mark.parametrize('failure', FAILURES, ids=lambda failure: failure.__name__)
+def test_every_failure_is_documented(documented, failure):
+    assert re.search(rf'^{re.escape(failure.code)} +{failure.status} ', documented['failures'], re.MULTILINE)
+
+
+def test_every_argument_of_a_list_is_documented(documented):
+    text = documented['nodes'].split('List nodes with all fields')[0]
+    for name in {**LIST_QUERY, **FIELDS_QUERY}:
+        assert (f'  - {name}: ' in text) is (name not in LATER_FILTERS), name
+
+
+def test_every_field_is_documented(documented):
+    create, show = re.search(r'Create a node\n=.*?Show a node\n=', documented['nodes'], re.DOTALL)[0], documented['nodes']
+    show = show.split('Show a node\n')[1]
+    for attribute in wsme.types.list_attributes(types.Node):
+        assert f'  - {attribute.name}: ' in show, attribute.name
+    for name in SETTABLE:
+        assert f'  - {name}: ' in create, name
+
+
+def test_every_field_has_a_type_and_a_version():
+    declared = {attribute.name for attribute in wsme.types.list_attributes(types.Node)}
+    served = {name for name, since in node_fields.SINCE.items() if since <= 37}
+    assert declared == served | set(node_fields.LINKS_SINCE) | {'links'}

@@ -1,0 +1,44 @@
+"""Every route of the service, found by walking its controllers."""
+
+import dataclasses
+
+from ironic_traits.api.resource import METHODS
+from ironic_traits.api.v1.root import RootController
+
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """One method at one address.
+
+    :ivar function: what answers.
+    """
+
+    method: str
+    path: str
+    function: object
+
+    def __str__(self):
+        return f'{self.method} {self.path}'
+
+
+def routes():
+    """Give all routes."""
+    return list(_walk(RootController(), '', []))
+
+
+def _walk(resource, path, taken):
+    for method, names in METHODS.items():
+        for name in names:
+            function = getattr(resource, name, None)
+            if function is None:
+                continue
+            parameters = list(function.__signature__.parameters)[1:]
+            for count in function.path_parameters:
+                own = ''.join(f'/{{{parameter}}}' for parameter in parameters[len(taken) : count])
+                if count >= len(taken):
+                    yield Route(method, (path + own) or '/', function)
+    for segment, child in resource.children.items():
+        yield from _walk(child, f'{path}/{segment}', taken)
+    for segment, member in resource.members.items():
+        ident = list(resource.get_one.__signature__.parameters)[1]
+        yield from _walk(member, f'{path}/{{{ident}}}/{segment}', [*taken, ident])

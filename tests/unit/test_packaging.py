@@ -1,0 +1,66 @@
+"""What is installed is all there is, from a wheel and in any directory."""
+
+import configparser
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import setuptools
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+
+
+def test_every_package_is_named():
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(CHECKOUT / 'setup.cfg')
+    named = set(setup['options']['packages'].split())
+    found = {f'ironic_traits.{name}' for name in setuptools.find_packages(CHECKOUT / 'ironic_traits')}
+    assert named == found | {'ironic_traits', 'ironic_traits.db.alembic', 'ironic_traits.db.alembic.versions'}
+
+
+@pytest.fixture(scope='module')
+def installed(tmp_path_factory):
+    """A folder with the wheel's content and nothing else."""
+    target = tmp_path_factory.mktemp('wheel')
+    subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', CHECKOUT], check=True)
+    (wheel,) = (target / 'dist').iterdir()
+    install = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', target / 'lib', wheel]
+    subprocess.run(install, check=True)
+    return target / 'lib'
+
+
+def test_the_migrations_travel(installed, tmp_path):
+    command = 'from ironic_traits.cmd import manage; manage.main()'
+    done = subprocess.run(
+        [sys.executable, '-c', command, '--database', f'sqlite:///{tmp_path}/new.sqlite', 'db', 'upgrade'],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {'PYTHONPATH': str(installed)},
+    )
+    assert done.returncode == 0, done.stderr
+    versions = sorted(path.stem.split('_')[0] for path in (CHECKOUT / 'alembic' / 'versions').glob('*.py'))
+    assert done.stdout.strip() == versions[-1]
+
+
+def test_the_library_is_not_shadowed(installed):
+    assert not (installed / 'alembic').exists()
+    assert not (CHECKOUT / 'alembic' / '__init__.py').exists()
+
+
+@pytest.mark.parametrize(('generator', 'kind'), [
+    ('oslo-config-generator', 'config'),
+    ('oslopolicy-sample-generator', 'policy'),
+])  # fmt: skip
+def test_samples_are_what_the_generators_write(generator, kind, tmp_path):
+    """Of what is ours: the libraries' options change with their releases."""
+    written = tmp_path / 'sample'
+    namespace = ['--namespace', 'ironic_traits', '--output-file', str(written)]
+    wrap = ['--wrap-width', '79'] if kind == 'config' else []
+    subprocess.run([pathlib.Path(sys.executable).parent / generator, *namespace, *wrap], check=True, cwd=tmp_path)
+    name = {'config': 'ironic-traits.conf.sample', 'policy': 'policy.yaml.sample'}[kind]
+    kept = (CHECKOUT / 'etc' / name).read_text()
+    for paragraph in written.read_text().split('\n\n'):
+        assert paragraph.strip() in kept

@@ -1,0 +1,47 @@
+"""Which names are traits."""
+
+import os_traits
+import pytest
+
+from ironic_traits.matching import traits
+
+
+@pytest.mark.parametrize('name', ['CUSTOM_A', 'CUSTOM_0_', 'HW_CPU_X86_VMX', 'CUSTOM_' + 'A' * 248, *os_traits.get_traits()])
+def test_traits(name):
+    assert traits.is_trait(name)
+    assert traits.is_well_formed(name)
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A-B', 'CUSTOM_A\n', '\nCUSTOM_A', 'CUSTOM_A ', 'CUSTOM_É', 'CUSTOM_４', 'HW_CPU',
+     'custom_a', 'XCUSTOM_A', 'CUSTOM_' + 'A' * 249, 'CUSTOM_A,CUSTOM_B'],
+)  # fmt: skip
+def test_no_traits(name):
+    assert not traits.is_trait(name)
+
+
+@pytest.mark.parametrize(('name', 'meant'), [
+    ('HW_CPU_X86_VMXX', 'HW_CPU_X86_VMX'),
+    ('hw_cpu_x86_vmx', 'HW_CPU_X86_VMX'),
+    ('HW-CPU-X86-AVX2', 'HW_CPU_X86_AVX2'),
+    ('GOLD', None),
+    ('', None),
+    ('A' * 100_000, None),
+])  # fmt: skip
+def test_nearest(name, meant):
+    assert traits.nearest(name) == meant
+
+
+def test_filter():
+    """The words of the specification: all of, any of, not all of, none of."""
+    wanted = traits.Filter.of(
+        traits=[{'A'}, {'B'}], traits_any=[{'C', 'D'}], not_traits=[{'E', 'F'}], not_traits_any=[{'G'}, {'H'}]
+    )
+    assert wanted.matches({'A', 'B', 'C'})
+    assert wanted.matches({'A', 'B', 'D', 'E'})
+    assert not wanted.matches({'A', 'C'})
+    assert not wanted.matches({'A', 'B'})
+    assert not wanted.matches({'A', 'B', 'C', 'E', 'F'})
+    assert not wanted.matches({'A', 'B', 'C', 'H'})
+    assert traits.Filter.of().matches(set())
