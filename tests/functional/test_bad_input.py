@@ -1,0 +1,213 @@
+"""No input gives a 5xx, none that is refused changes anything, and every answer has its headers."""
+
+import json
+import urllib.parse
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from tests.client import Client, message
+from tests.conftest import empty
+from tests.service import make_app
+
+UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
+FIELDS = (
+    'uuid', 'name', 'driver', 'driver_info', 'properties', 'extra', 'instance_info', 'instance_uuid', 'chassis_uuid',
+    'maintenance', 'resource_class', 'console_enabled', 'boot_interface', 'network_interface', 'traits', 'owner',
+    'provision_state', 'id', 'links', 'colour',
+)  # fmt: skip
+ARGUMENTS = (
+    'fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'instance_uuid', 'associated', 'maintenance', 'provision_state',
+    'driver', 'resource_class', 'traits', 'traits-any', 'not-traits', 'not-traits-any', 'detail', 'owner', 'type', 'reason',
+    'trait', '_method', '__body__', 'colour',
+)  # fmt: skip
+TEXT = st.text(max_size=20) | st.sampled_from(
+    ['', UUID, UUID.upper(), 'one', 'fake-hardware', 'CUSTOM_A', 'true', '-1', '0', '99999999999999999999999', 'asc', 'id', '\0',
+     'é', '😀', "'; --", '%', '_', '\\', 'a' * 300, 'CUSTOM_A,CUSTOM_B', 'uuid,traits', 'A\n', ' ', 'null']
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=8,
+)
+SEGMENT = st.sampled_from(
+    ['nodes', 'drivers', 'detail', 'traits', 'maintenance', 'one', UUID, 'CUSTOM_A', 'fake-hardware', 'properties',
+     '__class__', '_route', 'find', 'get_all', '..', '.', 'v1']
+) | TEXT.map(lambda text: urllib.parse.quote(text, safe=''))  # fmt: skip
+BODY = (
+    st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=5)
+    | st.builds(lambda body: {'driver': 'fake-hardware'} | body, st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=3))
+    | st.lists(
+        st.fixed_dictionaries(
+            {'op': st.sampled_from(['add', 'replace', 'remove', 'move', 1]),
+             'path': st.sampled_from([f'/{field}' for field in FIELDS] + ['/extra/a', '/extra/a/b', '/extra/-', '', '/', 'x', '/extra/~2'])},
+            optional={'value': JSON},
+        ),
+        max_size=3,
+    )
+    | st.fixed_dictionaries({'traits': st.lists(st.sampled_from(['CUSTOM_A', 'CUSTOM_é', 'HW_CPU_X86_VMX', '', None, 1, {}]) | TEXT, max_size=4) | JSON})
+    | JSON
+)  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def client(shared_database_url):
+    empty(shared_database_url)
+    with make_app(shared_database_url) as app:
+        yield Client(app)
+
+
+LISTS = ARGUMENTS[:15]
+#: What is served, so that most requests get somewhere.
+SERVED = [
+    ('GET', '/v1/nodes', LISTS),
+    ('GET', '/v1/nodes/detail', LISTS[1:]),
+    ('GET', '/v1/nodes/one', ('fields',)),
+    ('POST', '/v1/nodes', ()),
+    ('PATCH', '/v1/nodes/one', ()),
+    ('DELETE', '/v1/nodes/one', ()),
+    ('GET', '/v1/nodes/one/traits', ()),
+    ('PUT', '/v1/nodes/one/traits', ()),
+    ('PUT', '/v1/nodes/one/traits/{}', ()),
+    ('DELETE', '/v1/nodes/one/traits/{}', ()),
+    ('PUT', '/v1/nodes/one/maintenance', ('reason',)),
+    ('GET', '/v1/drivers', ('type', 'detail')),
+    ('GET', '/v1/drivers/{}', ()),
+]
+METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'get', 'BREW']
+
+
+@st.composite
+def requests(draw):
+    """Give a method, a path and a query: of something served, or of nothing in particular."""
+    if draw(st.integers(0, 4)):
+        method, path, arguments = draw(st.sampled_from(SERVED))
+        path = path.format(draw(SEGMENT))
+    else:
+        method, arguments = draw(st.sampled_from(METHODS)), ARGUMENTS
+        path = '/v1/' + '/'.join(draw(st.lists(SEGMENT, max_size=5)))
+    query = draw(st.lists(st.tuples(st.sampled_from(arguments), TEXT), max_size=3)) if arguments else []
+    return method, path, query
+
+
+@hypothesis.given(
+    request=requests(),
+    raw=st.none() | BODY.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30),
+    version=st.sampled_from([None, '1.1', '1.9', '1.20', '1.36', *['1.37'] * 10, 'latest', '', '2.0', 'é']),
+    content_type=st.sampled_from([*['application/json'] * 5, 'text/plain', 'application/x-www-form-urlencoded', '']),
+)
+@hypothesis.settings(
+    max_examples=600, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
+)
+def test_nothing_is_a_5xx(client, request, raw, version, content_type):
+    method, path, query = request
+    if method == 'GET':
+        raw = None
+    client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': UUID, 'name': 'one'})
+    if query:
+        path += '?' + urllib.parse.urlencode(query)
+    answer = client.ask(method, path, raw=raw, version=version, headers={'Content-Type': content_type})
+    assert answer.status_int < 500, answer.text
+    for name in ('Minimum-Version', 'Maximum-Version', 'Version'):
+        assert answer.headers[f'X-OpenStack-Ironic-API-{name}']
+    assert answer.headers['x-openstack-request-id'] == answer.headers['openstack-request-id']
+    assert 'OpenStack-API-Version' in answer.headers['Vary']
+    if answer.body:
+        assert answer.content_type == 'application/json'
+        json.loads(answer.body)
+    if answer.status_int >= 400 and method != 'HEAD':
+        assert message(answer)
+        assert answer.json['code'].startswith('baremetal.')
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        b'[' * 100_000,
+        b'{"extra":' * 2000,
+        b'{"driver": "fake-hardware", "extra": {"n": NaN}}',
+        b'{"driver": "fake-hardware", "extra": {"n": Infinity}}',
+        b'{"driver": "fake-hardware", "extra": {"t": "\\u0000"}}',
+        b'{"driver": "fake-hardware", "extra": {"\\u0000": 1}}',
+        b'{"driver": "fake-hardware", "extra": {"t": "\\ud800"}}',
+        b'{"driver": "fake-hardware", "extra": {"t": "\xff"}}',
+        b'\xef\xbb\xbf{"driver": "fake-hardware"}',
+        b'{"driver": "fake-hardware"} {}',
+        b'{"driver": "fake-hardware", "name": "' + b'a' * 256 + b'"}',
+        b'{"driver": "fake-hardware", "resource_class": "' + b'a' * 81 + b'"}',
+        '{"driver": "fake-hardware", "name": "é"}'.encode(),
+        b'{"driver": "' + b'a' * 10_000 + b'"}',
+        b'{"driver": "fake-hardware", "chassis_uuid": "5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001"}',
+        b'null',
+        b'""',
+        b' ',
+    ],
+    ids=lambda body: body[:40].decode(errors='replace'),
+)
+def test_bodies_that_are_refused(client, body):
+    before = client.get('/v1/nodes?fields=uuid')
+    answer = client.ask('POST', '/v1/nodes', raw=body)
+    assert answer.status_int == 400, answer.text
+    assert client.get('/v1/nodes?fields=uuid') == before
+
+
+@pytest.mark.parametrize('number', [2**53, 2**63 - 1, 2**64 - 1, -(2**63), 0.1, 1e300])
+def test_numbers_come_back_as_they_came(client, number):
+    node = client.node(extra={'n': number})
+    assert client.get(f'/v1/nodes/{node["uuid"]}?fields=extra') == {'extra': {'n': number}}
+
+
+def test_any_text_comes_back_as_it_came(client):
+    text = 'é 😀 \u2028 \x7f " \\ </script> %s {}'
+    node = client.node(extra={text: [text]}, resource_class='klässe 😀')
+    shown = client.get(f'/v1/nodes/{node["uuid"]}?fields=extra,resource_class')
+    assert shown == {'extra': {text: [text]}, 'resource_class': 'klässe 😀'}
+    found = client.get('/v1/nodes?fields=uuid&resource_class=' + urllib.parse.quote('klässe 😀'))
+    assert found['nodes'] == [{'uuid': node['uuid']}]
+
+
+def test_a_body_may_be_of_a_certain_size_only(shared_database_url):
+    with make_app(shared_database_url, api__max_request_body_size=1000) as app:
+        small = Client(app)
+        body = json.dumps({'driver': 'fake-hardware', 'extra': {'a': 'a' * 1000}}).encode()
+        for headers in ({}, {'Transfer-Encoding': 'chunked'}):
+            answer = small.ask('POST', '/v1/nodes', raw=body, headers=headers)
+            assert answer.status_int == 413
+            assert '1000 bytes' in message(answer)
+        assert small.ask('POST', '/v1/nodes', raw=body[:900].replace(b'a' * 100, b'') + b'"}}').status_int in (201, 400)
+
+
+def test_a_limit_only_lowers(shared_database_url):
+    with make_app(shared_database_url, inventory__max_traits_per_node=2) as app:
+        few = Client(app)
+        uuid = few.node()['uuid']
+        assert few.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']}).status_int == 400
+        assert few.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']}).status_int == 200
+        assert 'CUSTOM_C' in message(few.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_C'))
+    with pytest.raises(ValueError, match='less than or equal to 50'), make_app(shared_database_url, inventory__max_traits_per_node=51):
+        pass
+
+
+def test_put_may_answer_as_ironic_does(shared_database_url):
+    with make_app(shared_database_url, api__put_traits_returns='nothing') as app:
+        client = Client(app)
+        answer = client.ask('PUT', f'/v1/nodes/{client.node()["uuid"]}/traits', {'traits': ['CUSTOM_A']})
+        assert (answer.status_int, answer.body) == (204, b'')
+
+
+def test_available_nodes_may_be_kept(shared_database_url):
+    with make_app(shared_database_url, inventory__allow_deleting_available_nodes=False) as app:
+        client = Client(app)
+        node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.1').json['uuid']
+        answer = client.ask('DELETE', f'/v1/nodes/{node}')
+        assert answer.status_int == 409
+        assert answer.json['code'] == 'baremetal.node.invalid_state'
+        client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+        assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 204
+
+
+def test_links_may_name_another_host(shared_database_url):
+    with make_app(shared_database_url, api__public_endpoint='https://metal.example.com/baremetal/') as app:
+        answer = Client(app).get('/v1')
+        assert answer['nodes'][0]['href'] == 'https://metal.example.com/baremetal/v1/nodes/'
