@@ -4,6 +4,7 @@ Code raises one of these classes; ``api.rendering`` makes the body.  ``known`` t
 (the database's, WSME's) into one of them, and everything else into InternalError, which carries no text of its cause.
 """
 
+import sqlalchemy.exc
 import wsme.exc
 from oslo_db import exception as db_exception
 
@@ -214,6 +215,16 @@ def known(error):
         return error
     if isinstance(error, wsme.exc.ClientSideError):
         return InvalidInput(reason=error.faultstring)
-    if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)) or 'is locked' in str(error):
+    if isinstance(error, _DATABASE_UNAVAILABLE) or 'database is locked' in str(error):
         return DatabaseUnavailable()
     return InternalError()
+
+
+_DATABASE_UNAVAILABLE = (
+    db_exception.DBConnectionError,
+    db_exception.DBDeadlock,
+    db_exception.DBNonExistentDatabase,
+    # oslo.db leaves these as they are: no connection was made, or none was free in time.
+    sqlalchemy.exc.OperationalError,
+    sqlalchemy.exc.TimeoutError,
+)

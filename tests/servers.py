@@ -45,10 +45,11 @@ class Server:
         return all(map(program, cls.programs))
 
     def start(self):
-        """Make the data directory and start; returns when the server answers."""
-        if ROOT:
-            shutil.chown(self.directory, self.user)
-        self._run(*self.make_data_directory())
+        """Start, with a new data directory the first time; returns when the server answers."""
+        if not (self.directory / 'data').exists():
+            if ROOT:
+                shutil.chown(self.directory, self.user)
+            self._run(*self.make_data_directory())
         with (self.directory / 'log').open('wb') as log:
             # The kernel ends the server when the tests end, however they end.
             self._process = subprocess.Popen(
@@ -60,11 +61,15 @@ class Server:
                 raise RuntimeError(f'{self.command()[0]} did not start:\n{(self.directory / "log").read_text()}')
             time.sleep(0.05)
 
-    def stop(self):
-        """Stop the server and remove its data."""
+    def kill(self):
+        """Kill the server; ``start`` starts it again."""
         if self._process:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
+
+    def stop(self):
+        """Kill the server and remove its data."""
+        self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def create(self, name):
@@ -159,7 +164,7 @@ class MariaDB(Server):
             f'--port={self.port}',
             '--bind-address=127.0.0.1',
             f'--user={pwd.getpwuid(os.getuid()).pw_name}',
-            '--innodb-flush-log-at-trx-commit=0',
+            '--innodb-flush-log-at-trx-commit=2',
             '--max-connections=500',
         ]
 

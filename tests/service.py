@@ -48,7 +48,7 @@ class Server:
         program = pathlib.Path(sys.executable).parent / 'ironic-traits-api'
         database = ['--database', url] if url else []
         self.process = subprocess.Popen(
-            [program, *database, '--port', str(port), *arguments],
+            [program, *database, *arguments, '--port', str(port)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

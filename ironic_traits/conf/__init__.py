@@ -24,6 +24,8 @@ def make(argv=(), cli=()):
     conf = cfg.ConfigOpts()
     set_library_defaults()
     log.register_options(conf)
+    # Not stdout, which is for what the commands print.
+    conf.set_default('use_stderr', True)
     for module in GROUPS:
         module.register(conf)
     conf.register_opts(db_options.database_opts, group='database')

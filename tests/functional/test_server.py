@@ -1,0 +1,280 @@
+"""The service as a process: how it starts, ends, and survives being killed."""
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from ironic_traits.db import migrations
+from ironic_traits.db.engine import Database
+from tests import servers
+from tests.service import Server, make_conf
+
+BIN = pathlib.Path(sys.executable).parent
+VERSION = {'X-OpenStack-Ironic-API-Version': '1.37', 'Content-Type': 'application/json'}
+
+
+def ask(base, method, path, document=None, headers=()):
+    """Send one request; give (status, headers, body)."""
+    with contextlib.closing(http.client.HTTPConnection(urllib.parse.urlparse(base).netloc, timeout=60)) as connection:
+        body = None if document is None else json.dumps(document)
+        connection.request(method, path, body, VERSION | dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def make(base, **fields):
+    """Make a node and give its uuid."""
+    status, _, body = ask(base, 'POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})
+    assert status == 201, body
+    return json.loads(body)['uuid']
+
+
+def test_in_an_empty_directory(tmp_path):
+    """It makes its database there, and says what to try."""
+    with Server(None, cwd=tmp_path) as server:
+        uuid = make(server.base)
+        assert (tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite').exists()
+        assert ask(server.base, 'GET', '/healthcheck')[0] == 200
+        printed = server.stop()
+    assert f'curl {server.base}/v1/nodes' in printed
+    with Server(None, cwd=tmp_path) as again:
+        assert ask(again.base, 'GET', f'/v1/nodes/{uuid}')[0] == 200
+
+
+def test_options_from_files(tmp_path):
+    """--config-file and --config-dir; the command line goes before them."""
+    (tmp_path / 'one.conf').write_text(f'[DEFAULT]\nstate_path = {tmp_path}/there\nport = 1\n[api]\nmax_limit = 1\n')
+    (tmp_path / 'more').mkdir()
+    (tmp_path / 'more' / 'two.conf').write_text('[inventory]\nmax_traits_per_node = 1\n')
+    arguments = ['--config-file', str(tmp_path / 'one.conf'), '--config-dir', str(tmp_path / 'more')]
+    with Server(None, *arguments, cwd=tmp_path) as server:
+        first, _ = make(server.base), make(server.base)
+        page = json.loads(ask(server.base, 'GET', '/v1/nodes')[2])
+        assert [node['uuid'] for node in page['nodes']] == [first]
+        traits = {'traits': ['CUSTOM_A', 'CUSTOM_B']}
+        assert ask(server.base, 'PUT', f'/v1/nodes/{first}/traits', traits)[0] == 400
+    assert (tmp_path / 'there' / 'ironic-traits.sqlite').exists()
+
+
+def test_another_wsgi_server(tmp_path):
+    """ironic_traits.wsgi:application, behind whatever serves WSGI."""
+    conf = tmp_path / 'ironic-traits.conf'
+    conf.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n')
+    program = (
+        'from ironic_traits.wsgi import application; from wsgiref.util import setup_testing_defaults as defaults\n'
+        'environ = {"PATH_INFO": "/v1/nodes"}; defaults(environ)\n'
+        'print(b"".join(application(environ, lambda status, headers, exc_info=None: print(status))).decode())'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {'IRONIC_TRAITS_CONFIG_FILES': str(conf)},
+    )
+    assert done.stdout == '200 OK\n{"nodes":[]}\n', done.stderr
+
+
+def test_an_old_schema_is_refused(new_database, database_kind, tmp_path):
+    """On a server; a file is the service's own, and upgraded."""
+    url = new_database()
+    server = Server(url, cwd=tmp_path)
+    if database_kind == 'sqlite':
+        server.wait()
+        server.stop()
+        return
+    printed, _ = server.process.communicate(timeout=60)
+    assert server.process.returncode == 1
+    assert 'ironic-traits-manage db upgrade' in printed
+    assert 'Traceback' not in printed
+
+    def manage(*arguments):
+        command = [BIN / 'ironic-traits-manage', '--database', url, 'db', *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    assert manage('version').stdout == 'none\n'
+    assert manage('check').returncode == 1
+    assert manage('upgrade').stdout.strip() == migrations.head()
+    assert manage('check').returncode == 0
+    with Server(url, '--workers', '2', cwd=tmp_path) as upgraded:
+        assert make(upgraded.base)
+
+
+def test_sigterm_finishes_what_is_in_flight(tmp_path):
+    """A write that waits for a lock is done and answered, though the service was told to stop meanwhile."""
+    database = tmp_path / 'slow.sqlite'
+    with Server(f'sqlite:///{database}', cwd=tmp_path) as server:
+        uuid = make(server.base)
+        with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as lock:
+            lock.execute('BEGIN IMMEDIATE')
+            answers = []
+            path = f'/v1/nodes/{uuid}/traits/CUSTOM_A'
+            writer = threading.Thread(target=lambda: answers.append(ask(server.base, 'PUT', path)[0]))
+            writer.start()
+            time.sleep(0.5)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            lock.execute('ROLLBACK')
+        writer.join(30)
+        assert answers == [204]
+        server.process.wait(30)
+    with Server(f'sqlite:///{database}', cwd=tmp_path) as again:
+        assert b'CUSTOM_A' in ask(again.base, 'GET', f'/v1/nodes/{uuid}/traits')[2]
+
+
+def test_kill_loses_nothing_that_was_acknowledged(shared_database_url, database_url, tmp_path):
+    """Killed while four clients write: each node and list of traits that was acknowledged is there, whole."""
+    acknowledged = {}
+
+    def write(number, base):
+        for i in range(1000):
+            traits = sorted(f'CUSTOM_{number}_{i}_{j}' for j in range(10))
+            try:
+                uuid = make(base, name=f'node-{number}-{i}')
+                status, _, _ = ask(base, 'PUT', f'/v1/nodes/{uuid}/traits', {'traits': traits})
+            except (OSError, http.client.HTTPException):
+                return
+            assert status == 200
+            acknowledged[uuid] = traits
+
+    server = Server(database_url, '--workers', '2', cwd=tmp_path).wait()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number, server.base) for number in range(4)]
+        time.sleep(1.5)
+        children = subprocess.run(['pgrep', '-P', str(server.process.pid)], capture_output=True, text=True)
+        for pid in [server.process.pid, *map(int, children.stdout.split())]:
+            os.kill(pid, signal.SIGKILL)
+        for writer in writers:
+            writer.result()
+    server.process.wait()
+    assert acknowledged
+    with Server(database_url, cwd=tmp_path) as again:
+        path, found = '/v1/nodes?fields=uuid,traits', {}
+        while path:
+            page = json.loads(ask(again.base, 'GET', path)[2])
+            found |= {node['uuid']: node['traits'] for node in page['nodes']}
+            path = page.get('next')
+    assert acknowledged.items() <= found.items()
+    assert all(len(traits) in (0, 10) for traits in found.values())
+
+
+def test_logs_carry_the_request_id(tmp_path):
+    """And answers carry no text of a defect."""
+    database = tmp_path / 'broken.sqlite'
+    server = Server(f'sqlite:///{database}', cwd=tmp_path).wait()
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute('DROP TABLE node_traits')
+    status, headers, body = ask(server.base, 'GET', '/v1/nodes/detail')
+    assert status == 200 or b'node_traits' not in body
+    uuid = make_without_traits(server.base)
+    status, headers, body = ask(server.base, 'GET', f'/v1/nodes/{uuid}/traits')
+    printed = server.stop()
+    assert status == 500
+    assert b'node_traits' not in body
+    assert json.loads(body)['code'] == 'baremetal.internal_error'
+    line = next(line for line in printed.splitlines() if f'GET /v1/nodes/{uuid}/traits failed' in line)
+    assert headers['x-openstack-request-id'] in line
+
+
+def make_without_traits(base):
+    """Make a node at a version that does not look at traits."""
+    status, _, body = ask(
+        base, 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, {'X-OpenStack-Ironic-API-Version': '1.36'}
+    )
+    assert status == 201, body
+    return json.loads(body)['uuid']
+
+
+def test_a_global_request_id_is_logged(tmp_path):
+    """nova sends its own with each request, to find it again in our log."""
+    with Server(None, '--debug', cwd=tmp_path) as server:
+        given = 'req-5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
+        _, headers, _ = ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': given})
+        forged = 'req-x\nforged'
+        ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': urllib.parse.quote(forged)})
+        printed = server.stop()
+    assert headers['x-openstack-request-id'] != given
+    assert any(given in line and headers['x-openstack-request-id'] in line for line in printed.splitlines())
+    assert 'forged' not in printed
+
+
+@pytest.mark.parametrize(
+    'raw',
+    [
+        b'GARBAGE\r\n\r\n',
+        b'GET /v1 HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n',
+        b'GET /%ff HTTP/1.1\r\nHost: x\r\n\r\n',
+        b'GET /v1/nodes?fields=%ff HTTP/1.1\r\nHost: x\r\n\r\n',
+        b'GET /v1/nodes/%00 HTTP/1.1\r\nHost: x\r\n\r\n',
+        b'PUT /v1/nodes/x/traits HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n',
+        b'GET /v1/nodes?traits=' + b'A' * 100_000 + b' HTTP/1.1\r\nHost: x\r\n\r\n',
+        b'GET /v1 HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: \xff\r\n\r\n',
+    ],
+    ids=lambda raw: raw[:30].decode(errors='replace').strip(),
+)
+def test_requests_that_are_none(running, raw):
+    port = int(running.base.rsplit(':', 1)[1])
+    with contextlib.closing(socket.create_connection(('127.0.0.1', port), timeout=20)) as connection:
+        connection.sendall(raw)
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.recv(1000)
+    assert not answer or answer.startswith(b'HTTP/1.1 4'), answer
+    assert ask(running.base, 'GET', '/v1')[0] == 200
+
+
+@pytest.fixture(scope='module')
+def running(tmp_path_factory):
+    with Server(None, cwd=tmp_path_factory.mktemp('running')) as server:
+        yield server
+
+
+def test_paths_in_other_alphabets(running):
+    status, _, body = ask(running.base, 'GET', '/v1/nodes/' + urllib.parse.quote('é😀'))
+    assert status == 400
+    assert 'é😀' in json.loads(body)['error_message']
+
+
+def test_a_long_list_of_traits(running):
+    """Fifty names of 255 characters fit into a query."""
+    names = ','.join('CUSTOM_' + f'{i:0248}' for i in range(50))
+    assert ask(running.base, 'GET', f'/v1/nodes?traits={names}')[0] == 200
+
+
+@pytest.mark.parametrize('kind', servers.SERVERS)
+def test_a_database_that_goes_and_comes_back(kind, request, tmp_path):
+    """503 from /healthcheck and from everything else, without the driver's words; then all is well again, by itself."""
+    if not servers.SERVERS[kind].installed():
+        pytest.skip('left out')
+    server = servers.SERVERS[kind]()
+    request.addfinalizer(server.stop)
+    server.start()
+    url = server.create('gone')
+    database = Database(make_conf(url))
+    migrations.upgrade(database)
+    database.dispose()
+    with Server(url, cwd=tmp_path) as service:
+        uuid = make(service.base)
+        server.kill()
+        for method, path in (('GET', '/v1/nodes'), ('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')):
+            status, _, body = ask(service.base, method, path)
+            assert status == 503
+            assert json.loads(body)['code'] == 'baremetal.database_unavailable'
+            assert b'127.0.0.1' not in body
+        assert ask(service.base, 'GET', '/healthcheck')[0] == 503
+        assert ask(service.base, 'GET', '/v1')[0] == 200
+        server.start()
+        assert ask(service.base, 'GET', '/healthcheck')[0] == 200
+        assert ask(service.base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')[0] == 204
