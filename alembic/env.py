@@ -1,8 +1,8 @@
-"""How alembic reaches the database: over the connection that it is given, or over ``-x database=URL`` for developers."""
+"""How alembic reaches the database: over the connection it is given, or over ``-x database=URL`` for developers."""
 
 import sqlalchemy as sa
-
 from alembic import context
+
 from ironic_traits.db.models import metadata
 
 

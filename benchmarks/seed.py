@@ -1,6 +1,7 @@
 """Fill a service that speaks the Bare Metal API with nodes: python -m benchmarks.seed http://127.0.0.1:6385 -n 10000
 
-Each node carries 20 traits, drawn from os-traits and 200 custom names.  The same -n and --seed give the same nodes anywhere.
+Each node carries 20 traits, drawn from os-traits and 200 custom names.  The same -n and --seed give the same nodes
+anywhere.
 """
 
 import argparse

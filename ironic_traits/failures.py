@@ -1,7 +1,8 @@
 """Every failure that a client can be told of: its HTTP status, its stable code, its sentence.
 
-Code raises one of these classes; ``api.rendering`` makes the body.  ``known`` turns the exceptions of the libraries below
-(the database's, WSME's) into one of them, and everything else into InternalError, which carries no text of its cause.
+Code raises one of these classes; ``api.rendering`` makes the body.  ``known`` turns the exceptions of the libraries
+below (the database's, WSME's) into one of them, and everything else into InternalError, which carries no text of its
+cause.
 """
 
 import sqlalchemy.exc
@@ -177,9 +178,7 @@ class InstanceAssociated(Failure):
 
     status = 409
     code = 'baremetal.instance.associated'
-    text = (
-        'Instance {instance} is already associated with a node, it cannot be associated with this other node {node}'
-    )
+    text = 'Instance {instance} is already associated with a node, it cannot be associated with this other node {node}'
 
 
 class InvalidState(Failure):

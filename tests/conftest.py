@@ -1,7 +1,7 @@
 """Databases, applications and servers for the tests.
 
-Tests that take ``database_url`` run once for each database: SQLite always, PostgreSQL and MariaDB where their servers are
-installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1 it is an error when one is missing.
+Tests that take ``database_url`` run once for each database: SQLite always, PostgreSQL and MariaDB where their servers
+are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1 it is an error when one is missing.
 """
 
 import os

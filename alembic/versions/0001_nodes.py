@@ -5,8 +5,8 @@ Revises:
 """
 
 import sqlalchemy as sa
-
 from alembic import op
+
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 revision = '0001'

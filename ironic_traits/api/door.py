@@ -1,7 +1,7 @@
 """The door: what holds for every request and every answer, whoever gives it.
 
-A plain WSGI layer around everything else.  It gives the request an id, chooses its version, makes its context; and it puts the
-ids and the version headers on the answer, also when authentication or the router gave it.
+A plain WSGI layer around everything else.  It gives the request an id, chooses its version, makes its context; and it
+puts the ids and the version headers on the answer, also when authentication or the router gave it.
 """
 
 import http

@@ -1,13 +1,14 @@
 """The decorator that makes a method a route: typed arguments in, an answer or a failure out.
 
-WSME types what comes in (``wsme.rest.args`` for the query, ``wsme.rest.json.fromjson`` for the body).  Its own ``wsexpose`` is
-not used: it turns an unexpected exception into a 500 with its text, leaves bad bodies to raise what they like, and cannot
-take an argument with a dash in its name.
+WSME types what comes in (``wsme.rest.args`` for the query, ``wsme.rest.json.fromjson`` for the body).  Its own
+``wsexpose`` is not used: it turns an unexpected exception into a 500 with its text, leaves bad bodies to raise what
+they like, and cannot take an argument with a dash in its name.
 """
 
 import functools
 import inspect
 import logging
+from typing import Any
 
 import orjson
 import pecan
@@ -43,8 +44,8 @@ class Answer:
 def expose(returns=None, *, query=None, body=None, optional_body=False):
     """Make a method a route.
 
-    The method gets the request's context, then the rest of the path, then the query arguments that were given, by name with
-    underscores for dashes, then ``body`` if the route takes one.
+    The method gets the request's context, then the rest of the path, then the query arguments that were given, by name
+    with underscores for dashes, then ``body`` if the route takes one.
 
     :param returns: WSME type of the answer: documentation, checked in the tests.
     :param query: {name: WSME type} of the query arguments.
@@ -70,14 +71,15 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
                 return _fail(error)
             return _answer(context, answer)
 
+        exposed: Any = route
         # pecan asks for the signature, to know how much of the path the method takes.
-        route.__signature__ = inspect.Signature([_SELF, *in_path])
-        pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(route)
-        pecan.util._cfg(route)['argspec'] = inspect.getfullargspec(route)
+        exposed.__signature__ = inspect.Signature([_SELF, *in_path])
+        pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
+        pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
         required = sum(parameter.default is parameter.empty for parameter in in_path)
-        route.path_parameters = range(required, len(in_path) + 1)
-        route._wsme_definition = definition
-        return route
+        exposed.path_parameters = range(required, len(in_path) + 1)
+        exposed.definition = definition
+        return exposed
 
     return decorate
 

@@ -14,12 +14,14 @@ LOG = logging.getLogger(__name__)
 
 
 class FailureHook(PecanHook):
-    """Gives failures that the router finds (404, 405, 406) the Bare Metal body; a defect in routing becomes a plain 500."""
+    """Gives failures that the router finds (404, 405, 406) the Bare Metal body; a defect there becomes a plain 500."""
 
     def on_error(self, state, error):
         if isinstance(error, exc.HTTPException):
             status = http.HTTPStatus(error.status_int)
-            body = rendering.routing_failure(status.value, status.phrase, _ROUTING.get(status.value, error.detail or ''))
+            body = rendering.routing_failure(
+                status.value, status.phrase, _ROUTING.get(status.value, error.detail or '')
+            )
             response = pecan.Response(status=status.value)
             if getattr(error, 'allow', None):
                 response.allow = error.allow

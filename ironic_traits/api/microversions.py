@@ -83,8 +83,8 @@ def negotiate(headers):
     supported = f'The supported version range is: [{text(MINIMUM)}, {text(MAXIMUM)}].'
     if major != MAJOR:
         raise failures.VersionNotSupported(
-            reason=f'Mutually exclusive versions requested. Version {asked} requested but not supported by this service. '
-            f'{supported}'
+            reason=f'Mutually exclusive versions requested. Version {asked} requested but not supported by this '
+            f'service. {supported}'
         )
     if not MINIMUM <= minor <= MAXIMUM:
         raise failures.VersionNotSupported(

@@ -16,15 +16,16 @@ METHODS = {
 class Resource:
     """A noun of the API: methods for the verbs, other nouns below it.
 
-    pecan hands the rest of a path to ``_route``.  Not pecan's own RestController: that takes any attribute of the object that
-    a path names, turns ``_method`` in a query into the method, and looks at signatures for half of a request's time.
+    pecan hands the rest of a path to ``_route``.  Not pecan's own RestController: that takes any attribute of the
+    object that a path names, turns ``_method`` in a query into the method, and looks at signatures for half of a
+    request's time.
 
     :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
     :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
     """
 
-    children = {}
-    members = {}
+    children: 'dict[str, Resource]' = {}
+    members: 'dict[str, Resource]' = {}
 
     @pecan.expose()
     def _route(self, args, request=None):

@@ -1,7 +1,7 @@
 """WSME types of what requests carry and answers have.
 
-Requests: validated here, by ``validate``, which gives the value as the service keeps it.  Answers: documentation; the tests
-read every answer with them.
+Requests: validated here, by ``validate``, which gives the value as the service keeps it.  Answers: documentation; the
+tests read every answer with them.
 """
 
 import datetime
@@ -10,6 +10,7 @@ import wsme.types
 from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures
+from ironic_traits.db.models import INTERFACES
 from ironic_traits.matching import traits as trait_names
 
 
@@ -260,14 +261,23 @@ class MaintenanceBody(wsme.types.Base):
     reason = TEXT
 
 
-class Driver(wsme.types.Base):
-    """A driver in an answer."""
+class _Driver(wsme.types.Base):
+    """What each version says of a driver."""
 
     name = str
     hosts = [str]
     links = LINKS
     properties = LINKS
     type = str
+
+
+#: A driver in an answer, with what it offers for each interface.
+Driver = type(
+    'Driver',
+    (_Driver,),
+    {f'default_{interface}_interface': str for interface in INTERFACES}
+    | {f'enabled_{interface}_interfaces': [str] for interface in INTERFACES},
+)
 
 
 class Drivers(wsme.types.Base):

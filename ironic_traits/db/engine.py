@@ -1,7 +1,7 @@
 """The engines of one database, and when a write is tried again.
 
-Two engines per process: readers take no transaction at all (each statement sees its own snapshot, as everywhere under READ
-COMMITTED, and a round trip is saved), writers take one that holds its locks to the end.
+Two engines per process: readers take no transaction at all (each statement sees its own snapshot, as everywhere under
+READ COMMITTED, and a round trip is saved), writers take one that holds its locks to the end.
 """
 
 import contextlib
@@ -106,7 +106,8 @@ SQLITE_PRAGMAS = (f'busy_timeout = {SQLITE_BUSY_TIMEOUT}', 'synchronous = FULL',
 def _use_wal(connection):
     """Let readers and a writer not wait for each other.
 
-    The file remembers it; the first connection ever has to be alone for a moment, and SQLite itself does not wait for that.
+    The file remembers it; the first connection ever has to be alone for a moment, and SQLite itself does not wait for
+    that.
     """
     deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT / 1000
     while True:
@@ -150,8 +151,8 @@ def _is_locked(error):
 
 
 #: Decorator of the writers that api/ calls: the whole function is run again when the database says that a lock was lost
-#: (a deadlock; on Galera also a conflict found at COMMIT).  Not when the connection broke: whether the COMMIT arrived is
-#: unknown then.
+#: (a deadlock; on Galera also a conflict found at COMMIT).  Not when the connection broke: whether the COMMIT arrived
+#: is unknown then.
 retried = db_api.wrap_db_retry(
     max_retries=20,
     retry_interval=0.05,

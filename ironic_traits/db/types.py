@@ -36,8 +36,8 @@ def timestamp():
 class Json(sa.types.TypeDecorator):
     """A JSON object, stored as the text that a client sent.
 
-    Not the databases' own JSON types: those reorder keys (PostgreSQL's JSONB), or are a text anyway (MariaDB, SQLite), and
-    a stored text can be answered without being parsed (``api.rendering``).
+    Not the databases' own JSON types: those reorder keys (PostgreSQL's JSONB), or are a text anyway (MariaDB, SQLite),
+    and a stored text can be answered without being parsed (``api.rendering``).
     """
 
     impl = sa.Text

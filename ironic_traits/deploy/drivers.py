@@ -16,7 +16,11 @@ def load(conf):
     """
     names = conf.deploy.enabled_hardware_types
     manager = stevedore.NamedExtensionManager(
-        NAMESPACE, names, invoke_on_load=True, on_missing_entrypoints_callback=_missing, on_load_failure_callback=_broken
+        NAMESPACE,
+        names,
+        invoke_on_load=True,
+        on_missing_entrypoints_callback=_missing,
+        on_load_failure_callback=_broken,
     )
     return {extension.name: extension.obj for extension in manager}
 

@@ -20,4 +20,4 @@ class FakeHardware:
         'storage': ('noop', 'fake'),
         'vendor': ('fake', 'no-vendor'),
     }
-    properties = {}
+    properties: dict[str, str] = {}

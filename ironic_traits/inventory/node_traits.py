@@ -7,8 +7,8 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_traits, nodes
 from ironic_traits.inventory.node_lock import is_node, take
 
-#: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One statement for
-#: a page and its traits: a join would multiply the rows.
+#: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
+#: statement for a page and its traits: a join would multiply the rows.
 JOINED = (
     sa.select(sa.func.aggregate_strings(node_traits.c.trait, ','))
     .where(node_traits.c.node_id == nodes.c.id)
@@ -89,7 +89,8 @@ def remove(context, ident, name):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        # Compared here and not in SQL: what is no trait may be a string that a column of traits cannot be compared with.
+        # Compared here and not in SQL: what is no trait may be a string that a column of traits cannot be compared
+        # with.
         if name not in _present(connection, node):
             raise failures.TraitNotFound(node=node.uuid, trait=name)
         connection.execute(sa.delete(node_traits).where(_of(node), node_traits.c.trait == name))

@@ -101,8 +101,8 @@ def update(context, ident, change, fields):
     """Change a node.
 
     :param ident: uuid or name.
-    :param change: function from the SETTABLE fields that the node has (a dict) to those that it shall have.  Called under
-        the node's lock, and again when the write is tried again.
+    :param change: function from the SETTABLE fields that the node has (a dict) to those that it shall have.  Called
+        under the node's lock, and again when the write is tried again.
     :param fields: names of the fields to give back, a tuple.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is none.

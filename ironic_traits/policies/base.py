@@ -16,5 +16,7 @@ def rule(name, check, description, *operations):
 
     :param operations: the routes that it guards, as 'METHOD /path'.
     """
-    documented = [dict(zip(('method', 'path'), operation.split(' ', 1), strict=True)) for operation in operations]
-    return policy.DocumentedRuleDefault(name, check, description, documented)
+    split = [operation.split(' ', 1) for operation in operations]
+    return policy.DocumentedRuleDefault(
+        name, check, description, [{'method': method, 'path': path} for method, path in split]
+    )

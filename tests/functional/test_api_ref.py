@@ -11,12 +11,13 @@ import re
 
 import pytest
 import wsme.types
+from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_fields
-from ironic_traits.db import migrations
 from ironic_traits.api.v1.nodes import FIELDS_QUERY, LATER_FILTERS, LIST_QUERY
+from ironic_traits.db import migrations
 from ironic_traits.inventory.nodes import SETTABLE
 from tests.client import Client
 from tests.routes import routes
@@ -77,6 +78,24 @@ def test_samples(tmp_path):
     assert {path.stem for path in SAMPLES.iterdir()} == set(samples)
 
 
+#: The route that gave each sample.
+GIVEN_BY = {
+    'nodes-list': 'GET /v1/nodes',
+    'node-show': 'GET /v1/nodes/{node_ident}',
+    'node-traits': 'GET /v1/nodes/{node_ident}/traits',
+    'drivers-list': 'GET /v1/drivers',
+    'driver-show': 'GET /v1/drivers/{driver_name}',
+}
+
+
+@pytest.mark.parametrize(('name', 'route'), GIVEN_BY.items())
+def test_answers_are_of_their_declared_types(name, route):
+    """WSME, which reads requests, can read the answers: nothing in them is undeclared."""
+    (function,) = [each.function for each in routes() if str(each) == route]
+    answer = json.loads((SAMPLES / f'{name}.json').read_text())
+    assert wsme_json.fromjson(function.definition.return_type, answer)
+
+
 @pytest.fixture(scope='module')
 def documented():
     """The text of the reference, by file."""
@@ -108,7 +127,10 @@ def test_every_argument_of_a_list_is_documented(documented):
 
 
 def test_every_field_is_documented(documented):
-    create, show = re.search(r'Create a node\n=.*?Show a node\n=', documented['nodes'], re.DOTALL)[0], documented['nodes']
+    create, show = (
+        re.search(r'Create a node\n=.*?Show a node\n=', documented['nodes'], re.DOTALL)[0],
+        documented['nodes'],
+    )
     show = show.split('Show a node\n')[1]
     for attribute in wsme.types.list_attributes(types.Node):
         assert f'  - {attribute.name}: ' in show, attribute.name

@@ -1,8 +1,9 @@
 """What real Ironic 39.0.0 answered, and what this service answers to the same requests in the same order.
 
-``tests/data/ironic-golden.json`` holds the recorded calls that the service covers, with hosts (HOST), times (TIME) and the
-maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys and values, but not the
-prose of a 400.  Every difference that was decided stands in DIFFERENCES, with its reason; nothing else may differ.
+``tests/data/ironic-golden.json`` holds the recorded calls that the service covers, with hosts (HOST), times (TIME) and
+the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys and values,
+but not the prose of a 400.  Every difference that was decided stands in DIFFERENCES, with its reason; nothing else may
+differ.
 """
 
 import json
@@ -45,7 +46,11 @@ def _refused(status, reason=None):
 
 def _routing(call):
     call['answer'] = {
-        'error_message': {'code': call['status'], 'title': call['answer']['error_message']['title'], 'description': None}
+        'error_message': {
+            'code': call['status'],
+            'title': call['answer']['error_message']['title'],
+            'description': None,
+        }
     }
 
 
@@ -141,10 +146,12 @@ DIFFERENCES = [
     ),
     (
         'DESIGN 6: PUT of all traits answers 200 and the traits (Ironic: 204)',
-        lambda call: call['method'] == 'PUT'
-        and call['path'].endswith('/traits')
-        and call['status'] == 204
-        and call['name'] != 'PUT trailing newline',
+        lambda call: (
+            call['method'] == 'PUT'
+            and call['path'].endswith('/traits')
+            and call['status'] == 204
+            and call['name'] != 'PUT trailing newline'
+        ),
         _put_answers_traits,
     ),
     (
@@ -167,7 +174,11 @@ DIFFERENCES = [
         _named('detail trailing'),
         _set(answer={'error_message': {'code': 404, 'title': 'Not Found', 'description': None}}),
     ),
-    ('DESIGN 6: fields=… gives exactly the fields asked for', lambda c: 'fields=' in c['path'] and c['status'] == 200, _without_links),
+    (
+        'DESIGN 6: fields=… gives exactly the fields asked for',
+        lambda c: 'fields=' in c['path'] and c['status'] == 200,
+        _without_links,
+    ),
     (
         'A node being written to is not shown as reserved: the lock is the row itself',
         lambda call: call['method'] == 'PATCH' and call['status'] == 200,
@@ -200,7 +211,11 @@ DIFFERENCES = [
     ),
     ('DESIGN 3: no suffix is cut off a name (Ironic from 1.91 on)', _named('show .json suffix'), _refused(404)),
     ('DESIGN 6: next is absent on the last page', _named('full last page'), lambda call: None),
-    ('DESIGN 6: next keeps what was asked for; its arguments are in another order', lambda c: isinstance(c['answer'], dict), _fields_next),
+    (
+        'DESIGN 6: next keeps what was asked for; its arguments are in another order',
+        lambda c: isinstance(c['answer'], dict),
+        _fields_next,
+    ),
     ('DESIGN 4: rows without a key come last', _named('list sort_key=name'), _nulls_last),
     (
         'DESIGN 6: the four filters are there from 1.37 on',
@@ -217,7 +232,11 @@ DIFFERENCES = [
         _named('POST field too new (owner at 1.37)'),
         _refused(400),
     ),
-    ('A 406 names the version to ask for', lambda call: call['status'] == 406 and _error(call) and 'faultstring' in call['answer']['error_message'], _refused(406)),
+    (
+        'A 406 names the version to ask for',
+        lambda call: call['status'] == 406 and _error(call) and 'faultstring' in call['answer']['error_message'],
+        _refused(406),
+    ),
     ('A 404 of an unserved version names the version to ask for', _named('at 1.36 (4)', 'at 1.36 (5)'), _refused(404)),
     (
         'The host is this one, and port and driver have nothing behind them yet',

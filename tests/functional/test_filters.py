@@ -90,7 +90,7 @@ def test_more_names_than_a_node_can_carry(inventory):
 
 
 def test_fifty_long_traits_come_whole(inventory):
-    client, nodes = inventory
+    client, _ = inventory
     traits = sorted(f'CUSTOM_{i:03}_{"L" * 244}' for i in range(50))
     uuid = client.node()['uuid']
     try:

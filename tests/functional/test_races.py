@@ -35,7 +35,7 @@ def test_never_more_than_fifty_traits(clients):
     def add(client, number):
         return [client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}_{i}').status_int for i in range(4)]
 
-    statuses = sum(at_once(clients, add), [])
+    statuses = [status for given in at_once(clients, add) for status in given]
     assert sorted(set(statuses)) == [204, 400]
     assert statuses.count(204) == 10
     assert len(clients[0].get(f'/v1/nodes/{uuid}/traits')['traits']) == 50
@@ -69,14 +69,18 @@ def test_one_instance_wins(clients):
             return client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int
 
         assert sorted(at_once(clients, take)) == [200] + [409] * (CLIENTS - 1)
-        assert clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}]).status_int == 200
+        assert (
+            clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}]).status_int == 200
+        )
 
 
 def test_one_node_for_an_instance(clients):
     """Each client wants another node for the same instance: one gets one."""
     nodes = [clients[0].node()['uuid'] for _ in clients]
     patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': 'a8b2c1c0-0000-4000-8000-000000000001'}]
-    statuses = at_once(clients, lambda client, number: client.ask('PATCH', f'/v1/nodes/{nodes[number]}', patch).status_int)
+    statuses = at_once(
+        clients, lambda client, number: client.ask('PATCH', f'/v1/nodes/{nodes[number]}', patch).status_int
+    )
     assert sorted(statuses) == [200] + [409] * (CLIENTS - 1)
 
 

@@ -1,22 +1,16 @@
 """Which names are traits."""
 
-import os_traits
 import pytest
 
 from ironic_traits.matching import traits
 
+NONE = [
+    *('', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A-B', 'CUSTOM_A\n', '\nCUSTOM_A', 'CUSTOM_A ', 'CUSTOM_É', 'CUSTOM_４'),
+    *('HW_CPU', 'custom_a', 'XCUSTOM_A', 'CUSTOM_' + 'A' * 249, 'CUSTOM_A,CUSTOM_B'),
+]
 
-@pytest.mark.parametrize('name', ['CUSTOM_A', 'CUSTOM_0_', 'HW_CPU_X86_VMX', 'CUSTOM_' + 'A' * 248, *os_traits.get_traits()])
-def test_traits(name):
-    assert traits.is_trait(name)
-    assert traits.is_well_formed(name)
 
-
-@pytest.mark.parametrize(
-    'name',
-    ['', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A-B', 'CUSTOM_A\n', '\nCUSTOM_A', 'CUSTOM_A ', 'CUSTOM_É', 'CUSTOM_４', 'HW_CPU',
-     'custom_a', 'XCUSTOM_A', 'CUSTOM_' + 'A' * 249, 'CUSTOM_A,CUSTOM_B'],
-)  # fmt: skip
+@pytest.mark.parametrize('name', NONE)
 def test_no_traits(name):
     assert not traits.is_trait(name)
 

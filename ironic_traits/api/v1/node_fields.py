@@ -9,8 +9,8 @@ from ironic_traits import failures
 from ironic_traits.inventory import node_traits
 from ironic_traits.inventory.nodes import JSON_FIELDS
 
-#: The minor version that brought each field.  Those above ``microversions.MAXIMUM`` are not served: asking for one is told
-#: from asking for what never was.
+#: The minor version that brought each field.  Those above ``microversions.MAXIMUM`` are not served: asking for one is
+#: told from asking for what never was.
 SINCE = {
     'uuid': 1,
     'created_at': 1,

@@ -9,7 +9,9 @@ from ironic_traits import failures
 #: The unreserved characters of RFC 3986.
 _NAME = re.compile(r'[A-Za-z0-9\-._~]{1,255}')
 #: Labels of a host name, before version 1.10.
-_HOST_NAME = re.compile(r'(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*')
+_HOST_NAME = re.compile(
+    r'(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*'
+)
 #: Words that stand in paths where a name could.
 RESERVED = ('maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate')
 
@@ -38,7 +40,7 @@ def check_name(context, name):
     if not valid.fullmatch(name) or uuidutils.is_uuid_like(name):
         raise failures.InvalidInput(
             reason=f"Invalid name '{name}' for a node: 1 to 255 letters, digits, '-', '.', '_' and '~' are allowed "
-            "(before version 1.10 a host name), but no uuid."
+            '(before version 1.10 a host name), but no uuid.'
         )
     if name in RESERVED:
         raise failures.InvalidInput(

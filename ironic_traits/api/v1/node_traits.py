@@ -13,8 +13,9 @@ from ironic_traits.inventory import node_traits
 SINCE = 37
 _TRAIT = types.Trait()
 _HOW_TO_PUT = (
-    'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits '
-    'may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.'
+    'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node '
+    'traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the '
+    'request body.'
 )
 
 

@@ -84,10 +84,9 @@ class NodesController(Resource):
         context.can('baremetal:node:get')
         ident = parse_ident(context, node_ident)
         if fields is None:
-            names, links = node_fields.all_fields(context), 'all'
-        else:
-            names, links = node_fields.selected(context, fields), False
-        return node_fields.shower(context, names, links)(nodes.get(context, ident, names))
+            return _show(context, nodes.get(context, ident, node_fields.all_fields(context)))
+        names = node_fields.selected(context, fields)
+        return node_fields.shower(context, names)(nodes.get(context, ident, names))
 
     @expose(types.Node, body=types.NodeBody)
     def post(self, context, /, *, body):
