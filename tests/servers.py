@@ -142,7 +142,7 @@ class PostgreSQL(Server):
 class MariaDB(Server):
     """MariaDB."""
 
-    programs = ('mariadb-install-db', 'mariadbd')
+    programs = ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
     url = 'mysql+pymysql://root@127.0.0.1:{port}/{name}'
 
     def make_data_directory(self):

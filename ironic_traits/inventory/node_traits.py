@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_traits, nodes
-from ironic_traits.inventory.node_lock import is_node, take
+from ironic_traits.inventory.single_node import read, take
 
 #: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
 #: statement for a page and its traits: a join would multiply the rows.
@@ -31,10 +31,7 @@ def list_all(context, ident):
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        row = connection.execute(sa.select(JOINED).where(is_node(ident))).first()
-    if row is None:
-        raise failures.NodeNotFound(node=ident)
-    return split(row.traits)
+        return split(read(connection, ident, (JOINED,)).traits)
 
 
 @retried

@@ -3,7 +3,7 @@
 Reads give SQLAlchemy rows with the fields asked for, by name.  JSON fields come as the text that is stored (or that a
 client sent: they are answered without being parsed), ``traits`` as one string joined by commas, None for none.
 
-Every write first takes the node's lock (``node_lock``); what is decided after that holds until the commit.
+Every write first takes the node's lock (``single_node``); what is decided after that holds until the commit.
 """
 
 import functools
@@ -18,8 +18,8 @@ from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import node_traits
-from ironic_traits.inventory.node_lock import is_node, now, take
 from ironic_traits.inventory.paging import Page, after, order
+from ironic_traits.inventory.single_node import now, read, take
 
 #: What a client may set when it creates a node, and change later (uuid apart).
 SETTABLE = (
@@ -48,7 +48,7 @@ def get(context, ident, fields):
     :raises failures.NodeNotFound: there is none.
     """
     with context.read() as connection:
-        return _read(connection, ident, fields)
+        return read(connection, ident, _columns(fields))
 
 
 def find(context, fields, filters, traits, page: Page):
@@ -61,13 +61,11 @@ def find(context, fields, filters, traits, page: Page):
     :returns: (rows, whether there are more).
     :raises failures.NodeNotFound: the marker is no node.
     """
-    statement = _select(fields).where(*_where(filters), *node_traits.where(traits))
+    statement = sa.select(*_columns(fields)).where(*_where(filters), *node_traits.where(traits))
     key = nodes.c[page.sort_key]
     with context.read() as connection:
         if page.marker:
-            marker = connection.execute(sa.select(nodes.c.id, key.label('key')).where(is_node(page.marker))).first()
-            if marker is None:
-                raise failures.NodeNotFound(node=page.marker)
+            marker = read(connection, page.marker, (nodes.c.id, key.label('key')))
             statement = statement.where(after(key, nodes.c.id, marker, page.descending))
         statement = statement.order_by(*order(key, nodes.c.id, page.descending)).limit(page.limit + 1)
         rows = connection.execute(statement).all()
@@ -91,7 +89,7 @@ def create(context, values, fields):
     try:
         with context.write() as connection:
             connection.execute(sa.insert(nodes).values(values))
-            return _read(connection, values['uuid'], fields)
+            return read(connection, values['uuid'], _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
 
@@ -124,7 +122,7 @@ def update(context, ident, change, fields):
                 changes['maintenance_reason'] = None
             if changes:
                 connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
-            return _read(connection, node.uuid, fields)
+            return read(connection, node.uuid, _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
 
@@ -167,8 +165,8 @@ def set_maintenance(context, ident, maintenance, reason=None):
 
 
 @functools.lru_cache(maxsize=256)
-def _select(fields):
-    return sa.select(*map(_column, fields))
+def _columns(fields):
+    return tuple(map(_column, fields))
 
 
 def _column(field):
@@ -177,13 +175,6 @@ def _column(field):
     if field in JSON_FIELDS:
         return sa.type_coerce(nodes.c[field], sa.Text).label(field)
     return nodes.c[field]
-
-
-def _read(connection, ident, fields):
-    row = connection.execute(_select(fields).where(is_node(ident))).first()
-    if row is None:
-        raise failures.NodeNotFound(node=ident)
-    return row
 
 
 def _where(filters):

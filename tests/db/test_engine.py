@@ -9,7 +9,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.models import node_traits, nodes
-from ironic_traits.inventory.node_lock import now
+from ironic_traits.inventory.single_node import now
 from tests.service import make_conf
 
 

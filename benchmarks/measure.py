@@ -1,0 +1,215 @@
+"""Measure a service that speaks the Bare Metal API: python -m benchmarks.measure http://127.0.0.1:6385 --pid PID
+
+Works on the nodes that are there (benchmarks.seed makes them); the traits that it changes are put back.  Each line:
+requests per second, milliseconds at the 50th and 99th percentile, and the server's CPU milliseconds per request (--pid:
+the processes to count, with all their children; the database server's, too, where there is one).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import sys
+import threading
+import time
+import urllib.parse
+
+from benchmarks.http import Connection
+
+PAGE = 1000
+CPU_TICK = os.sysconf('SC_CLK_TCK')
+
+
+def cpu_seconds(roots):
+    """Give the CPU time that processes and their children have used so far, in seconds."""
+    parents, used = {}, {}
+    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        try:
+            fields = path.read_text().rsplit(')', 1)[1].split()
+        except OSError:
+            continue
+        pid = int(path.parent.name)
+        parents[pid], used[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    total = 0
+    for pid, ticks in used.items():
+        while pid and pid not in roots:
+            pid = parents.get(pid, 0)
+        total += ticks if pid else 0
+    return total / CPU_TICK
+
+
+class Bench:
+    """One service under measurement.
+
+    :param arguments: of the command line.
+    """
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.results = {}
+        print('reading the inventory', file=sys.stderr, flush=True)
+        self.nodes = self._poll()
+        if not self.nodes:
+            sys.exit('no nodes: run benchmarks.seed first')
+        self.sample = random.Random(7).sample(sorted(self.nodes), min(500, len(self.nodes)))
+        print(f'{len(self.nodes)} nodes, {self.traits_per_node():.1f} traits each', file=sys.stderr, flush=True)
+
+    def traits_per_node(self):
+        """Give the mean number of traits."""
+        return statistics.mean(map(len, self.nodes.values()))
+
+    def connect(self):
+        """Open a connection."""
+        return Connection(self.arguments.url, self.arguments.token)
+
+    def _poll(self):
+        connection, path, nodes = self.connect(), f'/v1/nodes?fields=uuid,traits&limit={PAGE}', {}
+        while path:
+            status, body = connection.ask('GET', path)
+            if status != 200:
+                sys.exit(f'{path}: {status} {body[:500]!r}')
+            page = json.loads(body)
+            nodes |= {node['uuid']: node['traits'] for node in page['nodes']}
+            path = self._path(page.get('next'))
+        return nodes
+
+    def _path(self, link):
+        if not link:
+            return None
+        parts = urllib.parse.urlparse(link)
+        return f'{parts.path.removeprefix(urllib.parse.urlparse(self.arguments.url).path.rstrip("/"))}?{parts.query}'
+
+    def poll(self):
+        """Time reading the whole inventory, page by page, the links found without parsing the answer."""
+        times, before = [], cpu_seconds(self.arguments.pid)
+        for _ in range(self.arguments.repeat):
+            connection, path, start = self.connect(), f'/v1/nodes?fields=uuid,traits&limit={PAGE}', time.perf_counter()
+            while path:
+                _, body = connection.ask('GET', path)
+                _, found, link = body.rpartition(b'"next"')
+                path = self._path(link.split(b'"')[1].decode()) if found else None
+            times.append(time.perf_counter() - start)
+        cpu = (cpu_seconds(self.arguments.pid) - before) / self.arguments.repeat
+        self.tell('whole inventory', seconds=min(times), cpu_seconds=cpu, nodes_per_second=len(self.nodes) / min(times))
+
+    def load(self, name, make, concurrency):
+        """Send the requests that ``make`` gives, for some seconds, from several threads.
+
+        :param make: function of a random generator and a thread's number, giving [(method, path, document), …].
+        """
+        stop, times, wrong = time.perf_counter() + self.arguments.seconds, [], {}
+
+        def work(number):
+            connection, choose = self.connect(), random.Random(number)
+            while time.perf_counter() < stop:
+                for method, path, document in make(choose, number):
+                    start = time.perf_counter()
+                    status, _ = connection.ask(method, path, document)
+                    times.append(time.perf_counter() - start)
+                    if status >= 300:
+                        wrong[status] = wrong.get(status, 0) + 1
+
+        before, start = cpu_seconds(self.arguments.pid), time.perf_counter()
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(concurrency)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        cpu, took = cpu_seconds(self.arguments.pid) - before, time.perf_counter() - start
+        quantiles = statistics.quantiles(times, n=100)
+        self.tell(
+            f'{name}, {concurrency} client{"s" * (concurrency > 1)}',
+            per_second=len(times) / took,
+            p50_ms=quantiles[49] * 1000,
+            p99_ms=quantiles[98] * 1000,
+            cpu_ms=cpu / len(times) * 1000,
+            **({'wrong': wrong} if wrong else {}),
+        )
+
+    def tell(self, name, **figures):
+        """Print one line of figures, and keep them."""
+        self.results[name] = figures
+        shown = '  '.join(f'{k}={v:.2f}' if isinstance(v, float) else f'{k}={v}' for k, v in figures.items())
+        print(f'{name:38} {shown}', flush=True)
+
+    def mine(self, choose, number, concurrency):
+        """Choose a node that no other thread writes to."""
+        return choose.choice(self.sample[number::concurrency])
+
+    def loads(self, concurrency):
+        """Give what is measured at each concurrency: (name, maker)."""
+
+        def show(choose, number):
+            return [('GET', f'/v1/nodes/{choose.choice(self.sample)}', None)]
+
+        def traits(choose, number):
+            return [('GET', f'/v1/nodes/{choose.choice(self.sample)}/traits', None)]
+
+        def put_all(choose, number):
+            node = self.mine(choose, number, concurrency)
+            names = [*self.nodes[node][:19], f'CUSTOM_BENCH_{choose.randrange(10**6)}']
+            return [('PUT', f'/v1/nodes/{node}/traits', {'traits': names})]
+
+        def put_one(choose, number):
+            path = f'/v1/nodes/{self.mine(choose, number, concurrency)}/traits/CUSTOM_BENCH_ONE_{number}'
+            return [('PUT', path, None), ('DELETE', path, None)]
+
+        yield 'one node', show
+        yield 'traits of one node', traits
+        if not self.arguments.read_only:
+            yield 'PUT 20 traits', put_all
+            yield 'PUT and DELETE one trait', put_one
+
+    def filters(self, concurrency):
+        """Give the filters: a plain page of 100, two required and one forbidden trait, and a rare trait."""
+        names = sorted({name for traits in self.nodes.values() for name in traits})
+        count = {name: sum(name in traits for traits in self.nodes.values()) for name in names}
+        common = sorted(names, key=count.get, reverse=True)
+        page = '/v1/nodes?fields=uuid,traits&limit=100'
+        yield 'page of 100', lambda choose, number: [('GET', page, None)]
+
+        def filtered(choose, number):
+            required, second, forbidden = choose.sample(common[:40], 3)
+            return [('GET', f'{page}&traits={required},{second}&not-traits-any={forbidden}', None)]
+
+        yield 'page of 100, 2 required 1 forbidden', filtered
+        yield 'page, a trait nobody has', lambda choose, number: [('GET', f'{page}&traits=CUSTOM_NOBODY', None)]
+
+    def put_back(self):
+        """Give the sampled nodes the traits that they had."""
+        connection = self.connect()
+        for node in self.sample:
+            connection.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': self.nodes[node]})
+
+
+def main():
+    """Measure everything."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('url', help='http://HOST:PORT of the service')
+    parser.add_argument('--pid', type=lambda text: {int(pid) for pid in text.split(',')}, default=set())
+    parser.add_argument('--seconds', type=float, default=5, help='how long each load lasts')
+    parser.add_argument('--repeat', type=int, default=3, help='how often the whole inventory is read; the best counts')
+    parser.add_argument('--concurrency', type=lambda text: [int(n) for n in text.split(',')], default=[1, 8])
+    parser.add_argument('--token', help='X-Auth-Token, where one is needed')
+    parser.add_argument('--read-only', action='store_true')
+    parser.add_argument('--no-filters', action='store_true', help='the service has no trait filters, as Ironic itself')
+    parser.add_argument('--json', type=pathlib.Path, help='write the figures to this file, too')
+    arguments = parser.parse_args()
+    bench = Bench(arguments)
+    bench.poll()
+    for concurrency in arguments.concurrency:
+        if not arguments.no_filters:
+            for name, make in bench.filters(concurrency):
+                bench.load(name, make, concurrency)
+        for name, make in bench.loads(concurrency):
+            bench.load(name, make, concurrency)
+    if not arguments.read_only:
+        bench.put_back()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(bench.results, indent=1))
+
+
+if __name__ == '__main__':
+    main()
