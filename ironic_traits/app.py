@@ -8,6 +8,7 @@ from oslo_middleware import healthcheck
 
 from ironic_traits import policies
 from ironic_traits.api.door import Door
+from ironic_traits.api.expose import CONTEXT
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.v1.root import RootController
@@ -64,7 +65,11 @@ def _with_tokens(application, conf):
     # Takes a moment to import, and needs a keystone: only where it is wanted.
     from keystonemiddleware import auth_token
 
-    checked = auth_token.AuthProtocol(application, {'oslo_config_config': conf})
+    def identified(environ, start_response):
+        environ[CONTEXT] = environ[CONTEXT].identified(environ)
+        return application(environ, start_response)
+
+    checked = auth_token.AuthProtocol(identified, {'oslo_config_config': conf})
     return _dispatch(dict.fromkeys(PUBLIC, application), checked)
 
 

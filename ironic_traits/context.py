@@ -22,7 +22,21 @@ class Context(oslo_context.RequestContext):
         self.write = service.database.write
         self.minor = minor
         self.base = base
-        self._enforcer = service.enforcer
+        self._service = service
+
+    def identified(self, environ):
+        """Give the same context with whom keystonemiddleware found to be asking.
+
+        :param environ: the request's, behind keystonemiddleware.
+        """
+        return self.from_environ(
+            environ,
+            service=self._service,
+            minor=self.minor,
+            base=self.base,
+            request_id=self.request_id,
+            global_request_id=self.global_request_id,
+        )
 
     def can(self, rule, target=None):
         """Do nothing when policy allows it.
@@ -32,7 +46,8 @@ class Context(oslo_context.RequestContext):
         :raises failures.Forbidden: policy does not allow it.
         """
         # Under noauth there is no enforcer, and everything is allowed.
-        if self._enforcer and not self._enforcer.authorize(rule, target or {}, self):
+        enforcer = self._service.enforcer
+        if enforcer and not enforcer.authorize(rule, target or {}, self):
             raise failures.Forbidden(rule=rule)
 
     def needs(self, minor, what):

@@ -1,0 +1,74 @@
+"""Policy, and keystonemiddleware where it is wired.  Tokens of a real keystone are tested elsewhere."""
+
+import pytest
+
+from ironic_traits import failures, policies
+from ironic_traits.app import Service
+from ironic_traits.context import Context
+from tests.client import Client
+from tests.service import make_app, make_conf
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f'sqlite:///{tmp_path}/auth.sqlite'
+
+
+@pytest.fixture
+def keystone(url):
+    with make_app(url, api__auth_strategy='keystone') as app:
+        yield Client(app)
+
+
+def test_no_token_no_answer(keystone):
+    """And the answer has the headers of every answer."""
+    answer = keystone.ask('GET', '/v1/nodes')
+    assert answer.status_int == 401
+    assert answer.headers['X-OpenStack-Ironic-API-Version'] == '1.37'
+    assert answer.headers['x-openstack-request-id'].startswith('req-')
+
+
+@pytest.mark.parametrize('path', ['/', '/v1', '/v1/', '/healthcheck'])
+def test_public(keystone, path):
+    assert keystone.ask('GET', path).status_int == 200
+
+
+def test_headers_of_a_client_are_not_believed(keystone):
+    """Only keystonemiddleware says who asks."""
+    forged = {'X-Identity-Status': 'Confirmed', 'X-Roles': 'admin', 'X-User-Id': 'me'}
+    assert keystone.ask('GET', '/v1/nodes', headers=forged).status_int == 401
+
+
+#: What each role may do.
+MATRIX = {
+    'admin': {rule.name for rule in policies.list_rules() if ':' in rule.name},
+    'service': {rule.name for rule in policies.list_rules() if ':' in rule.name},
+    'reader': {
+        'baremetal:node:list',
+        'baremetal:node:get',
+        'baremetal:node:traits:list',
+        'baremetal:driver:get',
+        'baremetal:driver:get_properties',
+    },
+    'stranger': set(),
+}
+
+
+@pytest.mark.parametrize('role', MATRIX)
+def test_roles(url, role):
+    """What keystonemiddleware says becomes a context, and policy decides by it."""
+    service = Service(make_conf(url, api__auth_strategy='keystone'))
+    nobody = Context(service, 37, 'http://localhost', request_id='req-1')
+    context = nobody.identified({'HTTP_X_ROLES': role, 'HTTP_X_USER_ID': 'someone', 'HTTP_X_PROJECT_ID': 'project'})
+    assert (context.user_id, context.minor, context.request_id) == ('someone', 37, 'req-1')
+    for rule in MATRIX['admin']:
+        if rule in MATRIX[role]:
+            context.can(rule)
+        else:
+            with pytest.raises(failures.Forbidden, match=rule):
+                context.can(rule)
+
+
+def test_noauth_allows_everything(url):
+    service = Service(make_conf(url))
+    Context(service, 37, 'http://localhost', request_id='req-1').can('baremetal:node:create')
