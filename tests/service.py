@@ -14,12 +14,13 @@ from ironic_traits import app, conf
 from tests.servers import free_port
 
 
-def make_conf(url, **options):
+def make_conf(url, *arguments, **options):
     """Make the configuration for a database.
 
+    :param arguments: more for the command line.
     :param options: values by option; ``group__name`` for those of a group.
     """
-    made = conf.make(['--database', url])
+    made = conf.make(['--database', url, *arguments])
     for option, value in options.items():
         group, _, name = option.rpartition('__')
         made.set_override(name, value, group=group or None)
@@ -27,9 +28,9 @@ def make_conf(url, **options):
 
 
 @contextlib.contextmanager
-def make_app(url, **options):
-    """Give the WSGI application on a database."""
-    application = app.build(make_conf(url, **options))
+def make_app(url, *arguments, **options):
+    """Give the WSGI application on a database; its arguments are those of ``make_conf``."""
+    application = app.build(make_conf(url, *arguments, **options))
     yield application
     application.service.database.dispose()
 

@@ -15,8 +15,10 @@ def url(tmp_path):
 
 
 @pytest.fixture
-def keystone(url):
-    with make_app(url, api__auth_strategy='keystone') as app:
+def keystone(url, tmp_path):
+    (tmp_path / 'keystone.conf').write_text('[keystone_authtoken]\nwww_authenticate_uri = http://127.0.0.1:1/v3\n')
+    arguments = ['--config-file', str(tmp_path / 'keystone.conf')]
+    with make_app(url, *arguments, api__auth_strategy='keystone') as app:
         yield Client(app)
 
 
@@ -24,6 +26,7 @@ def test_no_token_no_answer(keystone):
     """And the answer has the headers of every answer."""
     answer = keystone.ask('GET', '/v1/nodes')
     assert answer.status_int == 401
+    assert answer.headers['WWW-Authenticate'] == 'Keystone uri="http://127.0.0.1:1/v3"'
     assert answer.headers['X-OpenStack-Ironic-API-Version'] == '1.37'
     assert answer.headers['x-openstack-request-id'].startswith('req-')
 
