@@ -1,7 +1,6 @@
 """The whole WSGI application, on one page."""
 
 import functools
-import logging
 
 import pecan
 from oslo_middleware import healthcheck
@@ -14,8 +13,6 @@ from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
-
-LOG = logging.getLogger(__name__)
 
 # pecan makes a namedtuple class each time that it looks at a signature, twice for each request: a tenth of its time.
 pecan.util._getargspec = functools.cache(pecan.util._getargspec)

@@ -9,6 +9,9 @@ import sqlalchemy.exc
 import wsme.exc
 from oslo_db import exception as db_exception
 
+#: Most characters of a sentence.
+MAX_LENGTH = 2000
+
 
 class Failure(Exception):
     """What went wrong, for the client.
@@ -24,7 +27,8 @@ class Failure(Exception):
 
     def __init__(self, **facts):
         self.facts = facts
-        super().__init__(self.text.format(**facts))
+        # What a client sent may be in it, and of any length.
+        super().__init__(self.text.format(**facts)[:MAX_LENGTH])
 
 
 class InternalError(Failure):

@@ -1,8 +1,8 @@
 """The decorator that makes a method a route: typed arguments in, an answer or a failure out.
 
-WSME types what comes in (``wsme.rest.args`` for the query, ``wsme.rest.json.fromjson`` for the body).  Its own
-``wsexpose`` is not used: it turns an unexpected exception into a 500 with its text, leaves bad bodies to raise what
-they like, and cannot take an argument with a dash in its name.
+WSME types what comes in: query arguments here, bodies in ``api.body``.  Its own ``wsexpose`` is not used: it turns an
+unexpected exception into a 500 with its text, lets bad bodies raise what they like, and cannot take an argument with a
+dash in its name.
 """
 
 import functools
@@ -10,21 +10,19 @@ import inspect
 import logging
 from typing import Any
 
-import orjson
 import pecan
 import wsme.exc
 import wsme.types
 from wsme.api import FunctionArgument, FunctionDefinition
-from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
+from ironic_traits.api import body as request_body
 from ironic_traits.api import rendering
 
 LOG = logging.getLogger(__name__)
 
 #: Where the door (``api.door``) leaves the context of a request.
 CONTEXT = 'ironic_traits.context'
-_FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
 class Answer:
@@ -63,9 +61,9 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
             try:
                 arguments = _query(definition)
                 if body is not None:
-                    arguments['body'] = _body(context, definition.body_type, optional_body)
+                    arguments['body'] = request_body.read(context, definition.body_type, optional_body)
                 else:
-                    _refuse_body(context)
+                    request_body.refuse(context)
                 answer = method(self, context, *path, **arguments)
             except Exception as error:
                 return _fail(error)
@@ -126,92 +124,6 @@ def _argument(name, datatype):
         raise failures.InvalidInput(reason=f'Invalid {name}: {error}') from error
     except wsme.exc.InvalidInput as error:
         raise failures.InvalidInput(reason=f'Invalid {name}: {error.msg}') from error
-
-
-def _body(context, datatype, optional):
-    raw = _read(context)
-    if not raw.strip():
-        if optional:
-            return None
-        raise failures.InvalidInput(reason='The request needs a body: a JSON document.')
-    if pecan.request.content_type in _FORM_TYPES:
-        raise failures.InvalidInput(
-            reason=f'The body came as {pecan.request.content_type}: send it with "Content-Type: application/json".'
-        )
-    document = parse(raw)
-    if document is None and optional:
-        return None
-    return typed(datatype, document)
-
-
-def _refuse_body(context):
-    raw = _read(context)
-    # An empty object is what some clients send where nothing is wanted.
-    if raw.strip() not in (b'', b'{}', b'null'):
-        raise failures.InvalidInput(reason='The request takes no body.')
-
-
-def _read(context):
-    """Read the body, never more than is allowed."""
-    limit = context.conf.api.max_request_body_size
-    if (pecan.request.content_length or 0) > limit:
-        raise failures.BodyTooLarge(limit=limit)
-    if not pecan.request.is_body_readable:
-        return b''
-    raw = pecan.request.body_file_raw.read(limit + 1)
-    if len(raw) > limit:
-        raise failures.BodyTooLarge(limit=limit)
-    return raw
-
-
-def parse(raw):
-    """Parse a JSON document.
-
-    orjson refuses what no database keeps or no answer could carry again: NaN, lone surrogates, bottomless nesting.
-
-    :param raw: bytes.
-    :raises failures.InvalidInput: it is no JSON, or has a NUL character in it.
-    """
-    try:
-        document = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise failures.InvalidInput(reason=f'The body is not valid JSON: {error}.') from error
-    if b'\\u0000' in raw and _has_nul(document):
-        raise failures.InvalidInput(reason='The body has a NUL character (\\u0000) in it: no text may contain one.')
-    return document
-
-
-def _has_nul(document):
-    if isinstance(document, dict):
-        return any('\0' in key or _has_nul(value) for key, value in document.items())
-    if isinstance(document, list):
-        return any(map(_has_nul, document))
-    return isinstance(document, str) and '\0' in document
-
-
-def typed(datatype, document):
-    """Turn a JSON document into what a route takes.
-
-    :param datatype: WSME type.
-    :returns: an object of it.
-    :raises failures.InvalidInput: the document is not of the type.
-    :raises wsme.exc.ClientSideError: the same, found by WSME.
-    """
-    if wsme.types.isarray(datatype):
-        if not isinstance(document, list):
-            raise failures.InvalidInput(reason=f'A JSON array is expected, not {_kind(document)}.')
-        return [typed(datatype.item_type, item) for item in document]
-    if wsme.types.iscomplex(datatype) and not isinstance(document, dict):
-        raise failures.InvalidInput(reason=f'A JSON object is expected, not {_kind(document)}.')
-    try:
-        return wsme_json.fromjson(datatype, document)
-    except (TypeError, ValueError) as error:
-        raise failures.InvalidInput(reason=f'The body is not what it must be: {error}') from error
-
-
-def _kind(document):
-    names = {dict: 'an object', list: 'an array', str: 'a string', bool: 'a boolean', type(None): 'null'}
-    return names.get(type(document), 'a number')
 
 
 def _answer(context, answer):

@@ -18,9 +18,7 @@ def test_the_tour(tmp_path):
         tour = '\n'.join(lines).replace('http://127.0.0.1:6385', server.base)
         tour = tour.replace('$PWD/.venv/bin', str(pathlib.Path(sys.executable).parent))
         environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
-        done = subprocess.run(
-            ['bash', '-e'], input=tour, capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
+        done = subprocess.run(['bash', '-e'], input=tour, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert '{"traits":["CUSTOM_FAST","HW_CPU_X86_VMX"]}\n' in done.stdout
     assert '{"nodes":[{"name":"rack1-1"}]}\n{"nodes":[{"name":"rack1-2"}]}\n' in done.stdout

@@ -7,7 +7,8 @@ import jsonpointer
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import expose, microversions, types
+from ironic_traits.api import body as request_body
+from ironic_traits.api import microversions, types
 from ironic_traits.api.v1 import node_fields, node_ident
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
 
@@ -32,7 +33,7 @@ def changer(context, operations):
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
             raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: {error}") from error
         document = {name: value for name, value in patched.items() if value is not None}
-        return settable(context, expose.typed(types.NodeBody, document), node)
+        return settable(context, request_body.typed(types.NodeBody, document), node)
 
     return change
 
