@@ -1,6 +1,10 @@
 """ironic-traits-api: the service, behind granian (benchmarks/README.rst says why)."""
 
+import contextlib
+import ctypes
 import functools
+import signal
+import socket
 import sys
 
 import granian
@@ -11,6 +15,9 @@ import sqlalchemy as sa
 from ironic_traits import app
 from ironic_traits import conf as configuration
 from ironic_traits.cmd import setup
+
+#: From linux/prctl.h.
+_PR_SET_PDEATHSIG = 1
 
 _WELCOME = """\
 ironic-traits listens on {url}  (database: {database})
@@ -27,6 +34,7 @@ def load(argv):
 
     :param argv: the command's arguments.
     """
+    _end_with_parent()
     conf = configuration.make(argv)
     setup.logging(conf)
     return app.build(conf)
@@ -36,13 +44,14 @@ def main():
     """Run the service until it is told to stop; what is in flight then is finished."""
     conf = configuration.make(sys.argv[1:])
     setup.logging(conf)
+    address = _free_address(conf.host, conf.port)
     setup.schema(conf)
     host = f'[{conf.host}]' if ':' in conf.host else conf.host
     database = sa.make_url(conf.database.connection).render_as_string(hide_password=True)
     print(_WELCOME.format(url=f'http://{host}:{conf.port}', database=database), flush=True)
     server = granian.Granian(
         'ironic_traits',
-        address=conf.host,
+        address=address,
         port=conf.port,
         interface=granian.constants.Interfaces.WSGI,
         workers=conf.workers,
@@ -54,3 +63,25 @@ def main():
     )
     # Each worker makes its own application: connections to a database do not survive a fork.
     server.serve(target_loader=functools.partial(load, sys.argv[1:]), wrap_loader=False)
+
+
+def _free_address(host, port):
+    """Give the IP address to listen on.
+
+    :raises SystemExit: the host is none of this machine's, or somebody listens on the port already.  granian's workers
+        share the port, and would share it with another service, too.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        sys.exit(f'Cannot listen on {host}, port {port}: {error.strerror}')
+    return address[0]
+
+
+def _end_with_parent():
+    """Let the kernel end this process when its parent is killed: it would go on to serve, and to hold the port."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -171,6 +171,31 @@ def test_kill_loses_nothing_that_was_acknowledged(shared_database_url, database_
     assert all(len(traits) in (0, 10) for traits in found.values())
 
 
+def test_killed_it_leaves_nothing_behind(tmp_path):
+    """The workers go with the process that started them, and the port is free."""
+    server = Server(None, '--workers', '2', cwd=tmp_path).wait()
+    server.process.kill()
+    server.process.wait()
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            ask(server.base, 'GET', '/v1')
+        except ConnectionRefusedError:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_port_that_is_taken(running, tmp_path):
+    """The second service says so, and the first goes on alone."""
+    port = running.base.rsplit(':', 1)[1]
+    command = [BIN / 'ironic-traits-api', '--port', port]
+    second = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert second.returncode == 1
+    assert second.stderr == f'Cannot listen on 127.0.0.1, port {port}: Address already in use\n'
+    assert not (tmp_path / 'ironic-traits-data').exists()
+
+
 def test_logs_carry_the_request_id(tmp_path):
     """And answers carry no text of a defect."""
     database = tmp_path / 'broken.sqlite'
