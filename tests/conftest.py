@@ -77,7 +77,7 @@ def shared_database_url(new_database):
     url = new_database()
     database = Database(make_conf(url))
     migrations.upgrade(database)
-    database.dispose()
+    database.close()
     return url
 
 
@@ -94,7 +94,7 @@ def empty(url):
     with database.write() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(sa.delete(table))
-    database.dispose()
+    database.close()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def make_app(url, *arguments, **options):
     """Give the WSGI application on a database; its arguments are those of ``make_conf``."""
     application = app.build(make_conf(url, *arguments, **options))
     yield application
-    application.service.database.dispose()
+    application.service.database.close()
 
 
 class Server:

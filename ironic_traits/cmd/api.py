@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import os
 import signal
 import socket
 import sys
@@ -29,12 +30,13 @@ README.rst goes on from there. Ctrl-C stops the service.
 """
 
 
-def load(argv):
+def load(argv, parent):
     """Build the application of one worker process.
 
     :param argv: the command's arguments.
+    :param parent: pid of the process that starts the workers.
     """
-    _end_with_parent()
+    _end_with(parent)
     conf = configuration.make(argv)
     setup.logging(conf)
     return app.build(conf)
@@ -62,7 +64,7 @@ def main():
         respawn_failed_workers=True,
     )
     # Each worker makes its own application: connections to a database do not survive a fork.
-    server.serve(target_loader=functools.partial(load, sys.argv[1:]), wrap_loader=False)
+    server.serve(target_loader=functools.partial(load, sys.argv[1:], os.getpid()), wrap_loader=False)
 
 
 def _free_address(host, port):
@@ -81,7 +83,9 @@ def _free_address(host, port):
     return address[0]
 
 
-def _end_with_parent():
+def _end_with(parent):
     """Let the kernel end this process when its parent is killed: it would go on to serve, and to hold the port."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        sys.exit('The process that started this worker is gone.')

@@ -7,7 +7,6 @@ from oslo_config import cfg
 from ironic_traits import conf as configuration
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations
-from ironic_traits.db.engine import Database
 
 
 def upgrade(conf, database):
@@ -43,8 +42,5 @@ def main():
     commands = cfg.SubCommandOpt('command', title='commands', handler=_add_commands)
     conf = configuration.make(sys.argv[1:], cli=[commands])
     setup.logging(conf)
-    database = Database(conf)
-    try:
+    with setup.database(conf) as database:
         conf.command.function(conf, database)
-    finally:
-        database.dispose()

@@ -15,6 +15,8 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
 
+#: The databases that the service knows.
+BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
 #: How long a SQLite writer waits for another one, in milliseconds.
 SQLITE_BUSY_TIMEOUT = 30_000
 #: Bytes that GROUP_CONCAT may give on MariaDB and MySQL (whose own default, 1024, would cut a node's traits).
@@ -25,15 +27,18 @@ class Database:
     """One database as the service uses it.
 
     :param conf: ConfigOpts with the [database] group of oslo.db.
-    :raises oslo_db.exception.DBConnectionError: the database cannot be reached.
+    :raises sqlalchemy.exc.ArgumentError: its address is none, or of a kind that is not known here.
     """
 
     def __init__(self, conf):
         self.url = sa.make_url(conf.database.connection)
-        if self.url.get_backend_name() in ('mysql', 'mariadb') and 'charset' not in self.url.query:
+        backend = self.url.get_backend_name()
+        if backend not in BACKENDS:
+            raise sa.exc.ArgumentError(f'{backend} is not known here; known are {", ".join(BACKENDS)}')
+        if backend in ('mysql', 'mariadb') and 'charset' not in self.url.query:
             # oslo.db would ask for utf8, which is three bytes at most there.
             self.url = self.url.update_query_dict({'charset': 'utf8mb4'})
-        if self.url.get_backend_name() == 'sqlite' and self.url.database:
+        if backend == 'sqlite' and self.url.database:
             os.makedirs(os.path.dirname(os.path.abspath(self.url.database)), exist_ok=True)
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)
@@ -50,7 +55,7 @@ class Database:
         with self._writer.begin() as connection:
             yield connection
 
-    def dispose(self):
+    def close(self):
         """Close all connections."""
         self._reader.dispose()
         self._writer.dispose()

@@ -17,7 +17,7 @@ from tests.service import make_conf
 def database(database_url):
     made = Database(make_conf(database_url))
     yield made
-    made.dispose()
+    made.close()
 
 
 def insert(database, name='one', **values):

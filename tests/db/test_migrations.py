@@ -16,7 +16,7 @@ from tests.service import make_conf
 def database(new_database):
     made = Database(make_conf(new_database()))
     yield made
-    made.dispose()
+    made.close()
 
 
 def test_models_equal_migrations(database):
@@ -43,5 +43,5 @@ def test_upgrades_at_once(database):
         databases = [Database(make_conf(database.url.render_as_string(hide_password=False))) for _ in range(4)]
         list(pool.map(migrations.upgrade, databases))
         for each in databases:
-            each.dispose()
+            each.close()
     assert migrations.version(database) == migrations.head()

@@ -196,6 +196,31 @@ def test_a_port_that_is_taken(running, tmp_path):
     assert not (tmp_path / 'ironic-traits-data').exists()
 
 
+@pytest.mark.parametrize(
+    ('url', 'reason'),
+    [
+        ('nonsense', 'Could not parse'),
+        ('nonsense://host/name', 'nonsense is not known here'),
+        ('sqlite:////proc/nowhere/x.sqlite', 'No such file or directory'),
+        ('postgresql+psycopg2://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
+        ('mysql+pymysql://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
+    ],
+)
+@pytest.mark.parametrize('command', [['ironic-traits-api'], ['ironic-traits-manage', 'db', 'upgrade']])
+def test_a_database_that_cannot_be_used(url, reason, command, tmp_path):
+    """One sentence, and no password in it."""
+    program, *arguments = command
+    database = ['--database', url.format(port=servers.free_port())]
+    done = subprocess.run(
+        [BIN / program, *database, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith('The database cannot be used: ')
+    assert reason in done.stderr
+    assert 'hush' not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_logs_carry_the_request_id(tmp_path):
     """And answers carry no text of a defect."""
     database = tmp_path / 'broken.sqlite'
@@ -289,7 +314,7 @@ def test_a_database_that_goes_and_comes_back(kind, request, tmp_path):
     url = server.create('gone')
     database = Database(make_conf(url))
     migrations.upgrade(database)
-    database.dispose()
+    database.close()
     with Server(url, cwd=tmp_path) as service:
         uuid = make(service.base)
         server.kill()
