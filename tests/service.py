@@ -68,6 +68,7 @@ class Server:
                     return self
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.02)
+        self.process.kill()
         raise TimeoutError(self.base)
 
     def stop(self):
