@@ -1,0 +1,111 @@
+"""What each version from 1.1 to 1.37 shows and takes: recorded from Ironic 39.0.0, version by version."""
+
+import pytest
+
+#: The keys of a node at 1.1, and those that each later version added.
+SHOWN = {
+    1: {
+        *('uuid', 'created_at', 'updated_at', 'console_enabled', 'driver', 'driver_info', 'extra', 'instance_info'),
+        *('instance_uuid', 'last_error', 'maintenance', 'maintenance_reason', 'power_state', 'properties'),
+        *('provision_state', 'provision_updated_at', 'reservation', 'target_power_state', 'target_provision_state'),
+        *('links', 'chassis_uuid', 'ports'),
+    },
+    3: {'driver_internal_info'},
+    5: {'name'},
+    6: {'inspection_finished_at', 'inspection_started_at'},
+    7: {'clean_step'},
+    12: {'raid_config', 'target_raid_config'},
+    14: {'states'},
+    20: {'network_interface'},
+    21: {'resource_class'},
+    24: {'portgroups'},
+    31: {
+        *('boot_interface', 'console_interface', 'deploy_interface', 'inspect_interface', 'management_interface'),
+        *('power_interface', 'raid_interface', 'vendor_interface'),
+    },
+    32: {'volume'},
+    33: {'storage_interface'},
+    37: {'traits'},
+}
+#: The keys of a node in a list for which nobody named fields.
+LISTED = {1: {'uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'links'}, 5: {'name'}}
+#: The version from which a query is a 200; before, it is a 406.
+TAKEN_SINCE = {
+    'associated=true': 1,
+    'maintenance=false': 1,
+    'instance_uuid=5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001': 1,
+    'sort_key=id': 1,
+    'sort_key=maintenance_reason': 1,
+    'sort_key=name': 5,
+    'sort_key=inspection_started_at': 6,
+    'fields=uuid': 8,
+    'provision_state=enroll': 9,
+    'driver=fake-hardware': 16,
+    'sort_key=network_interface': 20,
+    'resource_class=rc': 21,
+    'fields=resource_class': 21,
+    'sort_key=boot_interface': 31,
+    'sort_key=storage_interface': 33,
+    # The specification's own.
+    'traits=CUSTOM_A': 37,
+    'traits-any=CUSTOM_A': 37,
+    'not-traits=CUSTOM_A': 37,
+    'not-traits-any=CUSTOM_A': 37,
+}
+#: The version from which POST and PATCH take a field; before, it is a 406.
+SET_SINCE = {
+    'extra': ({}, 1),
+    'name': ('one', 5),
+    'network_interface': ('noop', 20),
+    'resource_class': ('rc', 21),
+    'boot_interface': ('fake', 31),
+    'storage_interface': ('noop', 33),
+}
+VERSIONS = range(1, 38)
+
+
+def up_to(minor, table):
+    """Give all keys that the versions up to one have."""
+    return set().union(*(keys for since, keys in table.items() if since <= minor))
+
+
+def test_nodes(client):
+    uuid = client.node(name='one')['uuid']
+    for minor in VERSIONS:
+        version = f'1.{minor}'
+        assert set(client.get(f'/v1/nodes/{uuid}', version=version)) == up_to(minor, SHOWN), version
+        assert set(client.get('/v1/nodes', version=version)['nodes'][0]) == up_to(minor, LISTED), version
+        detail = client.get('/v1/nodes/detail', version=version)['nodes'][0]
+        assert set(detail) == up_to(minor, SHOWN), version
+
+
+@pytest.mark.parametrize(('query', 'since'), TAKEN_SINCE.items())
+def test_queries(client, query, since):
+    for minor in VERSIONS:
+        answer = client.ask('GET', f'/v1/nodes?{query}', version=f'1.{minor}')
+        assert answer.status_int == (200 if minor >= since else 406), minor
+        if minor == since - 1:
+            assert f'The minimal required API version should be 1.{since}' in answer.text
+
+
+@pytest.mark.parametrize('field', SET_SINCE)
+def test_fields_that_are_set(client, field):
+    value, since = SET_SINCE[field]
+    uuid = client.node()['uuid']
+    for minor in (since - 1, since, 37):
+        if minor:
+            patch = [{'op': 'replace', 'path': f'/{field}', 'value': value}]
+            patched = client.ask('PATCH', f'/v1/nodes/{uuid}', patch, version=f'1.{minor}')
+            assert patched.status_int == (200 if minor >= since else 406)
+            body = {'driver': 'fake-hardware', field: f'{value}-{minor}' if field == 'name' else value}
+            made = client.ask('POST', '/v1/nodes', body, version=f'1.{minor}')
+            assert made.status_int == (201 if minor >= since else 406), made.text
+
+
+def test_the_first_state(client):
+    """enroll since 1.11; before that available, which had no name before 1.2."""
+    for minor in VERSIONS:
+        node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version=f'1.{minor}').json
+        assert node['provision_state'] == (None if minor < 2 else 'available' if minor < 11 else 'enroll')
+        later = client.get(f'/v1/nodes/{node["uuid"]}?fields=provision_state')
+        assert later['provision_state'] == ('available' if minor < 11 else 'enroll')
