@@ -218,7 +218,7 @@ def known(error):
         return error
     if isinstance(error, wsme.exc.ClientSideError):
         return InvalidInput(reason=error.faultstring)
-    if isinstance(error, _DATABASE_UNAVAILABLE) or 'database is locked' in str(error):
+    if isinstance(error, _DATABASE_UNAVAILABLE) or any(words in str(error) for words in _NO_LOCK):
         return DatabaseUnavailable()
     return InternalError()
 
@@ -231,3 +231,5 @@ _DATABASE_UNAVAILABLE = (
     sqlalchemy.exc.OperationalError,
     sqlalchemy.exc.TimeoutError,
 )
+#: What SQLite and PostgreSQL say when a lock was waited for in vain; oslo.db has no class for it.
+_NO_LOCK = ('database is locked', 'due to lock timeout')

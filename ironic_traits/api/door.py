@@ -64,7 +64,10 @@ class Door:
             return _refuse(failures.known(error), start)
 
     def _context(self, environ, minor, request_id):
-        base = self.service.conf.api.public_endpoint or webob_request.Request(environ).application_url
+        conf = self.service.conf
+        # A request of HTTP/1.0 need not name a host; its links name this one.
+        environ.setdefault('HTTP_HOST', f'{conf.host}:{conf.port}')
+        base = conf.api.public_endpoint or webob_request.Request(environ).application_url
         asked = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
             self.service,

@@ -17,8 +17,8 @@ from oslo_db.sqlalchemy import engines, exc_filters
 
 #: The databases that the service knows.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
-#: How long a SQLite writer waits for another one, in milliseconds.
-SQLITE_BUSY_TIMEOUT = 30_000
+#: How long a writer waits for another one's lock, in seconds; after that the request is a 503.
+LOCK_TIMEOUT = 30
 #: Bytes that GROUP_CONCAT may give on MariaDB and MySQL (whose own default, 1024, would cut a node's traits).
 GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
@@ -90,7 +90,8 @@ def _sqlite_engine(url, autocommit):
     def prepare(connection, record):
         # The module is not to guess where transactions begin.
         connection.isolation_level = None
-        for pragma in SQLITE_PRAGMAS:
+        # FULL: nothing acknowledged is lost in a crash.
+        for pragma in (f'busy_timeout = {LOCK_TIMEOUT * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
             connection.execute(f'PRAGMA {pragma}')
         _use_wal(connection)
 
@@ -104,17 +105,13 @@ def _sqlite_engine(url, autocommit):
     return engine
 
 
-#: Nothing acknowledged is lost in a crash (synchronous = FULL).
-SQLITE_PRAGMAS = (f'busy_timeout = {SQLITE_BUSY_TIMEOUT}', 'synchronous = FULL', 'foreign_keys = ON')
-
-
 def _use_wal(connection):
     """Let readers and a writer not wait for each other.
 
     The file remembers it; the first connection ever has to be alone for a moment, and SQLite itself does not wait for
     that.
     """
-    deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT / 1000
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             connection.execute('PRAGMA journal_mode = WAL')
@@ -126,9 +123,21 @@ def _use_wal(connection):
 
 
 def _set_session(dialect, autocommit, connection, record):
-    """Make the session the same on each server: UTC, READ COMMITTED, nothing cut."""
+    """Make the session the same on each server: UTC, READ COMMITTED, no endless waiting, nothing cut."""
+    if dialect.name == 'postgresql':
+        statements = (
+            'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
+            f"SET SESSION lock_timeout = '{LOCK_TIMEOUT}s'",
+            "SET SESSION TIME ZONE 'UTC'",
+        )
+    else:
+        statements = (
+            'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+            f'SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT}, group_concat_max_len = {GROUP_CONCAT_MAX_LEN}',
+            "SET SESSION time_zone = '+00:00'",
+        )
     cursor = connection.cursor()
-    for statement in _SESSION[dialect.name]:
+    for statement in statements:
         cursor.execute(statement)
     cursor.close()
     connection.commit()
@@ -136,34 +145,21 @@ def _set_session(dialect, autocommit, connection, record):
         dialect.set_isolation_level(connection, 'AUTOCOMMIT')
 
 
-_MYSQL_SESSION = (
-    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    f"SET SESSION group_concat_max_len = {GROUP_CONCAT_MAX_LEN}, time_zone = '+00:00'",
-)
-_SESSION = {
-    'postgresql': (
-        'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
-        "SET SESSION TIME ZONE 'UTC'",
-    ),
-    'mysql': _MYSQL_SESSION,
-    'mariadb': _MYSQL_SESSION,
-}
+def _lost_a_lock(error):
+    """Tell whether the database took a lock away: a deadlock; on Galera also a conflict found at COMMIT.
+
+    oslo.db counts a lock that was waited for in vain (MariaDB's error 1205) as a deadlock; to wait again would not end.
+    """
+    return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error)
 
 
-def _is_locked(error):
-    """Tell whether SQLite gave up waiting for another writer, which oslo.db knows as no more than a DBError."""
-    return isinstance(error, db_exception.DBError) and 'database is locked' in str(error)
-
-
-#: Decorator of the writers that api/ calls: the whole function is run again when the database says that a lock was lost
-#: (a deadlock; on Galera also a conflict found at COMMIT).  Not when the connection broke: whether the COMMIT arrived
-#: is unknown then.
+#: Decorator of the writers that api/ calls: the whole function is run again when a lock was lost.  Not when the
+#: connection broke: whether the COMMIT arrived is unknown then.
 retried = db_api.wrap_db_retry(
     max_retries=20,
     retry_interval=0.05,
     inc_retry_interval=True,
     max_retry_interval=1,
-    retry_on_deadlock=True,
     jitter=True,
-    exception_checker=_is_locked,
+    exception_checker=_lost_a_lock,
 )

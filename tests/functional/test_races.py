@@ -3,7 +3,10 @@
 import concurrent.futures
 
 import pytest
+import sqlalchemy as sa
 
+from ironic_traits.db import engine
+from ironic_traits.db.models import nodes
 from tests.client import Client
 from tests.service import make_app
 
@@ -25,6 +28,21 @@ def at_once(clients, work):
     """
     with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
         return list(pool.map(work, clients, range(len(clients))))
+
+
+def test_a_lock_is_not_waited_for_without_end(database_url, monkeypatch):
+    """Somebody holds the node's row and does not let go: a 503, and the write did not happen."""
+    monkeypatch.setattr(engine, 'LOCK_TIMEOUT', 1)
+    with make_app(database_url) as app:
+        client = Client(app)
+        uuid = client.node()['uuid']
+        with app.service.database.write() as connection:
+            connection.execute(sa.update(nodes).values(generation=nodes.c.generation + 1))
+            answer = client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
+        assert answer.status_int == 503, answer.text
+        assert answer.json['code'] == 'baremetal.database_unavailable'
+        assert client.get(f'/v1/nodes/{uuid}/traits') == {'traits': []}
+        assert client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A').status_int == 204
 
 
 def test_never_more_than_fifty_traits(clients):
@@ -76,10 +94,10 @@ def test_one_instance_wins(clients):
 
 def test_one_node_for_an_instance(clients):
     """Each client wants another node for the same instance: one gets one."""
-    nodes = [clients[0].node()['uuid'] for _ in clients]
+    uuids = [clients[0].node()['uuid'] for _ in clients]
     patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': 'a8b2c1c0-0000-4000-8000-000000000001'}]
     statuses = at_once(
-        clients, lambda client, number: client.ask('PATCH', f'/v1/nodes/{nodes[number]}', patch).status_int
+        clients, lambda client, number: client.ask('PATCH', f'/v1/nodes/{uuids[number]}', patch).status_int
     )
     assert sorted(statuses) == [200] + [409] * (CLIENTS - 1)
 
