@@ -6,11 +6,10 @@ Reads /etc/ironic-traits/ironic-traits.conf and its like, or the files and folde
 
 import os
 
-from ironic_traits import app, conf
+from ironic_traits import app
 from ironic_traits.cmd import setup
 
 _files = os.environ.get('IRONIC_TRAITS_CONFIG_FILES', '').split(':')
-_conf = conf.make([f'--config-file={name}' for name in _files if name])
-setup.logging(_conf)
+_conf = setup.configuration([f'--config-file={name}' for name in _files if name])
 setup.schema(_conf)
 application = app.build(_conf)

@@ -14,7 +14,6 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app
-from ironic_traits import conf as configuration
 from ironic_traits.cmd import setup
 
 #: From linux/prctl.h.
@@ -37,15 +36,12 @@ def load(argv, parent):
     :param parent: pid of the process that starts the workers.
     """
     _end_with(parent)
-    conf = configuration.make(argv)
-    setup.logging(conf)
-    return app.build(conf)
+    return app.build(setup.configuration(argv))
 
 
 def main():
     """Run the service until it is told to stop; what is in flight then is finished."""
-    conf = configuration.make(sys.argv[1:])
-    setup.logging(conf)
+    conf = setup.configuration(sys.argv[1:])
     address = _free_address(conf.host, conf.port)
     setup.schema(conf)
     host = f'[{conf.host}]' if ':' in conf.host else conf.host

@@ -4,7 +4,6 @@ import sys
 
 from oslo_config import cfg
 
-from ironic_traits import conf as configuration
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations
 
@@ -40,7 +39,6 @@ def _add_commands(subparsers):
 def main():
     """Run one command."""
     commands = cfg.SubCommandOpt('command', title='commands', handler=_add_commands)
-    conf = configuration.make(sys.argv[1:], cli=[commands])
-    setup.logging(conf)
+    conf = setup.configuration(sys.argv[1:], cli=[commands])
     with setup.database(conf) as database:
         conf.command.function(conf, database)

@@ -1,44 +1,61 @@
-"""What a process does before it answers: logging, and a schema that fits."""
+"""What a process does before it answers: read its configuration, log, make or check the schema."""
 
 import contextlib
 import sys
 
 import sqlalchemy as sa
+from oslo_config import cfg
 from oslo_db import exception as db_exception
 from oslo_log import log
 
+from ironic_traits import conf
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
+from ironic_traits.deploy import drivers
 
 #: What is the operator's to mend: a wrong address, no driver, no server, no right to write there.
 _UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, ImportError, OSError)
 
 
-def logging(conf):
-    """Log as configured: to stderr unless told otherwise, the request id on each line."""
-    log.setup(conf, 'ironic_traits')
+def configuration(argv, cli=()):
+    """Read the configuration, and log as it says: to stderr unless told otherwise, the request id on each line.
 
-
-@contextlib.contextmanager
-def database(conf):
-    """Give the configured database.
-
+    :param argv: command-line arguments, without the program's name.
+    :param cli: more options that the command line takes.
+    :returns: ConfigOpts.
     :raises SystemExit: it cannot be used; the reason in a sentence.
     """
     try:
-        with contextlib.closing(Database(conf)) as opened:
+        made = conf.make(argv, cli)
+        drivers.load(made)
+    except cfg.Error as error:
+        sys.exit(f'The configuration cannot be used: {error}')
+    log.setup(made, 'ironic_traits')
+    return made
+
+
+@contextlib.contextmanager
+def database(settings):
+    """Give the configured database.
+
+    :param settings: ConfigOpts.
+    :raises SystemExit: it cannot be used; the reason in a sentence.
+    """
+    try:
+        with contextlib.closing(Database(settings)) as opened:
             yield opened
     except _UNUSABLE as error:
         reason = str(error).strip().splitlines()[0]
         sys.exit(f'The database cannot be used: {reason} (--database, or [database] connection, names it)')
 
 
-def schema(conf):
+def schema(settings):
     """Make or upgrade the schema of a SQLite database; with a server, end the process when it is not the newest.
 
+    :param settings: ConfigOpts.
     :raises SystemExit: a server database has an old schema, or one from the future.
     """
-    with database(conf) as opened:
+    with database(settings) as opened:
         current, newest = migrations.version(opened), migrations.head()
         if current == newest:
             return

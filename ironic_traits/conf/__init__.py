@@ -20,6 +20,7 @@ def make(argv=(), cli=()):
     :param argv: command-line arguments, without the program's name.
     :param cli: more options that the command line takes.
     :returns: an oslo.config ConfigOpts, ready to be passed on.
+    :raises oslo_config.cfg.Error: a file is not there, or a value is not what it must be.
     """
     conf = cfg.ConfigOpts()
     set_library_defaults()
@@ -32,7 +33,15 @@ def make(argv=(), cli=()):
     conf.register_cli_opts(cli)
     conf(list(argv), project='ironic-traits')
     conf.set_override('connection', _database_url(conf), group='database')
+    _check_values(conf)
     return conf
+
+
+def _check_values(conf):
+    """Look at every option: oslo.config refuses a wrong value of a file only when it is asked for."""
+    for group, options in list_opts():
+        for option in options:
+            getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
 
 
 def _database_url(conf):

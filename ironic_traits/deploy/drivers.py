@@ -1,6 +1,7 @@
 """The enabled drivers, and which of their interfaces a node gets."""
 
 import stevedore
+from oslo_config import cfg
 
 from ironic_traits import failures
 
@@ -12,7 +13,7 @@ def load(conf):
 
     :param conf: ConfigOpts; [deploy] enabled_hardware_types names them.
     :returns: {name: driver}.
-    :raises RuntimeError: a name is not installed, or cannot be imported.
+    :raises oslo_config.cfg.Error: a name is not installed, or cannot be imported.
     """
     names = conf.deploy.enabled_hardware_types
     manager = stevedore.NamedExtensionManager(
@@ -26,11 +27,11 @@ def load(conf):
 
 
 def _missing(names):
-    raise RuntimeError(f'[deploy] enabled_hardware_types: not installed: {", ".join(sorted(names))}')
+    raise cfg.Error(f'[deploy] enabled_hardware_types: not installed: {", ".join(sorted(names))}')
 
 
 def _broken(manager, entry_point, error):
-    raise RuntimeError(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
+    raise cfg.Error(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
 
 
 def interfaces(drivers, driver, wanted):

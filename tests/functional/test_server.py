@@ -197,6 +197,28 @@ def test_a_port_that_is_taken(running, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        (None, 'Failed to find some config files'),
+        ('no options here', 'wrong.conf'),
+        ('[inventory]\nmax_traits_per_node = 51\n', 'less than or equal to 50'),
+        ('[deploy]\nenabled_hardware_types = ipmi\n', 'not installed: ipmi'),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(text, reason, tmp_path):
+    """One sentence, before anything is listened on or made."""
+    if text:
+        (tmp_path / 'wrong.conf').write_text(text)
+    command = [BIN / 'ironic-traits-api', '--config-file', 'wrong.conf', '--port', str(servers.free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith('The configuration cannot be used: ')
+    assert reason in done.stderr
+    assert 'Traceback' not in done.stderr
+    assert not (tmp_path / 'ironic-traits-data').exists()
+
+
+@pytest.mark.parametrize(
     ('url', 'reason'),
     [
         ('nonsense', 'Could not parse'),
@@ -210,9 +232,9 @@ def test_a_port_that_is_taken(running, tmp_path):
 def test_a_database_that_cannot_be_used(url, reason, command, tmp_path):
     """One sentence, and no password in it."""
     program, *arguments = command
-    database = ['--database', url.format(port=servers.free_port())]
+    options = ['--database', url.format(port=servers.free_port()), '--port', str(servers.free_port())]
     done = subprocess.run(
-        [BIN / program, *database, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60
+        [BIN / program, *options, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60
     )
     assert done.returncode == 1
     assert done.stderr.startswith('The database cannot be used: ')
