@@ -216,6 +216,8 @@ def known(error):
     """
     if isinstance(error, Failure):
         return error
+    if isinstance(error, wsme.exc.UnknownAttribute):
+        return InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
     if isinstance(error, wsme.exc.ClientSideError):
         return InvalidInput(reason=error.faultstring)
     if isinstance(error, _DATABASE_UNAVAILABLE) or any(words in str(error) for words in _NO_LOCK):

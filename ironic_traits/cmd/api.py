@@ -58,6 +58,8 @@ def main():
         websockets=False,
         log_level=granian.log.LogLevels.warning,
         respawn_failed_workers=True,
+        # A client that sends its request and never ends it does not keep the service from stopping.
+        workers_kill_timeout=60,
     )
     # Each worker makes its own application: connections to a database do not survive a fork.
     server.serve(target_loader=functools.partial(load, sys.argv[1:], os.getpid()), wrap_loader=False)

@@ -38,7 +38,9 @@ class Database:
         if backend in ('mysql', 'mariadb') and 'charset' not in self.url.query:
             # oslo.db would ask for utf8, which is three bytes at most there.
             self.url = self.url.update_query_dict({'charset': 'utf8mb4'})
-        if backend == 'sqlite' and self.url.database:
+        if backend == 'sqlite':
+            if self.url.database in (None, '', ':memory:'):
+                raise sa.exc.ArgumentError('a SQLite database must be a file: each connection would see its own')
             os.makedirs(os.path.dirname(os.path.abspath(self.url.database)), exist_ok=True)
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)

@@ -84,9 +84,13 @@ def test_lists(inventory, wanted, resource_class, sort_key, sort_dir, limit, pat
 def test_more_names_than_a_node_can_carry(inventory):
     """Long lists are asked of the database too, on each of them."""
     client, nodes = inventory
-    many = ','.join(f'CUSTOM_MANY_{i}' for i in range(200))
+    many = [f'CUSTOM_MANY_{i}' for i in range(200)]
     for argument, expected in zip(ARGUMENTS, (0, 0, len(nodes), len(nodes)), strict=True):
-        assert len(client.get(f'/v1/nodes?fields=uuid&{argument}={many}')['nodes']) == expected
+        for query in (f'{argument}={",".join(many)}', '&'.join(f'{argument}={name}' for name in many)):
+            assert len(client.get(f'/v1/nodes?fields=uuid&{query}')['nodes']) == expected
+        refused = client.ask('GET', f'/v1/nodes?{query}&traits=CUSTOM_ONE_MORE')
+        assert refused.status_int == 400
+        assert 'more than 200 traits' in refused.text
 
 
 def test_fifty_long_traits_come_whole(inventory):

@@ -12,7 +12,8 @@ from ironic_traits.api import microversions, types
 from ironic_traits.api.v1 import node_fields, node_ident
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
 
-_PATH = re.compile(r'(/[\w-]+)+')
+#: A JSON pointer to a field, or into it.
+_PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
 
 
 def changer(context, operations):

@@ -27,6 +27,8 @@ FILTERS_SINCE = {
     'not_traits': 37,
     'not_traits_any': 37,
 }
+#: Most names in the trait filters of one request: each may cost the database a subquery.
+MAX_FILTER_TRAITS = 200
 TRAIT_FILTERS = ('traits', 'traits_any', 'not_traits', 'not_traits_any')
 #: Filters that came after ``microversions.MAXIMUM``: told from what never was.
 LATER_FILTERS = {
@@ -140,4 +142,7 @@ def _filters(context, query):
     if state is not None and state not in states.PROVISION_STATES:
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
     filters = {name: query[name] for name in FILTERS_SINCE if name in query and name not in TRAIT_FILTERS}
-    return filters, Filter.of(**{name: query[name] for name in TRAIT_FILTERS if name in query})
+    traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
+    if sum(len(names) for given in traits.values() for names in given) > MAX_FILTER_TRAITS:
+        raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_FILTER_TRAITS} traits.')
+    return filters, Filter.of(**traits)
