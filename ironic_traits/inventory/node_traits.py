@@ -17,6 +17,10 @@ JOINED = (
     .label('traits')
 )
 
+#: Most required traits that get a subquery each, which is quick when one of them is rare; more are counted in one.  The
+#: planners' work grows with the square of the subqueries, and worse.
+MAX_SUBQUERIES = 5
+
 
 def split(joined):
     """Turn what JOINED gave into a sorted list."""
@@ -111,8 +115,13 @@ def where(wanted):
     :param wanted: ironic_traits.matching.traits.Filter.
     """
     # IN and not EXISTS: a rare trait then drives the statement from the trait index on SQLite too.
-    for name in sorted(wanted.all_of):
-        yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait == name))
+    if len(wanted.all_of) > MAX_SUBQUERIES:
+        carried = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(wanted.all_of)))
+        counted = carried.group_by(node_traits.c.node_id).having(sa.func.count() == len(wanted.all_of))
+        yield nodes.c.id.in_(counted)
+    else:
+        for name in sorted(wanted.all_of):
+            yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait == name))
     for names in wanted.any_of:
         yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(names))))
     for names in wanted.not_all_of:

@@ -48,11 +48,12 @@ class Filter:
     @classmethod
     def of(cls, traits=(), traits_any=(), not_traits=(), not_traits_any=()):
         """Make a filter of lists of sets, one set for each time that an argument was given."""
+        # Any of one is all of it, not all of one is none of it: said so, many of them are one condition.
         return cls(
-            all_of=frozenset().union(*traits),
-            any_of=tuple(traits_any),
-            not_all_of=tuple(not_traits),
-            none_of=frozenset().union(*not_traits_any),
+            all_of=frozenset().union(*traits, *(names for names in traits_any if len(names) == 1)),
+            any_of=tuple(names for names in traits_any if len(names) > 1),
+            not_all_of=tuple(names for names in not_traits if len(names) > 1),
+            none_of=frozenset().union(*not_traits_any, *(names for names in not_traits if len(names) == 1)),
         )
 
     def matches(self, traits):

@@ -91,6 +91,27 @@ def test_more_names_than_a_node_can_carry(inventory):
         refused = client.ask('GET', f'/v1/nodes?{query}&traits=CUSTOM_ONE_MORE')
         assert refused.status_int == 400
         assert 'more than 200 traits' in refused.text
+    pairs = [f'{many[i]},{many[i + 1]}' for i in range(0, 200, 2)]
+    for argument, most in (('traits-any', 10), ('not-traits', 100)):
+        query = '&'.join(f'{argument}={pair}' for pair in pairs[:most])
+        found = client.get(f'/v1/nodes?fields=uuid&{query}')['nodes']
+        assert len(found) == (0 if argument == 'traits-any' else len(nodes))
+    query = '&'.join(f'traits-any={pair}' for pair in pairs[:11])
+    assert 'more than 10 times' in client.ask('GET', f'/v1/nodes?{query}').text
+
+
+def test_many_required_traits(inventory):
+    """More than get a subquery each."""
+    client, _ = inventory
+    names = [f'CUSTOM_REQUIRED_{i}' for i in range(8)]
+    uuid = client.node()['uuid']
+    try:
+        client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names})
+        for asked, expected in ((names, [uuid]), ([*names, 'CUSTOM_A'], [])):
+            found = client.get(f'/v1/nodes?fields=uuid&traits={",".join(asked)}')['nodes']
+            assert [node['uuid'] for node in found] == expected
+    finally:
+        client.ask('DELETE', f'/v1/nodes/{uuid}')
 
 
 def test_fifty_long_traits_come_whole(inventory):

@@ -1,8 +1,18 @@
 """Which names are traits."""
 
+import os_traits
 import pytest
 
 from ironic_traits.matching import traits
+
+TRAITS = ['CUSTOM_A', 'CUSTOM_0_', 'HW_CPU_X86_VMX', 'CUSTOM_' + 'A' * 248, *os_traits.get_traits()]
+
+
+@pytest.mark.parametrize('name', TRAITS)
+def test_traits(name):
+    assert traits.is_trait(name)
+    assert traits.is_well_formed(name)
+
 
 NONE = [
     *('', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A-B', 'CUSTOM_A\n', '\nCUSTOM_A', 'CUSTOM_A ', 'CUSTOM_É', 'CUSTOM_４'),

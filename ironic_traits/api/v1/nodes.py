@@ -27,8 +27,9 @@ FILTERS_SINCE = {
     'not_traits': 37,
     'not_traits_any': 37,
 }
-#: Most names in the trait filters of one request: each may cost the database a subquery.
+#: Most names in the trait filters of one request, and most lists in ``traits-any``: each costs the database a subquery.
 MAX_FILTER_TRAITS = 200
+MAX_ANY_OF = 10
 TRAIT_FILTERS = ('traits', 'traits_any', 'not_traits', 'not_traits_any')
 #: Filters that came after ``microversions.MAXIMUM``: told from what never was.
 LATER_FILTERS = {
@@ -145,4 +146,7 @@ def _filters(context, query):
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
     if sum(len(names) for given in traits.values() for names in given) > MAX_FILTER_TRAITS:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_FILTER_TRAITS} traits.')
-    return filters, Filter.of(**traits)
+    wanted = Filter.of(**traits)
+    if len(wanted.any_of) > MAX_ANY_OF:
+        raise failures.InvalidInput(reason=f'traits-any is given more than {MAX_ANY_OF} times.')
+    return filters, wanted
