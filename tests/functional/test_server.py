@@ -302,9 +302,9 @@ def test_requests_that_are_none(running, raw):
     port = int(running.base.rsplit(':', 1)[1])
     with contextlib.closing(socket.create_connection(('127.0.0.1', port), timeout=20)) as connection:
         connection.sendall(raw)
-        connection.shutdown(socket.SHUT_WR)
         answer = connection.recv(1000)
-    assert not answer or answer.startswith(b'HTTP/1.1 4'), answer
+    # The server passes on no header that is not text: the last one is a request without a version.
+    assert answer.startswith(b'HTTP/1.1 2' if raw.endswith(b'\xff\r\n\r\n') else b'HTTP/1.1 4'), answer
     assert ask(running.base, 'GET', '/v1')[0] == 200
 
 
