@@ -86,6 +86,22 @@ class TooManyTraits(Failure):
     )
 
 
+class NotEmpty(Failure):
+    """Something still belongs to what was to be deleted or moved."""
+
+    status = 400
+    code = 'baremetal.not_empty'
+    text = 'Cannot complete the requested action because {what} contains {members}.'
+
+
+class VifNotAttached(Failure):
+    """The node has no such VIF."""
+
+    status = 400
+    code = 'baremetal.vif.not_attached'
+    text = 'Unable to detach VIF {vif} from node {node} because it is not attached to it.'
+
+
 class Unauthorized(Failure):
     """Nobody known asks."""
 
@@ -124,6 +140,14 @@ class DriverNotFound(Failure):
     status = 404
     code = 'baremetal.driver.not_found'
     text = 'Could not find the following driver(s) or hardware type(s): {driver}.'
+
+
+class RecordNotFound(Failure):
+    """No such chassis, port, portgroup, volume connector or volume target."""
+
+    status = 404
+    code = 'baremetal.record.not_found'
+    text = '{what} {ident} could not be found.'
 
 
 class ResourceNotFound(Failure):
@@ -169,6 +193,33 @@ class NodeExists(Failure):
     text = 'A node with {what} {value} already exists.'
 
 
+class RecordExists(Failure):
+    """Another chassis, port, portgroup, volume connector or volume target has the uuid, or what else is unique."""
+
+    status = 409
+    code = 'baremetal.record.duplicate'
+    text = 'A {what} {key} already exists.'
+
+
+class VifAlreadyAttached(Failure):
+    """The node has the VIF already."""
+
+    status = 409
+    code = 'baremetal.vif.attached'
+    text = 'Unable to attach VIF because VIF {vif} is already attached to Ironic Node {node}'
+
+
+class NoStandalonePorts(Failure):
+    """The portgroup takes no port that boots by itself."""
+
+    status = 409
+    code = 'baremetal.portgroup.not_standalone'
+    text = (
+        "Port group {portgroup} doesn't support standalone ports. This port cannot be created as a member of that "
+        "portgroup as the port's 'pxe_enabled' field was set to True."
+    )
+
+
 class NodeAssociated(Failure):
     """The node is held by an instance."""
 
@@ -191,6 +242,12 @@ class InvalidState(Failure):
     status = 409
     code = 'baremetal.node.invalid_state'
     text = 'Can not {action} node "{node}" while it is in provision state "{state}".'
+
+
+class NodeInUse(InvalidState):
+    """The node's state forbids it for what belongs to the node."""
+
+    text = '{reason}'
 
 
 class BodyTooLarge(Failure):

@@ -21,9 +21,11 @@ class Resource:
     request's time.
 
     :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
+    :cvar since: the minor version that brought the noun.
     :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
     """
 
+    since = 1
     children: 'dict[str, Resource]' = {}
     members: 'dict[str, Resource]' = {}
 

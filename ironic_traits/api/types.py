@@ -5,6 +5,7 @@ tests read every answer with them.
 """
 
 import datetime
+import re
 
 import wsme.types
 from oslo_utils import strutils, uuidutils
@@ -56,6 +57,33 @@ class Boolean(wsme.types.UserType):
         if isinstance(value, (bool, str)):
             return strutils.bool_from_string(value, strict=True)
         raise ValueError(f'{value!r} is not a boolean')
+
+
+class Mac(wsme.types.UserType):
+    """A MAC address; it is kept in lower case."""
+
+    basetype = str
+    name = 'MAC address'
+    _pattern = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
+
+    def validate(self, value):
+        if not isinstance(value, str) or not self._pattern.fullmatch(value):
+            raise ValueError(f'Expected valid MAC address, not {value!r}')
+        return value.lower()
+
+
+class Integer(wsme.types.UserType):
+    """An integer that every database keeps: 32 bits."""
+
+    basetype = str
+    name = 'integer'
+
+    def validate(self, value):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f'{value!r} is not an integer')
+        if not -(2**31) <= value < 2**31:
+            raise ValueError(f'{value} is not an integer of 32 bits')
+        return value
 
 
 class Limit(wsme.types.UserType):

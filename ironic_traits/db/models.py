@@ -30,7 +30,7 @@ nodes = sa.Table(
     sa.Column('driver', exact_string(255), nullable=False),
     sa.Column('resource_class', exact_string(80)),
     sa.Column('instance_uuid', ascii_string(36), unique=True),
-    sa.Column('chassis_uuid', ascii_string(36)),
+    sa.Column('chassis_uuid', ascii_string(36), sa.ForeignKey('chassis.uuid')),
     sa.Column('provision_state', ascii_string(32), nullable=False),
     sa.Column('target_provision_state', ascii_string(32)),
     sa.Column('provision_updated_at', timestamp()),
@@ -55,6 +55,7 @@ nodes = sa.Table(
     sa.Index(None, 'resource_class'),
     sa.Index(None, 'provision_state'),
     sa.Index(None, 'driver'),
+    sa.Index(None, 'chassis_uuid'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )
@@ -67,5 +68,96 @@ node_traits = sa.Table(
     # With node_id behind it the index alone answers "which nodes have this trait", without a look at the table.
     sa.Index('node_traits_trait_idx', 'trait', 'node_id'),
     sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
+
+def _records(name, *parts):
+    """A table of records: what they all have, and what is said here."""
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column('id', sa.Integer, primary_key=True),
+        sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
+        sa.Column('created_at', timestamp(), nullable=False),
+        sa.Column('updated_at', timestamp()),
+        *parts,
+        sqlite_autoincrement=True,
+        mysql_engine='InnoDB',
+    )
+
+
+def _of_a_node():
+    """The node that a row belongs to, and with which it goes: by its uuid, which never changes."""
+    return sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False)
+
+
+chassis = _records(
+    'chassis',
+    sa.Column('description', exact_string(255)),
+    sa.Column('extra', Json, nullable=False),
+)
+
+portgroups = _records(
+    'portgroups',
+    _of_a_node(),
+    sa.Column('name', exact_string(255), unique=True),
+    sa.Column('address', ascii_string(17), unique=True),
+    sa.Column('mode', exact_string(255), nullable=False),
+    sa.Column('standalone_ports_supported', sa.Boolean, nullable=False),
+    sa.Column('properties', Json, nullable=False),
+    sa.Column('internal_info', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Index(None, 'node_uuid'),
+)
+
+ports = _records(
+    'ports',
+    _of_a_node(),
+    # SET NULL for the case that a node goes with all of them; alone, a portgroup with ports in it is not deleted.
+    sa.Column('portgroup_uuid', ascii_string(36), sa.ForeignKey('portgroups.uuid', ondelete='SET NULL')),
+    sa.Column('address', ascii_string(17), nullable=False, unique=True),
+    sa.Column('pxe_enabled', sa.Boolean, nullable=False),
+    sa.Column('is_smartnic', sa.Boolean, nullable=False),
+    sa.Column('physical_network', exact_string(64)),
+    sa.Column('local_link_connection', Json, nullable=False),
+    sa.Column('internal_info', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Index(None, 'node_uuid'),
+    sa.Index(None, 'portgroup_uuid'),
+)
+
+volume_connectors = _records(
+    'volume_connectors',
+    _of_a_node(),
+    sa.Column('type', exact_string(255), nullable=False),
+    sa.Column('connector_id', exact_string(255), nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.UniqueConstraint('type', 'connector_id'),
+    sa.Index(None, 'node_uuid'),
+)
+
+volume_targets = _records(
+    'volume_targets',
+    _of_a_node(),
+    sa.Column('volume_type', exact_string(255), nullable=False),
+    sa.Column('boot_index', sa.Integer, nullable=False),
+    sa.Column('volume_id', exact_string(255), nullable=False),
+    sa.Column('properties', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.UniqueConstraint('node_uuid', 'boot_index'),
+)
+
+node_vifs = sa.Table(
+    'node_vifs',
+    metadata,
+    sa.Column('id', sa.Integer, primary_key=True),
+    _of_a_node(),
+    sa.Column('vif', exact_string(255), nullable=False),
+    # What else the client said of it.
+    sa.Column('info', Json, nullable=False),
+    sa.Column('created_at', timestamp(), nullable=False),
+    sa.UniqueConstraint('node_uuid', 'vif'),
+    sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )

@@ -17,7 +17,8 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json
 from ironic_traits.deploy import drivers, states
-from ironic_traits.inventory import node_traits
+from ironic_traits.inventory import node_traits, records
+from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, after, order
 from ironic_traits.inventory.single_node import now, read, take
 
@@ -60,10 +61,13 @@ def find(context, fields, filters, traits, page: Page):
     :param page: which page, in which order.
     :returns: (rows, whether there are more).
     :raises failures.NodeNotFound: the marker is no node.
+    :raises failures.RecordNotFound: nodes in a chassis that is not there are asked for.
     """
     statement = sa.select(*_columns(fields)).where(*_where(filters), *node_traits.where(traits))
     key = nodes.c[page.sort_key]
     with context.read() as connection:
+        if 'chassis_uuid' in filters:
+            records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
         if page.marker:
             marker = read(connection, page.marker, (nodes.c.id, key.label('key')))
             statement = statement.where(after(key, nodes.c.id, marker, page.descending))
@@ -79,19 +83,20 @@ def create(context, values, fields):
     :param values: {field: value} of SETTABLE fields, ``uuid`` and ``provision_state``.
     :param fields: names of the fields to give back, a tuple.
     :returns: a row with these fields.
-    :raises failures.InvalidInput: the driver or one of its interfaces is not there.
+    :raises failures.InvalidInput: the driver, one of its interfaces or the chassis is not there.
     :raises failures.NodeExists: the uuid or the name is taken.
     :raises failures.InstanceAssociated: another node has the instance.
     """
     values = {'uuid': uuidutils.generate_uuid(), **dict.fromkeys(JSON_FIELDS, {}), **values, 'created_at': now()}
     values |= _interfaces(context, values)
-    _check_chassis(values)
     try:
         with context.write() as connection:
             connection.execute(sa.insert(nodes).values(values))
             return read(connection, values['uuid'], _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
+    except db_exception.DBReferenceError as error:
+        raise _no_chassis(values) from error
 
 
 @retried
@@ -114,7 +119,6 @@ def update(context, ident, change, fields):
             old = {name: getattr(node, name) for name in SETTABLE}
             new = change(old)
             new |= _interfaces(context, new)
-            _check_chassis(new)
             if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
             changes = {name: value for name, value in new.items() if value != old[name]}
@@ -125,6 +129,8 @@ def update(context, ident, change, fields):
             return read(connection, node.uuid, _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
+    except db_exception.DBReferenceError as error:
+        raise _no_chassis(new) from error
 
 
 @retried
@@ -190,10 +196,9 @@ def _interfaces(context, values):
     return drivers.interfaces(context.drivers, values['driver'], wanted)
 
 
-def _check_chassis(values):
-    # No chassis are served yet: a node cannot stand in one.
-    if values.get('chassis_uuid'):
-        raise failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
+def _no_chassis(values):
+    # What a node points to is its chassis, and nothing else.
+    return failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
 
 
 def _deletable(context, state):

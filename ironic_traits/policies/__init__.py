@@ -4,12 +4,25 @@ import itertools
 
 from oslo_policy import policy
 
-from ironic_traits.policies import base, drivers, node_traits, nodes
+from ironic_traits.policies import (
+    base,
+    chassis,
+    drivers,
+    node_traits,
+    node_vifs,
+    nodes,
+    portgroups,
+    ports,
+    volume,
+)
+
+#: Those with rules.
+_NOUNS = (base, nodes, node_traits, node_vifs, drivers, chassis, ports, portgroups, volume)
 
 
 def list_rules():
     """All rules, as oslo.policy's generators want them."""
-    return list(itertools.chain(base.RULES, nodes.RULES, node_traits.RULES, drivers.RULES))
+    return list(itertools.chain.from_iterable(noun.RULES for noun in _NOUNS))
 
 
 def enforcer(conf):

@@ -4,7 +4,15 @@ from ironic_traits.policies.base import ADMIN, READER, rule
 
 RULES = [
     rule('baremetal:node:create', ADMIN, 'Create a node.', 'POST /v1/nodes'),
-    rule('baremetal:node:list', READER, 'List nodes.', 'GET /v1/nodes', 'GET /v1/nodes/detail'),
+    rule(
+        'baremetal:node:list',
+        READER,
+        'List nodes.',
+        'GET /v1/nodes',
+        'GET /v1/nodes/detail',
+        'GET /v1/chassis/{chassis_uuid}/nodes',
+        'GET /v1/chassis/{chassis_uuid}/nodes/detail',
+    ),
     rule('baremetal:node:get', READER, 'Show a node.', 'GET /v1/nodes/{node_ident}'),
     rule('baremetal:node:update', ADMIN, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
     rule('baremetal:node:delete', ADMIN, 'Delete a node.', 'DELETE /v1/nodes/{node_ident}'),

@@ -1,9 +1,11 @@
 """The schema: models and migrations say the same, and it comes to be in one way only."""
 
 import concurrent.futures
+import datetime
 
 import alembic.autogenerate
 import pytest
+import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 
 from ironic_traits.db import migrations
@@ -45,3 +47,29 @@ def test_upgrades_at_once(database):
         for each in databases:
             each.close()
     assert migrations.version(database) == migrations.head()
+
+
+def test_records_leave_nodes_and_traits_alone(database):
+    """0002 gives nodes.chassis_uuid a foreign key: every node stays, and so do its traits."""
+    migrations.upgrade(database, '0001')
+    documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
+    fixed = {
+        **{'driver': 'fake-hardware', 'provision_state': 'enroll', 'maintenance': False, 'console_enabled': False},
+        **dict.fromkeys((*documents, 'raid_config', 'target_raid_config'), '{"a": 1}'),
+        'created_at': datetime.datetime(2026, 1, 1),  # noqa: DTZ001 (as the tables keep it)
+    }
+    nodes = [fixed | {'id': i, 'uuid': f'aaaaaaaa-0000-4000-8000-{i:012}', 'name': f'node-{i}'} for i in (1, 2, 7)]
+    traits = [(node['id'], 'CUSTOM_A') for node in nodes]
+    with database.write() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        connection.execute(sa.insert(tables.tables['nodes']), nodes)
+        connection.execute(sa.insert(tables.tables['node_traits']).values(traits))
+    migrations.upgrade(database)
+    with database.read() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        after = connection.execute(sa.select(tables.tables['nodes']).order_by(sa.text('id'))).mappings().all()
+        assert [{name: row[name] for name in nodes[0]} for row in after] == nodes
+        assert {row['chassis_uuid'] for row in after} == {None}
+        assert sorted(connection.execute(sa.select(tables.tables['node_traits']))) == traits

@@ -16,7 +16,12 @@ from wsme.rest import json as wsme_json
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_fields
+from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
 from ironic_traits.api.v1.nodes import FIELDS_QUERY, LATER_FILTERS, LIST_QUERY
+from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
+from ironic_traits.api.v1.ports import PORTS
+from ironic_traits.api.v1.volume_connectors import CONNECTORS
+from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
 from ironic_traits.inventory.nodes import SETTABLE
 from tests.client import Client
@@ -42,6 +47,76 @@ PATCH = [
     {'op': 'add', 'path': '/extra/height', 'value': 12},
     {'op': 'remove', 'path': '/extra/rack'},
 ]
+RECORD = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a00'
+CHASSIS = {'uuid': f'{RECORD}2', 'description': 'row 1', 'extra': {'floor': 2}}
+#: What is sampled of each noun of records: its path, a request that makes one, one that changes it.
+RECORDS = {
+    'port': (
+        '/v1/ports',
+        {
+            'uuid': f'{RECORD}3',
+            'node_uuid': NODE['uuid'],
+            'address': '52:54:00:cf:2d:31',
+            'local_link_connection': {'switch_id': '0a:1b:2c:3d:4e:5f', 'port_id': 'Ethernet3/1'},
+            'physical_network': 'physnet1',
+        },
+        [{'op': 'replace', 'path': '/address', 'value': '52:54:00:cf:2d:32'}],
+    ),
+    'portgroup': (
+        '/v1/portgroups',
+        {
+            'uuid': f'{RECORD}4',
+            'node_uuid': NODE['uuid'],
+            'name': 'bond0',
+            'address': '52:54:00:cf:2d:33',
+            'mode': '802.3ad',
+            'properties': {'miimon': 100},
+        },
+        [{'op': 'add', 'path': '/properties/xmit_hash_policy', 'value': 'layer3+4'}],
+    ),
+    'volume-connector': (
+        '/v1/volume/connectors',
+        {
+            'uuid': f'{RECORD}5',
+            'node_uuid': NODE['uuid'],
+            'type': 'iqn',
+            'connector_id': 'iqn.2026-01.org.example:rack1-1',
+        },
+        [{'op': 'replace', 'path': '/connector_id', 'value': 'iqn.2026-01.org.example:rack1-2'}],
+    ),
+    'volume-target': (
+        '/v1/volume/targets',
+        {
+            'uuid': f'{RECORD}6',
+            'node_uuid': NODE['uuid'],
+            'volume_type': 'iscsi',
+            'boot_index': 0,
+            'volume_id': '04452bed-5367-4202-8bf5-de4335ac56d2',
+            'properties': {'target_portal': '10.0.0.2:3260', 'auth_password': 'secret'},
+        },
+        [{'op': 'replace', 'path': '/boot_index', 'value': 1}],
+    ),
+    'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
+}
+VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}
+
+
+def _lists(name):
+    return f'{name}-list' if name == 'chassis' else f'{name}s-list'
+
+
+def _sampled_records(client):
+    """Give the samples of records, by name."""
+    for name, (path, made, changed) in RECORDS.items():
+        yield f'{name}-create-request', made
+        client.ask('POST', path, made)
+        yield _lists(name), client.get(path)
+        yield f'{name}-update-request', changed
+        yield f'{name}-show', client.ask('PATCH', f'{path}/{made["uuid"]}', changed).json
+    yield 'volume-show', client.get('/v1/volume')
+    yield 'node-vif-attach-request', VIF
+    client.ask('POST', '/v1/nodes/rack1-1/vifs', VIF)
+    yield 'node-vifs', client.get('/v1/nodes/rack1-1/vifs')
 
 
 def _sampled(client):
@@ -56,6 +131,7 @@ def _sampled(client):
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
+    yield from _sampled_records(client)
     yield 'drivers-list', client.get('/v1/drivers')
     yield 'driver-show', client.get('/v1/drivers/fake-hardware')
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json
@@ -85,6 +161,18 @@ GIVEN_BY = {
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'drivers-list': 'GET /v1/drivers',
     'driver-show': 'GET /v1/drivers/{driver_name}',
+    'node-vifs': 'GET /v1/nodes/{node_ident}/vifs',
+    'chassis-list': 'GET /v1/chassis',
+    'chassis-show': 'GET /v1/chassis/{chassis_uuid}',
+    'ports-list': 'GET /v1/ports',
+    'port-show': 'GET /v1/ports/{port_ident}',
+    'portgroups-list': 'GET /v1/portgroups',
+    'portgroup-show': 'GET /v1/portgroups/{portgroup_ident}',
+    'volume-show': 'GET /v1/volume',
+    'volume-connectors-list': 'GET /v1/volume/connectors',
+    'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
+    'volume-targets-list': 'GET /v1/volume/targets',
+    'volume-target-show': 'GET /v1/volume/targets/{target_uuid}',
 }
 
 
@@ -142,3 +230,26 @@ def test_every_field_has_a_type_and_a_version():
     declared = {attribute.name for attribute in wsme.types.list_attributes(types.Node)}
     served = {name for name, since in node_fields.SINCE.items() if since <= 37}
     assert declared == served | set(node_fields.LINKS_SINCE) | {'links'}
+
+
+@pytest.mark.parametrize('noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS], ids=lambda noun: noun.path)
+def test_records_are_documented(documented, noun):
+    """Each field and each argument of a list has its line, a type, and a version."""
+    sections = {}
+    for text in documented.values():
+        for section in re.split(r'\n(?=[^\n]+\n=+\n\n\.\. rest_method)', text):
+            for route in re.findall(r'rest_method:: (\S+ \S+)', section):
+                sections[route] = section
+    ident = next(
+        str(route).rpartition('/')[2] for route in routes() if str(route).startswith(f'DELETE /v1/{noun.path}/')
+    )
+    functions = {str(route): route.function for route in routes()}
+    show, listed = f'GET /v1/{noun.path}/{ident}', f'GET /v1/{noun.path}'
+    shown = functions[show].definition.return_type
+    assert {attribute.name for attribute in wsme.types.list_attributes(shown)} == set(noun.since)
+    for name in noun.since:
+        assert f'  - {name}: ' in sections[show], name
+    for attribute in wsme.types.list_attributes(noun.body):
+        assert f'  - {attribute.name}: ' in sections[f'POST /v1/{noun.path}'], attribute.name
+    for argument in functions[listed].definition.arguments:
+        assert f'  - {argument.name}: ' in sections[listed], argument.name

@@ -21,6 +21,12 @@ LISTS = (
     *('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'instance_uuid', 'associated', 'maintenance'),
     *('provision_state', 'driver', 'resource_class', 'traits', 'traits-any', 'not-traits', 'not-traits-any'),
 )
+RECORD_FIELDS = (
+    *('extra', 'description', 'type', 'connector_id', 'volume_id', 'volume_type', 'properties', 'id', 'name', 'mode'),
+    *('pxe_enabled', 'local_link_connection', 'physical_network', 'standalone_ports_supported'),
+)
+RECORDS = ('chassis', 'ports', 'portgroups', 'volume/connectors', 'volume/targets')
+RECORD_LISTS = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'node_uuid', 'address', 'portgroup')
 ARGUMENTS = (*LISTS, 'detail', 'owner', 'type', 'reason', 'trait', '_method', '__body__', 'colour')
 WORDS = [
     *('', UUID, UUID.upper(), 'one', 'fake-hardware', 'CUSTOM_A', 'true', '-1', '0', '9' * 30, 'asc', 'id', 'null'),
@@ -38,16 +44,36 @@ SEGMENTS = [
 ]
 SEGMENT = st.sampled_from(SEGMENTS) | TEXT.map(lambda text: urllib.parse.quote(text, safe=''))
 NODE = st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=5)
-PATHS = [*(f'/{field}' for field in FIELDS), '/extra/a', '/extra/a/b', '/extra/-', '', '/', 'x', '/extra/~2']
+PATHS = [
+    *(f'/{field}' for field in (*FIELDS, *RECORD_FIELDS, 'address', 'node_uuid', 'boot_index')),
+    '/extra/a',
+    '/extra/a/b',
+    '/extra/-',
+    '',
+    '/',
+    'x',
+    '/extra/~2',
+]
 OPERATION = st.fixed_dictionaries(
     {'op': st.sampled_from(['add', 'replace', 'remove', 'move', 1]), 'path': st.sampled_from(PATHS)},
     optional={'value': JSON},
 )
 TRAIT = st.sampled_from(['CUSTOM_A', 'CUSTOM_é', 'HW_CPU_X86_VMX', '', None, 1, {}]) | TEXT
+RECORD = st.fixed_dictionaries(
+    {'node_uuid': st.just(UUID) | JSON},
+    optional={
+        **{name: JSON for name in RECORD_FIELDS},
+        'uuid': st.just(UUID) | JSON,
+        'address': st.just('aa:bb:cc:00:00:01') | JSON,
+        'portgroup_uuid': st.just(UUID) | JSON,
+        'boot_index': st.integers() | JSON,
+    },
+)
 BODY = (
     NODE
     | NODE.map(lambda node: {'driver': 'fake-hardware'} | node)
     | st.lists(OPERATION, max_size=3)
+    | RECORD
     | st.fixed_dictionaries({'traits': st.lists(TRAIT, max_size=4) | JSON})
     | JSON
 )
@@ -73,6 +99,11 @@ SERVED = [
     ('PUT', '/v1/nodes/one/traits/{}', ()),
     ('DELETE', '/v1/nodes/one/traits/{}', ()),
     ('PUT', '/v1/nodes/one/maintenance', ('reason',)),
+    ('POST', '/v1/nodes/one/vifs', ()),
+    ('GET', '/v1/nodes/one/ports', RECORD_LISTS),
+    ('GET', '/v1/volume/targets', RECORD_LISTS),
+    *((method, f'/v1/{noun}', ()) for noun in RECORDS for method in ('POST', 'GET')),
+    *((method, f'/v1/{noun}/{UUID}', ()) for noun in RECORDS for method in ('GET', 'PATCH', 'DELETE')),
     ('GET', '/v1/drivers', ('type', 'detail')),
     ('GET', '/v1/drivers/{}', ()),
 ]

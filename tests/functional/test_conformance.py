@@ -65,7 +65,7 @@ def has_versions(version=None):
 
 def only_what_is_served(call):
     """Take out of /v1 what is not served."""
-    for name in ('chassis', 'ports', 'portgroups', 'volume', 'lookup', 'heartbeat'):
+    for name in ('lookup', 'heartbeat'):
         call['answer'].pop(name, None)
     del call['answer']['links'][1:]
 

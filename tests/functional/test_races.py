@@ -165,3 +165,103 @@ def test_pages_while_nodes_come_and_go(clients):
     lists = at_once(clients, work)[0]
     assert lists
     assert all(sorted(listed) == sorted(stay) for listed in lists)
+
+
+def test_one_port_has_an_address(clients):
+    """Each client makes a port with the same address on a node of its own: one gets it."""
+    nodes = [client.node()['uuid'] for client in clients]
+    for round_ in range(3):
+        address = f'aa:bb:cc:00:00:0{round_}'
+
+        def make(client, number, address=address):
+            return client.ask('POST', '/v1/ports', {'node_uuid': nodes[number], 'address': address}).status_int
+
+        assert sorted(at_once(clients, make)) == [201] + [409] * (CLIENTS - 1)
+        assert len(clients[0].get(f'/v1/ports?address={address}')['ports']) == 1
+
+
+def test_a_chassis_goes_or_holds(clients):
+    """A chassis is deleted while nodes are put into it: no node is ever in one that is gone."""
+    nodes = [client.node()['uuid'] for client in clients]
+    for _ in range(5):
+        chassis = clients[0].ask('POST', '/v1/chassis', {}).json['uuid']
+
+        def work(client, number, chassis=chassis):
+            if number % 2:
+                return client.ask('DELETE', f'/v1/chassis/{chassis}').status_int
+            patch = [{'op': 'add', 'path': '/chassis_uuid', 'value': chassis}]
+            return client.ask('PATCH', f'/v1/nodes/{nodes[number]}', patch).status_int
+
+        statuses = at_once(clients, work)
+        placed, deleted = statuses[0::2], statuses[1::2]
+        held = {node['chassis_uuid'] for node in clients[0].get('/v1/nodes?fields=chassis_uuid')['nodes']}
+        if 204 in deleted:
+            assert deleted.count(204) == 1
+            assert set(deleted) <= {204, 404}
+            assert set(placed) == {400}
+            assert chassis not in held
+        else:
+            assert set(deleted) == {400}
+            assert 200 in placed
+            assert chassis in held
+
+
+def test_a_portgroup_goes_or_holds(clients):
+    """A portgroup is deleted while ports are put into it: either it goes empty, or it stays with them."""
+    node = clients[0].node()['uuid']
+    for round_ in range(5):
+        group = clients[0].ask('POST', '/v1/portgroups', {'node_uuid': node}).json['uuid']
+
+        def work(client, number, group=group, round_=round_):
+            if number % 2:
+                return client.ask('DELETE', f'/v1/portgroups/{group}').status_int
+            port = {'node_uuid': node, 'address': f'aa:bb:cc:00:0{round_}:0{number}', 'portgroup_uuid': group}
+            return client.ask('POST', '/v1/ports', port).status_int
+
+        statuses = at_once(clients, work)
+        placed, deleted = statuses[0::2], statuses[1::2]
+        if 204 in deleted:
+            assert set(placed) == {400}
+        else:
+            assert len(clients[0].get(f'/v1/ports?portgroup={group}')['ports']) == placed.count(201) > 0
+
+
+def test_no_patch_of_a_record_is_lost(clients):
+    """Each client adds a key of its own to the same port, and to the same chassis."""
+    port = {'node_uuid': clients[0].node()['uuid'], 'address': 'aa:bb:cc:00:00:01'}
+    paths = [
+        f'/v1/ports/{clients[0].ask("POST", "/v1/ports", port).json["uuid"]}',
+        f'/v1/chassis/{clients[0].ask("POST", "/v1/chassis", {}).json["uuid"]}',
+    ]
+
+    def patch(client, number):
+        for path in paths:
+            answer = client.ask('PATCH', path, [{'op': 'add', 'path': f'/extra/key-{number}', 'value': number}])
+            assert answer.status_int == 200, answer.text
+
+    at_once(clients, patch)
+    for path in paths:
+        assert len(clients[0].get(f'{path}?fields=extra')['extra']) == CLIENTS
+
+
+def test_a_vif_is_attached_once(clients):
+    """And a node that goes meanwhile takes all along."""
+    uuid = clients[0].node()['uuid']
+
+    def attach(client, number):
+        return client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}).status_int
+
+    assert sorted(at_once(clients, attach)) == [204] + [409] * (CLIENTS - 1)
+
+    def work(client, number):
+        if number == 0:
+            return client.ask('DELETE', f'/v1/nodes/{uuid}').status_int
+        address = f'aa:bb:cc:00:00:0{number}'
+        if number % 2:
+            return client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': address}).status_int
+        return client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': f'vif-{number}'}).status_int
+
+    statuses = at_once(clients, work)
+    assert statuses[0] == 204
+    assert set(statuses[1:]) <= {201, 204, 400, 404}
+    assert clients[0].get('/v1/ports') == {'ports': []}

@@ -24,11 +24,22 @@ def ident(context, text):
     """
     if uuidutils.is_uuid_like(text):
         return str(uuidutils.uuid.UUID(text))
-    if not _NAME.fullmatch(text):
+    if not is_ident(text):
         raise failures.InvalidIdent(ident=text)
     if context.minor < 5:
         raise failures.NodeNotFound(node=text)
     return text
+
+
+def is_ident(text):
+    """Tell whether a text can be a uuid or a name, at any version."""
+    return bool(_NAME.fullmatch(text))
+
+
+def is_name(context, text):
+    """Tell whether a text can be a name, at the request's version."""
+    valid = _NAME if context.minor >= 10 else _HOST_NAME
+    return bool(valid.fullmatch(text)) and not uuidutils.is_uuid_like(text)
 
 
 def check_name(context, name):
@@ -36,8 +47,7 @@ def check_name(context, name):
 
     :raises failures.InvalidInput: it may not.
     """
-    valid = _NAME if context.minor >= 10 else _HOST_NAME
-    if not valid.fullmatch(name) or uuidutils.is_uuid_like(name):
+    if not is_name(context, name):
         raise failures.InvalidInput(
             reason=f"Invalid name '{name}' for a node: 1 to 255 letters, digits, '-', '.', '_' and '~' are allowed "
             '(before version 1.10 a host name), but no uuid.'

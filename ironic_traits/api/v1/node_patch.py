@@ -1,19 +1,12 @@
 """What a JSON patch makes of a node."""
 
-import re
-
-import jsonpatch
-import jsonpointer
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import microversions, types
+from ironic_traits.api import patch as json_patch
+from ironic_traits.api.patch import given
 from ironic_traits.api.v1 import node_fields, node_ident
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
-
-#: A JSON pointer to a field, or into it.
-_PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
 
 
 def changer(context, operations):
@@ -29,11 +22,7 @@ def changer(context, operations):
     patch = [_operation(context, operation) for operation in operations]
 
     def change(node):
-        try:
-            patched = jsonpatch.apply_patch(node, patch)
-        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-            raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: {error}") from error
-        document = {name: value for name, value in patched.items() if value is not None}
+        document = json_patch.apply(node, patch)
         return settable(context, request_body.typed(types.NodeBody, document), node)
 
     return change
@@ -56,31 +45,13 @@ def settable(context, body, before):
     return values
 
 
-def given(body):
-    """Give what a client said of a node: {field: value}, None where it said null."""
-    attributes = wsme.types.list_attributes(types.NodeBody)
-    values = {attribute.name: getattr(body, attribute.key) for attribute in attributes}
-    return {name: value for name, value in values.items() if value is not wsme.types.Unset}
-
-
 def _operation(context, operation):
-    field = operation.path.split('/')[1] if _PATH.fullmatch(operation.path) else None
-    if field is None:
-        raise failures.InvalidInput(reason=f"'{operation.path}' is not a path: '/field' or '/field/key' is expected.")
+    field = json_patch.field(operation)
     if field in SETTABLE or node_fields.SINCE.get(field, 0) > microversions.MAXIMUM:
         node_fields.check(context, field)
-    if field not in SETTABLE:
-        raise failures.InvalidInput(
-            reason=f'Cannot patch {operation.path}. Only the following can be updated: {", ".join(sorted(SETTABLE))}'
-        )
-    plain = {'op': operation.op, 'path': operation.path}
-    if operation.op == 'remove':
-        if operation.path == f'/{field}':
-            # Every field is there, if only as null: to remove one is to set it back.
-            return {'op': 'replace', 'path': operation.path, 'value': None}
-        return plain
-    if operation.value is wsme.types.Unset:
-        raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: '{operation.op}' needs a 'value'.")
-    if field == 'name' and operation.value is None:
+    if operation.op == 'remove' and operation.path == '/chassis_uuid':
+        context.needs(25, "to remove 'chassis_uuid'")
+    plain = json_patch.plain(operation, SETTABLE)
+    if operation.op != 'remove' and field == 'name' and operation.value is None:
         raise failures.InvalidInput(reason="A node cannot be named null; to take its name away, 'remove' it.")
-    return plain | {'value': operation.value}
+    return plain

@@ -10,6 +10,10 @@ from ironic_traits.api.v1 import node_fields, node_patch
 from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
+from ironic_traits.api.v1.node_vifs import NodeVifsController
+from ironic_traits.api.v1.portgroups import NodePortgroupsController
+from ironic_traits.api.v1.ports import NodePortsController
+from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
 from ironic_traits.inventory import nodes
 from ironic_traits.matching.traits import Filter
@@ -18,6 +22,7 @@ from ironic_traits.matching.traits import Filter
 FILTERS_SINCE = {
     'instance_uuid': 1,
     'associated': 1,
+    'chassis_uuid': 1,
     'maintenance': 1,
     'provision_state': 9,
     'driver': 16,
@@ -47,6 +52,7 @@ LIST_QUERY = {
     **paging.QUERY,
     'instance_uuid': types.UUID,
     'associated': types.BOOLEAN,
+    'chassis_uuid': types.UUID,
     'maintenance': types.BOOLEAN,
     'provision_state': types.TEXT,
     'driver': types.TEXT,
@@ -66,21 +72,28 @@ class NodesDetailController(Resource):
     @expose(types.Nodes, query=LIST_QUERY)
     def get_all(self, context, /, **query):
         context.can('baremetal:node:list')
-        return _list(context, node_fields.all_fields(context), 'all', query)
+        return list_page(context, node_fields.all_fields(context), 'all', query)
 
 
 class NodesController(Resource):
     """Nodes, and what belongs to each of them."""
 
     children = {'detail': NodesDetailController()}
-    members = {'traits': NodeTraitsController(), 'maintenance': NodeMaintenanceController()}
+    members = {
+        'traits': NodeTraitsController(),
+        'maintenance': NodeMaintenanceController(),
+        'ports': NodePortsController(),
+        'portgroups': NodePortgroupsController(),
+        'vifs': NodeVifsController(),
+        'volume': NodeVolumeController(),
+    }
 
     @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY)
     def get_all(self, context, /, *, fields=None, **query):
         context.can('baremetal:node:list')
         if fields is None:
-            return _list(context, node_fields.listed_fields(context), 'node', query)
-        return _list(context, node_fields.selected(context, fields), False, query)
+            return list_page(context, node_fields.listed_fields(context), 'node', query)
+        return list_page(context, node_fields.selected(context, fields), False, query)
 
     @expose(types.Node, query=FIELDS_QUERY)
     def get_one(self, context, node_ident, /, *, fields=None):
@@ -120,7 +133,7 @@ def _show(context, row):
     return node_fields.shower(context, node_fields.all_fields(context), 'all')(row)
 
 
-def _list(context, fields, links, query):
+def list_page(context, fields, links, query):
     """Answer a list: the page, and where the next one is."""
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
     filters, traits = _filters(context, query)

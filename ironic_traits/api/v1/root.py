@@ -3,14 +3,25 @@
 from ironic_traits.api import microversions
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.nodes import NodesController
+from ironic_traits.api.v1.portgroups import PortgroupsController
+from ironic_traits.api.v1.ports import PortsController
+from ironic_traits.api.v1.volume import VolumeController
 
 
 class V1Controller(Resource):
     """The Bare Metal API."""
 
-    children = {'nodes': NodesController(), 'drivers': DriversController()}
+    children = {
+        'chassis': ChassisController(),
+        'nodes': NodesController(),
+        'ports': PortsController(),
+        'drivers': DriversController(),
+        'portgroups': PortgroupsController(),
+        'volume': VolumeController(),
+    }
 
     @expose()
     def get_all(self, context, /):
@@ -18,7 +29,7 @@ class V1Controller(Resource):
             'id': 'v1',
             'links': [{'href': context.url('/v1/'), 'rel': 'self'}],
             'media_types': {'base': 'application/json', 'type': 'application/vnd.openstack.ironic.v1+json'},
-            **{name: context.links(name, '') for name in self.children},
+            **{name: context.links(name, '') for name, child in self.children.items() if child.since <= context.minor},
             'version': _version(context),
         }
 

@@ -1,0 +1,64 @@
+"""JSON patches (RFC 6902): what they may say, and what they make of a document."""
+
+import re
+
+import jsonpatch
+import jsonpointer
+import wsme.types
+
+from ironic_traits import failures
+
+#: A JSON pointer to a field, or into it.
+_PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
+
+
+def field(operation):
+    """Name the field that an operation is about.
+
+    :param operation: types.PatchOperation.
+    :raises failures.InvalidInput: it is about none.
+    """
+    if not _PATH.fullmatch(operation.path):
+        raise failures.InvalidInput(reason=f"'{operation.path}' is not a path: '/field' or '/field/key' is expected.")
+    return operation.path.split('/')[1]
+
+
+def plain(operation, settable):
+    """Give an operation as ``apply`` wants it.
+
+    :param operation: types.PatchOperation.
+    :param settable: names of the fields that may be changed.
+    :raises failures.InvalidInput: its field may not be changed, or it has no value.
+    """
+    name = field(operation)
+    if name not in settable:
+        raise failures.InvalidInput(
+            reason=f'Cannot patch {operation.path}. Only the following can be updated: {", ".join(sorted(settable))}'
+        )
+    if operation.op == 'remove':
+        if operation.path == f'/{name}':
+            # Every field is there, if only as null: to remove one is to set it back.
+            return {'op': 'replace', 'path': operation.path, 'value': None}
+        return {'op': 'remove', 'path': operation.path}
+    if operation.value is wsme.types.Unset:
+        raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: '{operation.op}' needs a 'value'.")
+    return {'op': operation.op, 'path': operation.path, 'value': operation.value}
+
+
+def apply(document, operations):
+    """Give what a patch makes of a document: the fields that are not null then.
+
+    :param operations: what ``plain`` gave.
+    :raises failures.InvalidInput: the patch does not fit.
+    """
+    try:
+        patched = jsonpatch.apply_patch(document, operations)
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
+        raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: {error}") from error
+    return {name: value for name, value in patched.items() if value is not None}
+
+
+def given(body):
+    """Give what a client said in a body: {field: value}, None where it said null."""
+    values = {each.name: getattr(body, each.key) for each in wsme.types.list_attributes(type(body))}
+    return {name: value for name, value in values.items() if value is not wsme.types.Unset}

@@ -1,0 +1,64 @@
+"""The fields of a portgroup."""
+
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.v1 import node_ident
+from ironic_traits.api.v1.records import Records
+from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
+
+
+class PortgroupBody(wsme.types.Base):
+    """What clients may say of a portgroup."""
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    name = types.TEXT
+    address = types.Mac()
+    mode = types.TEXT_255
+    standalone_ports_supported = types.BOOLEAN
+    properties = types.OBJECT
+    extra = types.OBJECT
+
+
+class Portgroup(PortgroupBody):
+    """A portgroup in an answer."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    internal_info = types.OBJECT
+    links = types.LINKS
+    ports = types.LINKS
+
+
+class Portgroups(wsme.types.Base):
+    """A page of portgroups."""
+
+    portgroups = [Portgroup]
+    next = str
+
+
+def _check(context, old, new):
+    name = new['name']
+    if name is not None and name != old.get('name') and not node_ident.is_name(context, name):
+        raise failures.InvalidInput(reason=f"A portgroup cannot have the invalid name '{name}'")
+
+
+PORTGROUPS = Records(
+    kind=KIND,
+    path='portgroups',
+    body=PortgroupBody,
+    required=('node_uuid',),
+    since={
+        **dict.fromkeys(('uuid', 'created_at', 'updated_at', 'name', 'address', 'node_uuid'), 23),
+        **dict.fromkeys(('extra', 'internal_info', 'standalone_ports_supported'), 23),
+        **dict.fromkeys(('mode', 'properties'), 26),
+        **dict.fromkeys(('links', 'ports'), 23),
+    },
+    listed=('uuid', 'address', 'name'),
+    served_since=23,
+    names_since=23,
+    members=('ports',),
+    check=_check,
+)

@@ -1,0 +1,145 @@
+"""/v1/ports"""
+
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.local_link import LocalLink, is_smart
+from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
+from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
+from ironic_traits.inventory.ports import PORTS as KIND
+
+
+class PortBody(wsme.types.Base):
+    """What clients may say of a port."""
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    address = types.Mac()
+    portgroup_uuid = types.UUID
+    pxe_enabled = types.BOOLEAN
+    is_smartnic = types.BOOLEAN
+    physical_network = types.Text(minimum=1, maximum=64)
+    local_link_connection = LocalLink()
+    extra = types.OBJECT
+
+
+class Port(PortBody):
+    """A port in an answer."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    internal_info = types.OBJECT
+    links = types.LINKS
+
+
+class Ports(wsme.types.Base):
+    """A page of ports."""
+
+    ports = [Port]
+    next = str
+
+
+def _check(context, old, new):
+    link = new['local_link_connection']
+    if 'network_type' in link and old.get('local_link_connection') != link:
+        context.needs(64, "'network_type' in local_link_connection")
+    if new['is_smartnic'] and not is_smart(link):
+        raise failures.InvalidInput(reason='Smart NIC port must have port_id and hostname in local_link_connection')
+
+
+PORTS = Records(
+    kind=KIND,
+    path='ports',
+    body=PortBody,
+    required=(
+        'node_uuid',
+        'address',
+    ),
+    since={
+        **dict.fromkeys(('uuid', 'created_at', 'updated_at', 'address', 'node_uuid', 'extra'), 1),
+        'internal_info': 18,
+        'local_link_connection': 19,
+        'pxe_enabled': 19,
+        'portgroup_uuid': 24,
+        'physical_network': 34,
+        'is_smartnic': 53,
+        'links': 1,
+    },
+    listed=('uuid', 'address'),
+    names_since=88,
+    check=_check,
+)
+
+#: Those of the ports of one node.
+NODE_QUERY = {**LIST_QUERY, 'address': types.Mac(), 'portgroup': types.TEXT}
+QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID}
+
+
+def list_page(context, query, detail):
+    """Answer a list of ports."""
+    if 'portgroup' in query:
+        context.needs(24, "the filter 'portgroup'")
+        query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
+    if 'node_uuid' in query:
+        # Both names, one filter: a node that is not there is a 404.
+        query['node'] = query.pop('node_uuid')
+    return PORTS.page(context, query, detail)
+
+
+class NodePortsDetailController(Resource):
+    """The ports of a node, with all their fields."""
+
+    detail = True
+
+    @expose(Ports, query=NODE_QUERY)
+    def get_all(self, context, node_ident, /, **query):
+        context.can('baremetal:port:list')
+        return list_page(context, {**query, 'node': node_ident}, self.detail)
+
+
+class NodePortsController(NodePortsDetailController):
+    """The ports of a node."""
+
+    detail = False
+    children = {'detail': NodePortsDetailController()}
+
+
+class PortsDetailController(Resource):
+    """Ports with all their fields."""
+
+    detail = True
+
+    @expose(Ports, query=QUERY)
+    def get_all(self, context, /, **query):
+        context.can('baremetal:port:list')
+        return list_page(context, query, self.detail)
+
+
+class PortsController(PortsDetailController):
+    """Ports: the network cards of nodes."""
+
+    detail = False
+    children = {'detail': PortsDetailController()}
+
+    @expose(Port, query=FIELDS_QUERY)
+    def get_one(self, context, port_ident, /, *, fields=None):
+        context.can('baremetal:port:get')
+        return PORTS.show(context, port_ident, fields)
+
+    @expose(Port, body=PortBody)
+    def post(self, context, /, *, body):
+        context.can('baremetal:port:create')
+        return PORTS.create(context, body)
+
+    @expose(Port, body=[types.PatchOperation])
+    def patch(self, context, port_ident, /, *, body):
+        context.can('baremetal:port:update')
+        return PORTS.change(context, port_ident, body)
+
+    @expose()
+    def delete(self, context, port_ident, /):
+        context.can('baremetal:port:delete')
+        return PORTS.delete(context, port_ident)

@@ -1,0 +1,51 @@
+"""/v1/volume"""
+
+import wsme.types
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1.volume_connectors import CONNECTORS, ConnectorsController, NodeConnectorsController
+from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
+
+
+class Volume(wsme.types.Base):
+    """Where the volume resources are."""
+
+    links = types.LINKS
+    connectors = types.LINKS
+    targets = types.LINKS
+
+
+class NodeVolumeController(Resource):
+    """The volume resources of a node."""
+
+    children = {'connectors': NodeConnectorsController(), 'targets': NodeTargetsController()}
+
+    @expose(Volume)
+    def get_all(self, context, node_ident, /):
+        context.can('baremetal:volume:get')
+        CONNECTORS.served(context)
+        return _links(context, 'nodes', parse_ident(context, node_ident), 'volume')
+
+
+class VolumeController(Resource):
+    """Volume resources: connectors and targets."""
+
+    since = CONNECTORS.served_since
+    children = {'connectors': ConnectorsController(), 'targets': TargetsController()}
+
+    @expose(Volume)
+    def get_all(self, context, /):
+        context.can('baremetal:volume:get')
+        CONNECTORS.served(context)
+        return _links(context, 'volume')
+
+
+def _links(context, *path):
+    return {
+        'links': context.links(*path, ''),
+        'connectors': context.links(*path, 'connectors'),
+        'targets': context.links(*path, 'targets'),
+    }

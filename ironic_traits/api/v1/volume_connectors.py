@@ -1,0 +1,89 @@
+"""/v1/volume/connectors"""
+
+import wsme.types
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
+from ironic_traits.inventory.volume import CONNECTORS as KIND
+
+
+class ConnectorBody(wsme.types.Base):
+    """What clients may say of a volume connector."""
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    type = types.TEXT_255
+    connector_id = types.TEXT_255
+    extra = types.OBJECT
+
+
+class Connector(ConnectorBody):
+    """A volume connector in an answer."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    links = types.LINKS
+
+
+class Connectors(wsme.types.Base):
+    """A page of volume connectors."""
+
+    connectors = [Connector]
+    next = str
+
+
+_FIELDS = ('uuid', 'created_at', 'updated_at', 'node_uuid', 'type', 'connector_id', 'extra', 'links')
+CONNECTORS = Records(
+    kind=KIND,
+    path='volume/connectors',
+    body=ConnectorBody,
+    required=(
+        'node_uuid',
+        'type',
+        'connector_id',
+    ),
+    since=dict.fromkeys(_FIELDS, 32),
+    listed=('uuid', 'node_uuid', 'type', 'connector_id'),
+    served_since=32,
+    detail_since=32,
+)
+
+
+class NodeConnectorsController(Resource):
+    """The volume connectors of a node."""
+
+    @expose(Connectors, query=LIST_QUERY)
+    def get_all(self, context, node_ident, /, **query):
+        context.can('baremetal:volume:list')
+        return CONNECTORS.page(context, {**query, 'node': node_ident})
+
+
+class ConnectorsController(Resource):
+    """Volume connectors: what nodes reach their remote volumes with."""
+
+    @expose(Connectors, query={**LIST_QUERY, 'node': types.TEXT})
+    def get_all(self, context, /, **query):
+        context.can('baremetal:volume:list')
+        return CONNECTORS.page(context, query)
+
+    @expose(Connector, query=FIELDS_QUERY)
+    def get_one(self, context, connector_uuid, /, *, fields=None):
+        context.can('baremetal:volume:get')
+        return CONNECTORS.show(context, connector_uuid, fields)
+
+    @expose(Connector, body=ConnectorBody)
+    def post(self, context, /, *, body):
+        context.can('baremetal:volume:create')
+        return CONNECTORS.create(context, body)
+
+    @expose(Connector, body=[types.PatchOperation])
+    def patch(self, context, connector_uuid, /, *, body):
+        context.can('baremetal:volume:update')
+        return CONNECTORS.change(context, connector_uuid, body)
+
+    @expose()
+    def delete(self, context, connector_uuid, /):
+        context.can('baremetal:volume:delete')
+        return CONNECTORS.delete(context, connector_uuid)

@@ -1,0 +1,57 @@
+"""The VIFs of nodes: which virtual network interfaces are attached."""
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db.engine import retried
+from ironic_traits.db.models import node_vifs, nodes
+from ironic_traits.inventory.single_node import now, read, take
+
+
+def list_all(context, ident):
+    """Give the ids of a node's VIFs, in the order in which they were attached.
+
+    :param ident: uuid or name.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        node = read(connection, ident, (nodes.c.uuid,))
+        attached = sa.select(node_vifs.c.vif).where(node_vifs.c.node_uuid == node.uuid)
+        return list(connection.scalars(attached.order_by(node_vifs.c.id)))
+
+
+@retried
+def attach(context, ident, vif, info):
+    """Attach a VIF to a node.
+
+    :param ident: uuid or name of the node.
+    :param vif: id of the VIF.
+    :param info: what else is said of it, {key: value}.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.VifAlreadyAttached: the node has the VIF.
+    """
+    with context.write() as connection:
+        node = take(connection, ident)
+        if connection.execute(sa.select(node_vifs.c.id).where(*_is(node, vif))).first():
+            raise failures.VifAlreadyAttached(vif=vif, node=node.uuid)
+        row = {'node_uuid': node.uuid, 'vif': vif, 'info': info, 'created_at': now()}
+        connection.execute(sa.insert(node_vifs).values(row))
+
+
+@retried
+def detach(context, ident, vif):
+    """Detach a VIF from a node.
+
+    :param ident: uuid or name of the node.
+    :param vif: id of the VIF.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.VifNotAttached: the node does not have it.
+    """
+    with context.write() as connection:
+        node = take(connection, ident)
+        if not connection.execute(sa.delete(node_vifs).where(*_is(node, vif))).rowcount:
+            raise failures.VifNotAttached(vif=vif, node=node.uuid)
+
+
+def _is(node, vif):
+    return node_vifs.c.node_uuid == node.uuid, node_vifs.c.vif == vif

@@ -1,0 +1,40 @@
+"""Portgroups: ports of a node that are bonded."""
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db.models import portgroups, ports
+from ironic_traits.deploy import states
+from ironic_traits.inventory.records import Kind
+
+_FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
+
+
+def _decide(connection, node, old, new):
+    if old is None or (new is not None and new['node_uuid'] == old['node_uuid']):
+        return
+    # A port joins a portgroup under the lock of their node, which is held here.
+    if connection.execute(sa.select(ports.c.id).where(ports.c.portgroup_uuid == old['uuid']).limit(1)).first():
+        raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
+    if new is not None and node.provision_state not in _FREE and not node.maintenance:
+        raise failures.NodeInUse(
+            reason=f'Portgroup {old["uuid"]} can not be associated to node {new["node_uuid"]} unless the node is in a '
+            f"{', '.join(_FREE)} state or in maintenance mode. Current state is '{node.provision_state}'."
+        )
+
+
+PORTGROUPS = Kind(
+    portgroups,
+    'portgroup',
+    {
+        'node_uuid': None,
+        'name': None,
+        'address': None,
+        'mode': 'active-backup',
+        'standalone_ports_supported': True,
+        'properties': {},
+        'extra': {},
+    },
+    {'name': 'with name {name}', 'address': 'with MAC address {address}'},
+    _decide,
+)

@@ -1,0 +1,72 @@
+"""Ports: the network cards of nodes."""
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db.models import portgroups, ports
+from ironic_traits.deploy import states
+from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.single_node import take
+
+#: What says how a port is cabled; it does not change under a node that is in use.
+_CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network')
+_FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
+
+
+def _decide(connection, node, old, new):
+    if new is None:
+        return
+    if new['portgroup_uuid'] and (old is None or _differ(old, new, ('portgroup_uuid', 'node_uuid', 'pxe_enabled'))):
+        _check_portgroup(connection, new, is_new=old is None)
+    if old is None or node.maintenance:
+        return
+    if (node.provision_state == states.ACTIVE or node.instance_uuid) and old['address'] != new['address']:
+        raise failures.NodeInUse(
+            reason=f'Cannot update hardware address for port {new["uuid"]} as node {node.uuid} is active or has '
+            'instance UUID assigned'
+        )
+    if node.provision_state not in _FREE and _differ(old, new, _CONNECTIVITY):
+        raise failures.NodeInUse(
+            reason=f'Port {new["uuid"]} can not have any connectivity attributes ({", ".join(_CONNECTIVITY)}) updated '
+            f'unless node {node.uuid} is in a {", ".join(_FREE)} state or in maintenance mode. The current state is '
+            f'{node.provision_state}.'
+        )
+
+
+def _differ(old, new, names):
+    return any(old[name] != new[name] for name in names)
+
+
+def _check_portgroup(connection, port, is_new):
+    """Do nothing when a port may be in its portgroup; the node's lock keeps the portgroup from going meanwhile."""
+    try:
+        node = take(connection, port['node_uuid'])
+    except failures.NodeNotFound as error:
+        raise failures.InvalidInput(reason=str(error)) from error
+    uuid = port['portgroup_uuid']
+    columns = (portgroups.c.node_uuid, portgroups.c.standalone_ports_supported)
+    group = connection.execute(sa.select(*columns).where(portgroups.c.uuid == uuid)).first()
+    if group is None:
+        raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
+    if group.node_uuid != node.uuid:
+        raise failures.InvalidInput(reason='Port can not be added to a portgroup belonging to a different node.')
+    if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
+        raise failures.NoStandalonePorts(portgroup=uuid)
+
+
+PORTS = Kind(
+    ports,
+    'port',
+    {
+        'node_uuid': None,
+        'address': None,
+        'portgroup_uuid': None,
+        'pxe_enabled': True,
+        'is_smartnic': False,
+        'physical_network': None,
+        'local_link_connection': {},
+        'extra': {},
+    },
+    {'address': 'with MAC address {address}'},
+    _decide,
+)

@@ -1,0 +1,243 @@
+"""Stored records: chassis, ports, portgroups, volume connectors and targets.
+
+Clients keep them here and get them back; what one kind has of its own stands in its declaration, a Kind.  Reads give
+rows, JSON fields as the text that is stored.
+
+A record of a node goes with the node: the foreign keys see to that, as the unique keys see to duplicates.  Where a
+decision is made about a record or its node, the node's lock is taken first, then the record's own row.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.db.engine import retried
+from ironic_traits.db.models import nodes
+from ironic_traits.db.types import Json
+from ironic_traits.inventory import single_node
+from ironic_traits.inventory.paging import after, order
+from ironic_traits.inventory.single_node import now
+
+#: What is read of a node that is locked, for ``decide``.
+_STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid)
+
+
+def _anything_goes(connection, node, old, new):
+    """Decide nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of record.
+
+    :ivar table: its table.
+    :ivar what: its name, for sentences.
+    :ivar settable: {field: value when a client leaves it out} of what clients may set (uuid apart).
+    :ivar duplicates: {column of a unique key: what to say of a second row with the key}.
+    :ivar decide: function of (connection, the node with its state, the record before, and after) that raises when a
+        write must not be.  Before is None for a new record: its node is not locked yet, and the node is None.  After is
+        None when the record goes.
+    """
+
+    table: sa.Table
+    what: str
+    settable: dict[str, Any]
+    duplicates: dict[str, str] = dataclasses.field(default_factory=dict)
+    decide: Callable = _anything_goes
+
+    @functools.cached_property
+    def json_fields(self):
+        """Names of the fields that are JSON objects."""
+        return frozenset(column.name for column in self.table.c if isinstance(column.type, Json))
+
+    @functools.cached_property
+    def sortable(self):
+        """Names of the columns that a list can be sorted by."""
+        return frozenset(self.table.c.keys()) - self.json_fields
+
+    @functools.cached_property
+    def has_node(self):
+        """Whether the records belong to nodes."""
+        return 'node_uuid' in self.table.c
+
+
+def get(context, kind, ident, fields):
+    """Give one record.
+
+    :param ident: uuid, or the name of a kind that has names.
+    :param fields: names of the fields, a tuple.
+    :returns: a row with these fields.
+    :raises failures.RecordNotFound: there is none.
+    """
+    with context.read() as connection:
+        return read(connection, kind, ident, _columns(kind, fields))
+
+
+def find(context, kind, fields, filters, page):
+    """List records.
+
+    :param fields: names of the fields, a tuple.
+    :param filters: {column: value} that must be equal; {'node': uuid or name}, {'portgroup': Kind and ident}.
+    :param page: ironic_traits.inventory.paging.Page.
+    :returns: (rows, whether there are more).
+    :raises failures.RecordNotFound: the marker is no record.
+    :raises failures.NodeNotFound: records of a node that is not there are asked for.
+    """
+    table = kind.table
+    key = table.c[page.sort_key]
+    statement = sa.select(*_columns(kind, fields))
+    with context.read() as connection:
+        statement = statement.where(*_where(connection, table, filters))
+        if page.marker:
+            marker = read(connection, kind, page.marker, (table.c.id, key.label('key')))
+            statement = statement.where(after(key, table.c.id, marker, page.descending))
+        statement = statement.order_by(*order(key, table.c.id, page.descending)).limit(page.limit + 1)
+        rows = connection.execute(statement).all()
+    return rows[: page.limit], len(rows) > page.limit
+
+
+@retried
+def create(context, kind, values, fields):
+    """Make a record.
+
+    :param values: {field: value} of settable fields, and ``uuid``.
+    :param fields: names of the fields to give back, a tuple.
+    :returns: a row with these fields.
+    :raises failures.RecordExists: the uuid, or another key, is taken.
+    :raises failures.InvalidInput: there is no such node.
+    :raises failures.Failure: what the kind's ``decide`` raises.
+    """
+    documents: dict[str, Any] = dict.fromkeys(kind.json_fields, {})
+    values = {'uuid': uuidutils.generate_uuid(), **documents, **values, 'created_at': now()}
+    try:
+        with context.write() as connection:
+            kind.decide(connection, None, None, values)
+            connection.execute(sa.insert(kind.table).values(values))
+            return read(connection, kind, values['uuid'], _columns(kind, fields))
+    except db_exception.DBDuplicateEntry as error:
+        raise _duplicate(kind, error, values) from error
+    except db_exception.DBReferenceError as error:
+        raise _no_node(values) from error
+
+
+@retried
+def update(context, kind, ident, change, fields):
+    """Change a record.
+
+    :param ident: uuid, or the name of a kind that has names.
+    :param change: function from the settable fields that the record has (a dict) to those that it shall have.  Called
+        under the lock, and again when the write is tried again.
+    :param fields: names of the fields to give back, a tuple.
+    :returns: a row with these fields.
+    :raises failures.RecordNotFound: there is none.
+    :raises failures.Failure: what ``create`` and ``change`` raise.
+    """
+    new = {}
+    try:
+        with context.write() as connection:
+            node, record = _take(connection, kind, ident)
+            old = {name: getattr(record, name) for name in ('uuid', *kind.settable)}
+            new = {'uuid': record.uuid, **change({name: old[name] for name in kind.settable})}
+            kind.decide(connection, node, old, new)
+            changes = {name: value for name, value in new.items() if value != old[name]}
+            if changes:
+                connection.execute(sa.update(kind.table).where(kind.table.c.id == record.id).values(changes))
+            return read(connection, kind, record.uuid, _columns(kind, fields))
+    except db_exception.DBDuplicateEntry as error:
+        raise _duplicate(kind, error, new) from error
+    except db_exception.DBReferenceError as error:
+        raise _no_node(new) from error
+
+
+@retried
+def delete(context, kind, ident):
+    """Delete a record.
+
+    :param ident: uuid, or the name of a kind that has names.
+    :raises failures.RecordNotFound: there is none.
+    :raises failures.NotEmpty: something that does not go with it belongs to it.
+    :raises failures.Failure: what the kind's ``decide`` raises.
+    """
+    try:
+        with context.write() as connection:
+            node, record = _take(connection, kind, ident)
+            kind.decide(connection, node, {name: getattr(record, name) for name in ('uuid', *kind.settable)}, None)
+            connection.execute(sa.delete(kind.table).where(kind.table.c.id == record.id))
+    except db_exception.DBReferenceError as error:
+        # Nodes point to their chassis; everything else that points to a record goes with it.
+        raise failures.NotEmpty(what=f'{kind.what} {ident}', members='nodes') from error
+
+
+def read(connection, kind, ident, columns):
+    """Read a record.
+
+    :param ident: uuid, or the name of a kind that has names.
+    :param columns: what to select.
+    :returns: a row.
+    :raises failures.RecordNotFound: there is none.
+    """
+    row = connection.execute(sa.select(*columns).where(_is(kind, ident))).first()
+    if row is None:
+        raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident)
+    return row
+
+
+def _take(connection, kind, ident):
+    """Lock a record, after its node if it has one: (node with its state, record), all columns of the latter.
+
+    The node is known only when the record was read: it is read again under the lock, and may have moved.
+    """
+    table = kind.table
+    node = None
+    while True:
+        seen = read(connection, kind, ident, tuple(table.c))
+        same = [table.c.id == seen.id]
+        if kind.has_node:
+            try:
+                node = single_node.take(connection, seen.node_uuid, *_STATE)
+            except failures.NodeNotFound:
+                raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident) from None
+            same.append(table.c.node_uuid == seen.node_uuid)
+        if connection.execute(sa.update(table).where(*same).values(updated_at=now())).rowcount:
+            return node, connection.execute(sa.select(table).where(table.c.id == seen.id)).one()
+
+
+def _is(kind, ident):
+    return kind.table.c['uuid' if uuidutils.is_uuid_like(ident) else 'name'] == ident
+
+
+def _columns(kind, fields):
+    columns = (kind.table.c[name] for name in fields)
+    return tuple(sa.type_coerce(c, sa.Text).label(c.name) if isinstance(c.type, Json) else c for c in columns)
+
+
+def _where(connection, table, filters):
+    for name, value in filters.items():
+        if name == 'node':
+            node = single_node.read(connection, value, (nodes.c.uuid,))
+            yield table.c.node_uuid == node.uuid
+        elif name == 'portgroup':
+            portgroup_kind, ident = value
+            portgroup = read(connection, portgroup_kind, ident, (portgroup_kind.table.c.uuid,))
+            yield table.c.portgroup_uuid == portgroup.uuid
+        else:
+            yield table.c[name] == value
+
+
+def _duplicate(kind, error, values):
+    # The databases name the columns, or the constraint, in their own ways; our constraints carry the columns' names.
+    key = ' '.join(error.columns)
+    for column, sentence in kind.duplicates.items():
+        if column in key:
+            return failures.RecordExists(what=kind.what, key=sentence.format(**values))
+    return failures.RecordExists(what=kind.what, key=f'with UUID {values["uuid"]}')
+
+
+def _no_node(values):
+    return failures.InvalidInput(reason=f'Node {values["node_uuid"]} could not be found.')

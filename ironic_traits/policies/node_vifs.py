@@ -1,0 +1,14 @@
+"""Rules of the VIFs of nodes."""
+
+from ironic_traits.policies.base import ADMIN, READER, rule
+
+RULES = [
+    rule('baremetal:node:vif:list', READER, 'List the VIFs of a node.', 'GET /v1/nodes/{node_ident}/vifs'),
+    rule('baremetal:node:vif:attach', ADMIN, 'Attach a VIF to a node.', 'POST /v1/nodes/{node_ident}/vifs'),
+    rule(
+        'baremetal:node:vif:detach',
+        ADMIN,
+        'Detach a VIF from a node.',
+        'DELETE /v1/nodes/{node_ident}/vifs/{vif_ident}',
+    ),
+]
