@@ -220,6 +220,17 @@ class NoStandalonePorts(Failure):
     )
 
 
+class OtherNetwork(Failure):
+    """The ports of a portgroup are on one physical network."""
+
+    status = 409
+    code = 'baremetal.portgroup.other_network'
+    text = (
+        'Port with physical network {network} cannot become a member of port group {portgroup} which has ports in '
+        'physical network {others}.'
+    )
+
+
 class NodeAssociated(Failure):
     """The node is held by an instance."""
 

@@ -10,6 +10,8 @@ from ironic_traits.inventory.single_node import take
 
 #: What says how a port is cabled; it does not change under a node that is in use.
 _CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network')
+#: What a portgroup has a say in.
+_MEMBERSHIP = ('portgroup_uuid', 'node_uuid', 'physical_network')
 _FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 
 
@@ -52,6 +54,17 @@ def _check_portgroup(connection, port, is_new):
         raise failures.InvalidInput(reason='Port can not be added to a portgroup belonging to a different node.')
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)
+    _check_network(connection, port)
+
+
+def _check_network(connection, port):
+    """Do nothing when a port is on the same physical network as the others in its portgroup; None is one, too."""
+    others = (ports.c.portgroup_uuid == port['portgroup_uuid'], ports.c.uuid != port['uuid'])
+    other = connection.execute(sa.select(ports.c.physical_network).where(*others).limit(1)).first()
+    if other and other.physical_network != port['physical_network']:
+        raise failures.OtherNetwork(
+            network=port['physical_network'], portgroup=port['portgroup_uuid'], others=other.physical_network
+        )
 
 
 PORTS = Kind(

@@ -93,6 +93,44 @@ def test_baremetal(baremetal):
     assert baremetal('node', 'list', '-f', 'json') == []
 
 
+def test_baremetal_records(baremetal):
+    """What belongs to a node, on the command line."""
+    chassis = baremetal('chassis', 'create', '--description', 'row 1', '-f', 'json')['uuid']
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one', '--chassis-uuid', chassis)
+    assert len(baremetal('chassis', 'list', '-f', 'json')) == 1
+    assert 'one' in baremetal('node', 'list', '--chassis', chassis)
+
+    group = baremetal('port', 'group', 'create', '--node', UUID, '--name', 'bond0', '-f', 'json')['uuid']
+    port = baremetal('port', 'create', '52:54:00:CF:2D:31', '--node', UUID, '--port-group', group, '-f', 'json')
+    assert (port['address'], port['portgroup_uuid']) == ('52:54:00:cf:2d:31', group)
+    for arguments in (('--node', 'one'), ('--port-group', 'bond0'), ('--address', '52:54:00:cf:2d:31'), ('--long',)):
+        assert len(baremetal('port', 'list', *arguments, '-f', 'json')) == 1
+    assert len(baremetal('port', 'group', 'list', '--node', 'one', '-f', 'json')) == 1
+    baremetal('port', 'unset', port['uuid'], '--port-group')
+    baremetal('port', 'set', port['uuid'], '--extra', 'slot=1')
+    assert baremetal('port', 'show', port['uuid'], '-f', 'json')['extra'] == {'slot': 1}
+    baremetal('port', 'group', 'delete', 'bond0')
+    baremetal('port', 'delete', port['uuid'])
+
+    connector = ('--node', UUID, '--type', 'iqn', '--connector-id', 'iqn.one')
+    baremetal('volume', 'connector', 'create', *connector)
+    target = ('--node', UUID, '--type', 'iscsi', '--boot-index', '0', '--volume-id', 'v1')
+    made = baremetal('volume', 'target', 'create', *target, '-f', 'json')['uuid']
+    baremetal('volume', 'target', 'set', made, '--boot-index', '1')
+    assert len(baremetal('volume', 'connector', 'list', '--long', '-f', 'json')) == 1
+    assert len(baremetal('volume', 'target', 'list', '--node', 'one', '-f', 'json')) == 1
+
+    baremetal('node', 'vif', 'attach', 'one', 'left')
+    assert baremetal('node', 'vif', 'list', 'one', '-f', 'json') == [{'id': 'left'}]
+    baremetal('node', 'vif', 'detach', 'one', 'left')
+
+    assert 'contains nodes' in baremetal('chassis', 'delete', chassis, ok=False)
+    baremetal('node', 'unset', 'one', '--chassis-uuid')
+    baremetal('chassis', 'delete', chassis)
+    baremetal('node', 'delete', 'one')
+    assert baremetal('volume', 'target', 'list', '-f', 'json') == []
+
+
 @pytest.fixture
 def sdk(server):
     """openstacksdk's bare metal proxy, without authentication, as nova's is in a deployment without keystone."""
@@ -132,3 +170,27 @@ def test_openstacksdk_pages(sdk):
     assert [node.id for node in sdk.nodes(fields=['uuid'], limit=2)] == made
     for uuid in made:
         sdk.delete_node(uuid)
+
+
+def test_openstacksdk_records(sdk):
+    """What nova reads and writes of a node's network and volumes."""
+    node = sdk.create_node(driver='fake-hardware')
+    group = sdk.create_port_group(node_id=node.id, name='bond0')
+    port = sdk.create_port(node_id=node.id, address='52:54:00:cf:2d:31', port_group_id=group.id)
+    assert [found.id for found in sdk.ports(details=True, node=node.id)] == [port.id]
+    assert [found.id for found in sdk.port_groups(details=True, node=node.id)] == [group.id]
+    assert sdk.find_port('52:54:00:cf:2d:32') is None
+
+    sdk.attach_vif_to_node(node, 'left')
+    with pytest.raises(openstack.exceptions.ConflictException):
+        sdk.attach_vif_to_node(node, 'left', retry_on_conflict=False)
+    assert sdk.list_node_vifs(node) == ['left']
+    assert sdk.detach_vif_from_node(node, 'left')
+    assert not sdk.detach_vif_from_node(node, 'left')
+
+    target = sdk.create_volume_target(node_id=node.id, volume_type='iscsi', boot_index=0, volume_id='v1')
+    assert [found.id for found in sdk.volume_targets(details=True, node=node.id)] == [target.id]
+    assert sdk.update_volume_target(target, boot_index=1).boot_index == 1
+    sdk.delete_volume_target(target)
+    sdk.delete_node(node)
+    assert list(sdk.ports()) == list(sdk.port_groups()) == []
