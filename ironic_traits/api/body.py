@@ -92,6 +92,9 @@ def typed(datatype, document):
     if wsme.types.iscomplex(datatype) and not isinstance(document, dict):
         raise failures.InvalidInput(reason=f'A JSON object is expected, not {_kind(document)}.')
     try:
+        if wsme.types.isusertype(datatype):
+            # WSME validates these where they are set, and a whole body is set nowhere.
+            return datatype.validate(document)
         return wsme_json.fromjson(datatype, document)
     except (TypeError, ValueError) as error:
         raise failures.InvalidInput(reason=f'The body is not what it must be: {error}') from error

@@ -7,6 +7,7 @@ from ironic_traits.db.models import portgroups, ports
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import Kind
 
+#: The states in which a node may get a portgroup.
 _FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 
 

@@ -12,13 +12,14 @@ from ironic_traits.inventory.single_node import take
 _CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network')
 #: What a portgroup has a say in.
 _MEMBERSHIP = ('portgroup_uuid', 'node_uuid', 'physical_network')
+#: The states in which a node is not in use.
 _FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 
 
 def _decide(connection, node, old, new):
     if new is None:
         return
-    if new['portgroup_uuid'] and (old is None or _differ(old, new, ('portgroup_uuid', 'node_uuid', 'pxe_enabled'))):
+    if new['portgroup_uuid'] and (old is None or _differ(old, new, _MEMBERSHIP)):
         _check_portgroup(connection, new, is_new=old is None)
     if old is None or node.maintenance:
         return

@@ -62,6 +62,36 @@ SET_SINCE = {
     'storage_interface': ('noop', 33),
 }
 VERSIONS = range(1, 38)
+#: The same of ports and portgroups, and of their pages.
+RECORDS_SHOWN = {
+    '/v1/ports': {
+        1: {'uuid', 'created_at', 'updated_at', 'address', 'node_uuid', 'extra', 'links'},
+        18: {'internal_info'},
+        19: {'local_link_connection', 'pxe_enabled'},
+        24: {'portgroup_uuid'},
+        34: {'physical_network'},
+    },
+    '/v1/portgroups': {
+        23: {
+            *('uuid', 'created_at', 'updated_at', 'name', 'address', 'node_uuid', 'extra', 'internal_info'),
+            *('standalone_ports_supported', 'links', 'ports'),
+        },
+        26: {'mode', 'properties'},
+    },
+    '/v1/chassis': {1: {'uuid', 'created_at', 'updated_at', 'description', 'extra', 'links', 'nodes'}},
+    '/v1/volume/connectors': {
+        32: {'uuid', 'created_at', 'updated_at', 'node_uuid', 'type', 'connector_id', 'extra', 'links'},
+    },
+}
+#: What one of each is made of.
+RECORDS_MADE = {
+    '/v1/ports': {'address': 'aa:bb:cc:00:00:01'},
+    '/v1/portgroups': {},
+    '/v1/chassis': {},
+    '/v1/volume/connectors': {'type': 'iqn', 'connector_id': 'one'},
+}
+#: The version from which /v1 names a resource.
+NAMED_SINCE = {'chassis': 1, 'nodes': 1, 'ports': 1, 'drivers': 1, 'portgroups': 23, 'volume': 32}
 
 
 def up_to(minor, table):
@@ -109,3 +139,23 @@ def test_the_first_state(client):
         assert node['provision_state'] == (None if minor < 2 else 'available' if minor < 11 else 'enroll')
         later = client.get(f'/v1/nodes/{node["uuid"]}?fields=provision_state')
         assert later['provision_state'] == ('available' if minor < 11 else 'enroll')
+
+
+@pytest.mark.parametrize('path', RECORDS_SHOWN)
+def test_records(client, path):
+    node = {} if path == '/v1/chassis' else {'node_uuid': client.node()['uuid']}
+    made = client.ask('POST', path, RECORDS_MADE[path] | node)
+    assert made.status_int == 201, made.text
+    since = min(RECORDS_SHOWN[path])
+    for minor in VERSIONS:
+        answer = client.ask('GET', f'{path}/{made.json["uuid"]}', version=f'1.{minor}')
+        assert answer.status_int == (200 if minor >= since else 404), minor
+        assert client.ask('GET', path, version=f'1.{minor}').status_int == answer.status_int
+        if minor >= since:
+            assert set(answer.json) == up_to(minor, RECORDS_SHOWN[path]), minor
+
+
+def test_resources(client):
+    for minor in VERSIONS:
+        named = set(client.get('/v1', version=f'1.{minor}')) & set(NAMED_SINCE)
+        assert named == {name for name, since in NAMED_SINCE.items() if since <= minor}
