@@ -4,11 +4,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.db.models import portgroups, ports
-from ironic_traits.deploy import states
-from ironic_traits.inventory.records import Kind
-
-#: The states in which a node may get a portgroup.
-_FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
+from ironic_traits.inventory.records import UNUSED, Kind
 
 
 def _decide(connection, node, old, new):
@@ -17,10 +13,10 @@ def _decide(connection, node, old, new):
     # A port joins a portgroup under the lock of their node, which is held here.
     if connection.execute(sa.select(ports.c.id).where(ports.c.portgroup_uuid == old['uuid']).limit(1)).first():
         raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
-    if new is not None and node.provision_state not in _FREE and not node.maintenance:
+    if new is not None and node.provision_state not in UNUSED and not node.maintenance:
         raise failures.NodeInUse(
             reason=f'Portgroup {old["uuid"]} can not be associated to node {new["node_uuid"]} unless the node is in a '
-            f"{', '.join(_FREE)} state or in maintenance mode. Current state is '{node.provision_state}'."
+            f"{', '.join(UNUSED)} state or in maintenance mode. Current state is '{node.provision_state}'."
         )
 
 

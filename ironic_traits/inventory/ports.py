@@ -5,15 +5,13 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.db.models import portgroups, ports
 from ironic_traits.deploy import states
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.records import UNUSED, Kind
 from ironic_traits.inventory.single_node import take
 
 #: What says how a port is cabled; it does not change under a node that is in use.
 _CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network')
 #: What a portgroup has a say in.
 _MEMBERSHIP = ('portgroup_uuid', 'node_uuid', 'physical_network')
-#: The states in which a node is not in use.
-_FREE = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 
 
 def _decide(connection, node, old, new):
@@ -28,10 +26,10 @@ def _decide(connection, node, old, new):
             reason=f'Cannot update hardware address for port {new["uuid"]} as node {node.uuid} is active or has '
             'instance UUID assigned'
         )
-    if node.provision_state not in _FREE and _differ(old, new, _CONNECTIVITY):
+    if node.provision_state not in UNUSED and _differ(old, new, _CONNECTIVITY):
         raise failures.NodeInUse(
             reason=f'Port {new["uuid"]} can not have any connectivity attributes ({", ".join(_CONNECTIVITY)}) updated '
-            f'unless node {node.uuid} is in a {", ".join(_FREE)} state or in maintenance mode. The current state is '
+            f'unless node {node.uuid} is in a {", ".join(UNUSED)} state or in maintenance mode. The current state is '
             f'{node.provision_state}.'
         )
 

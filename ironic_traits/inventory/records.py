@@ -20,10 +20,13 @@ from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import Json
+from ironic_traits.deploy import states
 from ironic_traits.inventory import single_node
 from ironic_traits.inventory.paging import after, order
 from ironic_traits.inventory.single_node import now
 
+#: The provision states in which a node is not in use: what belongs to it may be taken apart.
+UNUSED = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 #: What is read of a node that is locked, for ``decide``.
 _STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid)
 
