@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 from ironic_traits import app, conf
+from ironic_traits.deploy.worker import Worker
 from tests.servers import free_port
 
 
@@ -33,6 +34,12 @@ def make_app(url, *arguments, **options):
     application = app.build(make_conf(url, *arguments, **options))
     yield application
     application.service.database.close()
+
+
+def finish_work(application):
+    """Do what a worker would: carry all transitions that are due."""
+    while Worker(application.service).work():
+        pass
 
 
 class Server:

@@ -22,8 +22,10 @@ class Resource:
 
     :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
     :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
+    :cvar since: the minor version that brought it.
     """
 
+    since = 1
     children: 'dict[str, Resource]' = {}
     members: 'dict[str, Resource]' = {}
 

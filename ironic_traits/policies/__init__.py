@@ -4,12 +4,13 @@ import itertools
 
 from oslo_policy import policy
 
-from ironic_traits.policies import base, drivers, node_traits, nodes
+from ironic_traits.policies import base, drivers, node_states, node_traits, nodes, shards
 
 
 def list_rules():
     """All rules, as oslo.policy's generators want them."""
-    return list(itertools.chain(base.RULES, nodes.RULES, node_traits.RULES, drivers.RULES))
+    modules = (base, nodes, node_states, node_traits, drivers, shards)
+    return list(itertools.chain.from_iterable(module.RULES for module in modules))
 
 
 def enforcer(conf):

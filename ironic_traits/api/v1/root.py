@@ -5,12 +5,13 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.nodes import NodesController
+from ironic_traits.api.v1.shards import ShardsController
 
 
 class V1Controller(Resource):
     """The Bare Metal API."""
 
-    children = {'nodes': NodesController(), 'drivers': DriversController()}
+    children = {'nodes': NodesController(), 'drivers': DriversController(), 'shards': ShardsController()}
 
     @expose()
     def get_all(self, context, /):
@@ -18,7 +19,7 @@ class V1Controller(Resource):
             'id': 'v1',
             'links': [{'href': context.url('/v1/'), 'rel': 'self'}],
             'media_types': {'base': 'application/json', 'type': 'application/vnd.openstack.ironic.v1+json'},
-            **{name: context.links(name, '') for name in self.children},
+            **{name: context.links(name, '') for name, child in self.children.items() if child.since <= context.minor},
             'version': _version(context),
         }
 
