@@ -149,7 +149,9 @@ def test_patches_that_a_state_forbids(client, node_in, state):
 
 
 def test_a_node_that_is_stuck_can_be_taken_from_its_instance(client, node_in):
-    uuid = node_in('wait call-back', target_provision_state='active', instance_uuid='a8b2c1c0-0000-4000-8000-000000000001')
+    uuid = node_in(
+        'wait call-back', target_provision_state='active', instance_uuid='a8b2c1c0-0000-4000-8000-000000000001'
+    )
     patch = [{'op': 'remove', 'path': '/instance_uuid'}]
     assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 409
     client.ask('PUT', f'/v1/nodes/{uuid}/maintenance')
