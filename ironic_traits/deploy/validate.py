@@ -35,7 +35,8 @@ class Refused(Exception):
 class Hook(abc.ABC):
     """One check.
 
-    :cvar interface: the interface of the node's driver that it speaks for: 'deploy', 'power', …
+    :cvar interface: the interface of the node's driver that it speaks for: one of INTERFACES.  A deploy asks those of
+        NEEDED.
     """
 
     interface = 'deploy'
@@ -55,10 +56,13 @@ def load():
     """Load the hooks that are installed, in the order of their names.
 
     :returns: [Hook, …].
-    :raises oslo_config.cfg.Error: one cannot be imported.
+    :raises oslo_config.cfg.Error: one cannot be imported, or speaks for no interface.
     """
     manager = stevedore.ExtensionManager(NAMESPACE, invoke_on_load=True, on_load_failure_callback=_broken)
-    return [extension.obj for extension in sorted(manager, key=lambda extension: extension.name)]
+    for name, extension in manager.items():
+        if extension.obj.interface not in INTERFACES:
+            raise cfg.Error(f'{NAMESPACE}: {name} speaks for "{extension.obj.interface}", which is no interface')
+    return [extension.obj for name, extension in sorted(manager.items())]
 
 
 def _broken(manager, entry_point, error):
@@ -72,7 +76,7 @@ def reasons(hooks, node):
     :param node: as hooks take it.
     :returns: {interface: why it is not well, None when it is}, for each of INTERFACES.
     """
-    found = {interface: _unsupported(node, interface) for interface in INTERFACES}
+    found = {interface: unsupported(node, interface) for interface in INTERFACES}
     for hook in hooks:
         try:
             hook.check(node)
@@ -81,7 +85,12 @@ def reasons(hooks, node):
     return found
 
 
-def _unsupported(node, interface):
+def unsupported(node, interface):
+    """Say why a node cannot do what an interface is for.
+
+    :param node: as hooks take it.
+    :returns: a sentence; None when it can.
+    """
     if node[f'{interface}_interface'] == f'no-{interface}':
         return f'Driver {node["driver"]} does not support {interface} (disabled or not implemented).'
     return None

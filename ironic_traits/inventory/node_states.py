@@ -14,6 +14,8 @@ from ironic_traits.deploy import states, validate
 from ironic_traits.inventory import node_traits, transitions
 from ironic_traits.inventory.single_node import read, take
 
+#: The interface that an event needs of a node's driver.
+_INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: All that drivers and hooks see of a node.
 _WHOLE = (*(column for column in nodes.c if column.name != 'generation'), node_traits.JOINED)
 
@@ -32,6 +34,7 @@ def provision(context, ident, verb, arguments, configdrive=None):
     :raises failures.NodeInMaintenance: it is in maintenance, and was to be deployed.
     :raises failures.NodeProtected: it is protected, and was to lose its instance.
     :raises failures.NodeRetired: it is retired, and was to become available.
+    :raises failures.InvalidInput: its driver has no interface for the verb.
     :raises failures.DeployRefused: a hook says no.
     """
     event = states.VERBS[verb].event
@@ -39,6 +42,7 @@ def provision(context, ident, verb, arguments, configdrive=None):
         node = _whole(take(connection, ident, *_WHOLE))
         state = _next(node, verb, event)
         _check_flags(node, event)
+        _check_interface(node, event)
         if event in ('deploy', 'rebuild'):
             _ask_hooks(context, node)
         moment = connection.scalar(sa.select(clock()))
@@ -111,6 +115,12 @@ def _check_flags(node, event):
         raise failures.NodeProtected(node=node['uuid'])
     if event == 'provide' and node['retired']:
         raise failures.NodeRetired(node=node['uuid'])
+
+
+def _check_interface(node, event):
+    reason = event in _INTERFACES and validate.unsupported(node, _INTERFACES[event])
+    if reason:
+        raise failures.InvalidInput(reason=reason)
 
 
 def _ask_hooks(context, node):
