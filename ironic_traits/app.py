@@ -5,33 +5,18 @@ import functools
 import pecan
 from oslo_middleware import healthcheck
 
-from ironic_traits import policies
 from ironic_traits.api.door import Door
 from ironic_traits.api.expose import CONTEXT
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.v1.root import RootController
-from ironic_traits.db.engine import Database
-from ironic_traits.deploy import drivers
+from ironic_traits.service import Service
 
 # pecan makes a namedtuple class each time that it looks at a signature, twice for each request: a tenth of its time.
 pecan.util._getargspec = functools.cache(pecan.util._getargspec)
 
 #: What everyone may ask without a token.
 PUBLIC = ('/', '/v1', '/v1/')
-
-
-class Service:
-    """What one process of the service works with.
-
-    :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    """
-
-    def __init__(self, conf):
-        self.conf = conf
-        self.database = Database(conf)
-        self.drivers = drivers.load(conf)
-        self.enforcer = None if conf.api.auth_strategy == 'noauth' else policies.enforcer(conf)
 
 
 def build(conf):

@@ -8,7 +8,7 @@ from ironic_traits import failures
 class Context(oslo_context.RequestContext):
     """One request.
 
-    :param service: ironic_traits.app.Service: configuration, database, drivers, policy.
+    :param service: ironic_traits.service.Service: configuration, database, drivers, policy.
     :param minor: the negotiated version of the Bare Metal API, as its minor number.
     :param base: where clients reach the service: scheme, host, and the prefix that it is mounted under.
     :param ids: what oslo.context takes: request_id, global_request_id, user_id, project_id, roles, …
@@ -18,8 +18,9 @@ class Context(oslo_context.RequestContext):
         super().__init__(**ids)
         self.conf = service.conf
         self.drivers = service.drivers
-        self.read = service.database.read
-        self.write = service.database.write
+        self.hooks = service.hooks
+        self.read = service.read
+        self.write = service.write
         self.minor = minor
         self.base = base
         self._service = service

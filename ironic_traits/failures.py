@@ -102,6 +102,38 @@ class VifNotAttached(Failure):
     text = 'Unable to detach VIF {vif} from node {node} because it is not attached to it.'
 
 
+class InvalidTransition(Failure):
+    """The node's state does not know the verb."""
+
+    status = 400
+    code = 'baremetal.node.invalid_transition'
+    text = 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".'
+
+
+class NodeInMaintenance(Failure):
+    """The node is in maintenance, and the verb wants it out of it."""
+
+    status = 400
+    code = 'baremetal.node.in_maintenance'
+    text = "The provisioning operation can't be performed on node {node} because it's in maintenance mode."
+
+
+class NodeRetired(Failure):
+    """The node is retired, and is not to become available."""
+
+    status = 400
+    code = 'baremetal.node.retired'
+    text = "The providing operation can't be performed on node {node} because it is retired."
+
+
+class DeployRefused(Failure):
+    """A deploy-validate hook says no."""
+
+    status = 400
+    code = 'baremetal.node.deploy_refused'
+    text = 'Failed to validate deploy or power info for node {node}: {reason}'
+
+
 class Unauthorized(Failure):
     """Nobody known asks."""
 
@@ -116,6 +148,14 @@ class Forbidden(Failure):
     status = 403
     code = 'baremetal.forbidden'
     text = 'Access was denied to the following resource: {rule}'
+
+
+class NodeProtected(Failure):
+    """The node is protected."""
+
+    status = 403
+    code = 'baremetal.node.protected'
+    text = 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'
 
 
 class NodeNotFound(Failure):
@@ -247,18 +287,19 @@ class InstanceAssociated(Failure):
     text = 'Instance {instance} is already associated with a node, it cannot be associated with this other node {node}'
 
 
+class NodeLocked(Failure):
+    """Work on the node goes on, or another request was quicker."""
+
+    status = 409
+    code = 'baremetal.node.locked'
+    text = 'Node {node} is locked by host {host}, please retry after the current operation is completed.'
+
+
 class InvalidState(Failure):
     """The node's provision state forbids it."""
 
     status = 409
     code = 'baremetal.node.invalid_state'
-    text = 'Can not {action} node "{node}" while it is in provision state "{state}".'
-
-
-class NodeInUse(InvalidState):
-    """The node's state forbids it for what belongs to the node."""
-
-    text = '{reason}'
 
 
 class BodyTooLarge(Failure):

@@ -6,11 +6,14 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 
 from ironic_traits import app, conf
+from ironic_traits.deploy.worker import Worker
+from ironic_traits.service import Service
 from tests.servers import free_port
 
 
@@ -33,6 +36,27 @@ def make_app(url, *arguments, **options):
     application = app.build(make_conf(url, *arguments, **options))
     yield application
     application.service.database.close()
+
+
+def finish_work(application):
+    """Do what a worker would: carry all transitions that are due."""
+    while Worker(application.service).work():
+        pass
+
+
+@contextlib.contextmanager
+def worker(url, **options):
+    """Let a worker carry the transitions of a database meanwhile; options as those of ``make_conf``."""
+    service = Service(make_conf(url, **{'deploy__poll_interval': 0.01} | options))
+    working = Worker(service)
+    thread = threading.Thread(target=working.run)
+    thread.start()
+    try:
+        yield service
+    finally:
+        working.stop()
+        thread.join()
+        service.close()
 
 
 class Server:

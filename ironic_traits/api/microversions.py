@@ -1,26 +1,27 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them does here.
 
-Each version up to MAXIMUM is true for the resources that are served; ports, portgroups, chassis, volume, and whatever
-/v1 does not list, are not served and stay 404.
+Each version up to MAXIMUM is true for the resources that are served.  Not served, and 404 at every version, are
+allocations, BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy
+templates, events, heartbeats and lookup, history, indicators, inventory, NMIs and vendor passthru.
 
-=====  ==================================================================================================
+=====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
 1.2    the state of a node that nobody uses is "available" (before: null)
 1.3    driver_internal_info
-1.4    the state "manageable" (no change here: states do not move yet)
+1.4    the state "manageable", and the verbs manage and provide
 1.5    names, wherever a uuid stands
-1.6    inspection_started_at, inspection_finished_at
+1.6    the verb inspect; inspection_started_at, inspection_finished_at
 1.7    clean_step
 1.8    ``fields``
 1.9    the filter ``provision_state``
 1.10   names of all unreserved characters of RFC 3986 (before: host names)
 1.11   a new node begins in "enroll" (before: "available")
 1.12   raid_config, target_raid_config
-1.13   the verb abort (verbs are not served yet)
+1.13   the verb abort
 1.14   links to a node's states
-1.15   manual cleaning (verbs are not served yet)
+1.15   the verb clean, with clean_steps
 1.16   the filter ``driver``
-1.17   the verb adopt (verbs are not served yet)
+1.17   the verb adopt
 1.18   internal_info of ports (not served)
 1.19   local_link_connection of ports (not served)
 1.20   network_interface
@@ -30,7 +31,7 @@ Each version up to MAXIMUM is true for the resources that are served; ports, por
 1.24   links to a node's portgroups
 1.25   chassis_uuid can be removed
 1.26   mode and properties of portgroups (not served)
-1.27   soft power verbs (not served yet)
+1.27   soft rebooting, soft power off, and a timeout for power
 1.28   vifs (not served yet)
 1.29   injecting an NMI (not served)
 1.30   the kinds of drivers: ``type`` and ``detail`` of /v1/drivers
@@ -38,10 +39,55 @@ Each version up to MAXIMUM is true for the resources that are served; ports, por
 1.32   links to a node's volume resources
 1.33   storage_interface
 1.34   physical_network of ports (not served)
-1.35   a config drive with rebuild (verbs are not served yet)
+1.35   a config drive with rebuild
 1.36   agent_version in heartbeats (not served)
 1.37   traits of nodes, and the four list filters of the specification
-=====  ==================================================================================================
+1.38   rescue_interface; the verbs rescue and unrescue
+1.39   the state "inspect wait" (before: "inspecting")
+1.40   bios_interface (BIOS settings are not served)
+1.41   an inspection can be aborted while it waits
+1.42   fault, and the filter
+1.43   ``detail`` as an argument of lists
+1.44   deploy_step
+1.45   ``reset_interfaces`` when the driver changes
+1.46   conductor_group, and the filter
+1.47   automated_clean
+1.48   protected, protected_reason
+1.49   conductor, and the filter (conductors are not served)
+1.50   owner, and the filter
+1.51   description, and the filter ``description_contains``
+1.52   allocation_uuid, always null (allocations are not served: reservations are)
+1.53   is_smartnic of ports
+1.54   events (not served)
+1.55   deploy templates (not served)
+1.56   a config drive made of an object
+1.57   changing an allocation (not served)
+1.58   backfilling an allocation (not served)
+1.59   vendor_data in a config drive
+1.60   owner of an allocation (not served)
+1.61   retired, retired_reason, and the filter
+1.62   agent tokens (not served)
+1.63   indicators (not served)
+1.64   network_type in local_link_connection of ports
+1.65   lessee, and the filter
+1.66   network_data
+1.67   port_uuid and portgroup_uuid when a vif is attached
+1.68   agent_verify_ca in heartbeats (not served)
+1.69   deploy_steps with active and rebuild
+1.70   disable_ramdisk with clean
+1.71   scoped roles (policy, not the wire)
+1.72   agent_status in heartbeats (not served)
+1.73   the verbs deploy and undeploy
+1.74   the registry of BIOS settings (not served)
+1.75   boot_mode, secure_boot
+1.76   changing boot_mode and secure_boot (not served)
+1.77   ``fields`` of drivers
+1.78   history of a node (not served)
+1.79   allocations prefer a node of their name (not served)
+1.80   projects may create and delete nodes of their own (policy, not the wire)
+1.81   inventory of a node (not served)
+1.82   shard, the filters ``shard`` and ``sharded``, /v1/shards
+=====  ============================================================================
 """
 
 import re
@@ -52,7 +98,7 @@ from ironic_traits import failures
 
 MAJOR = 1
 MINIMUM = 1
-MAXIMUM = 37
+MAXIMUM = 82
 
 SERVICE_TYPE = 'baremetal'
 HEADER = 'X-OpenStack-Ironic-API-Version'

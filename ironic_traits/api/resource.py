@@ -23,6 +23,7 @@ class Resource:
     :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
     :cvar since: the minor version that brought the noun.
     :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
+    :cvar since: the minor version that brought it.
     """
 
     since = 1

@@ -12,7 +12,10 @@ from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures
 from ironic_traits.db.models import INTERFACES
+from ironic_traits.deploy import states
 from ironic_traits.matching import traits as trait_names
+
+_GROUP = re.compile(r'[A-Za-z0-9_.-]{0,255}')
 
 
 class Text(wsme.types.UserType):
@@ -177,6 +180,54 @@ class Any(wsme.types.UserType):
         return value
 
 
+class ConductorGroup(wsme.types.UserType):
+    """A group of nodes; case does not count."""
+
+    basetype = str
+    name = 'conductor group'
+
+    def validate(self, value):
+        if not isinstance(value, str) or not _GROUP.fullmatch(value):
+            raise ValueError(f"{value!r} is no group: 255 letters, digits, '-', '_' and '.' at most")
+        return value.lower()
+
+
+class Fault(wsme.types.UserType):
+    """What can be wrong with a node."""
+
+    basetype = str
+    name = 'fault'
+
+    def validate(self, value):
+        if value not in states.FAULTS:
+            raise ValueError(f'Unrecognized fault "{value}" is specified, allowed faults are {states.FAULTS}')
+        return value
+
+
+class Texts(wsme.types.UserType):
+    """Strings joined by commas."""
+
+    basetype = str
+    name = 'strings'
+
+    def validate(self, value):
+        return [text.strip() for text in value.split(',') if text.strip()]
+
+
+class PositiveInteger(wsme.types.UserType):
+    """A number of 1 or more."""
+
+    basetype = int
+    name = 'positive integer'
+
+    def validate(self, value):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f'Expected an integer, not {value!r}')
+        if value < 1:
+            raise ValueError('it has to be a positive integer')
+        return value
+
+
 BOOLEAN = Boolean()
 UUID = Uuid()
 TEXT = Text()
@@ -210,7 +261,19 @@ class Settable(wsme.types.Base):
     chassis_uuid = UUID
     maintenance = BOOLEAN
     resource_class = Text(maximum=80)
+    conductor_group = ConductorGroup()
+    automated_clean = BOOLEAN
+    protected = BOOLEAN
+    protected_reason = TEXT
+    retired = BOOLEAN
+    retired_reason = TEXT
+    description = Text(maximum=4096)
+    owner = TEXT_255
+    lessee = TEXT_255
+    shard = TEXT_255
+    network_data = OBJECT
     console_enabled = BOOLEAN
+    bios_interface = TEXT_255
     boot_interface = TEXT_255
     console_interface = TEXT_255
     deploy_interface = TEXT_255
@@ -219,6 +282,7 @@ class Settable(wsme.types.Base):
     network_interface = TEXT_255
     power_interface = TEXT_255
     raid_interface = TEXT_255
+    rescue_interface = TEXT_255
     storage_interface = TEXT_255
     vendor_interface = TEXT_255
 
@@ -246,6 +310,12 @@ class Node(Settable):
     inspection_finished_at = MOMENT
     driver_internal_info = OBJECT
     clean_step = OBJECT
+    deploy_step = OBJECT
+    fault = str
+    boot_mode = str
+    secure_boot = BOOLEAN
+    conductor = str
+    allocation_uuid = UUID
     raid_config = OBJECT
     target_raid_config = OBJECT
     traits = [str]
@@ -261,6 +331,63 @@ class Nodes(wsme.types.Base):
 
     nodes = [Node]
     next = str
+
+
+class NodeStates(wsme.types.Base):
+    """The states of a node in an answer."""
+
+    console_enabled = BOOLEAN
+    last_error = str
+    power_state = str
+    provision_state = str
+    target_power_state = str
+    target_provision_state = str
+    provision_updated_at = MOMENT
+    raid_config = OBJECT
+    target_raid_config = OBJECT
+    boot_mode = str
+    secure_boot = BOOLEAN
+
+
+class ProvisionBody(wsme.types.Base):
+    """What provision state is asked for, and what goes with it."""
+
+    target = TEXT
+    configdrive = Any()
+    clean_steps = [OBJECT]
+    deploy_steps = [OBJECT]
+    disable_ramdisk = BOOLEAN
+    rescue_password = TEXT
+
+
+class PowerBody(wsme.types.Base):
+    """What power state is asked for.
+
+    ``timeout``, in seconds, is passed on to the driver.
+    """
+
+    target = TEXT
+    timeout = PositiveInteger()
+
+
+class Validation(wsme.types.Base):
+    """Whether an interface of a node is well, and if not, why."""
+
+    result = bool
+    reason = str
+
+
+class Shard(wsme.types.Base):
+    """How many nodes are in a shard."""
+
+    name = str
+    count = int
+
+
+class Shards(wsme.types.Base):
+    """All shards."""
+
+    shards = [Shard]
 
 
 class Traits(wsme.types.Base):

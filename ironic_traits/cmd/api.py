@@ -1,10 +1,8 @@
 """ironic-traits-api: the service, behind granian (benchmarks/README.rst says why)."""
 
 import contextlib
-import ctypes
 import functools
 import os
-import signal
 import socket
 import sys
 
@@ -14,10 +12,7 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app
-from ironic_traits.cmd import setup
-
-#: From linux/prctl.h.
-_PR_SET_PDEATHSIG = 1
+from ironic_traits.cmd import child, setup
 
 _WELCOME = """\
 ironic-traits listens on {url}  (database: {database})
@@ -35,7 +30,7 @@ def load(argv, parent):
     :param argv: the command's arguments.
     :param parent: pid of the process that starts the workers.
     """
-    _end_with(parent)
+    child.end_with(parent)
     return app.build(setup.configuration(argv))
 
 
@@ -61,8 +56,10 @@ def main():
         # A client that sends its request and never ends it does not keep the service from stopping.
         workers_kill_timeout=60,
     )
-    # Each worker makes its own application: connections to a database do not survive a fork.
-    server.serve(target_loader=functools.partial(load, sys.argv[1:], os.getpid()), wrap_loader=False)
+    carrier = child.Child('ironic_traits.cmd.worker', sys.argv[1:]) if conf.start_worker else contextlib.nullcontext()
+    with carrier:
+        # Each worker makes its own application: connections to a database do not survive a fork.
+        server.serve(target_loader=functools.partial(load, sys.argv[1:], os.getpid()), wrap_loader=False)
 
 
 def _free_address(host, port):
@@ -79,11 +76,3 @@ def _free_address(host, port):
     except OSError as error:
         sys.exit(f'Cannot listen on {host}, port {port}: {error.strerror}')
     return address[0]
-
-
-def _end_with(parent):
-    """Let the kernel end this process when its parent is killed: it would go on to serve, and to hold the port."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
-        sys.exit('The process that started this worker is gone.')

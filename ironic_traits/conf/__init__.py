@@ -9,9 +9,9 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
-from ironic_traits.conf import api, default, deploy, inventory
+from ironic_traits.conf import api, default, deploy, fake_hardware, inventory
 
-GROUPS = (default, api, deploy, inventory)
+GROUPS = (default, api, deploy, fake_hardware, inventory)
 
 
 def make(argv=(), cli=()):

@@ -8,6 +8,11 @@ OPTIONS = [
     cfg.HostAddressOpt('host', default='127.0.0.1', help='Address to listen on.'),
     cfg.PortOpt('port', default=6385, help='TCP port to listen on.'),
     cfg.IntOpt('workers', min=1, default=1, help='Number of processes that answer requests.'),
+    cfg.BoolOpt(
+        'start-worker',
+        default=True,
+        help='Whether ironic-traits-api starts an ironic-traits-worker by itself, and another one when it ends.',
+    ),
     cfg.StrOpt(
         'database',
         dest='database_url',

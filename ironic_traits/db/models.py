@@ -14,7 +14,20 @@ metadata = sa.MetaData(
 )
 
 #: Interfaces of a node's driver, as the columns ``{name}_interface``.
-INTERFACES = ('boot', 'console', 'deploy', 'inspect', 'management', 'network', 'power', 'raid', 'storage', 'vendor')
+INTERFACES = (
+    'bios',
+    'boot',
+    'console',
+    'deploy',
+    'inspect',
+    'management',
+    'network',
+    'power',
+    'raid',
+    'rescue',
+    'storage',
+    'vendor',
+)
 
 nodes = sa.Table(
     'nodes',
@@ -38,7 +51,21 @@ nodes = sa.Table(
     sa.Column('target_power_state', ascii_string(32)),
     sa.Column('maintenance', sa.Boolean, nullable=False, default=False),
     sa.Column('maintenance_reason', long_text()),
+    sa.Column('fault', ascii_string(32)),
+    sa.Column('protected', sa.Boolean, nullable=False, default=False, server_default='0'),
+    sa.Column('protected_reason', long_text()),
+    sa.Column('retired', sa.Boolean, nullable=False, default=False, server_default='0'),
+    sa.Column('retired_reason', long_text()),
+    sa.Column('description', long_text()),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('lessee', exact_string(255)),
+    sa.Column('conductor_group', exact_string(255), nullable=False, default='', server_default=sa.text("''")),
+    sa.Column('shard', exact_string(255)),
+    sa.Column('automated_clean', sa.Boolean),
+    sa.Column('boot_mode', ascii_string(16)),
+    sa.Column('secure_boot', sa.Boolean),
     sa.Column('last_error', long_text()),
+    # Who works on the node at the moment; its writes that need the node at rest are refused as long.
     sa.Column('reservation', exact_string(255)),
     sa.Column('console_enabled', sa.Boolean, nullable=False, default=False),
     sa.Column('inspection_started_at', timestamp()),
@@ -48,14 +75,21 @@ nodes = sa.Table(
     sa.Column('driver_internal_info', Json, nullable=False),
     sa.Column('instance_info', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    sa.Column('network_data', Json, nullable=False, server_default='{}'),
     sa.Column('clean_step', Json, nullable=False),
+    sa.Column('deploy_step', Json, nullable=False, server_default='{}'),
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
+    # Never shown.  Large; the last column, so that reading the others does not pass over it.
+    sa.Column('configdrive', long_text()),
     sa.Index(None, 'resource_class'),
     sa.Index(None, 'provision_state'),
     sa.Index(None, 'driver'),
     sa.Index(None, 'chassis_uuid'),
+    sa.Index(None, 'owner'),
+    sa.Index(None, 'lessee'),
+    sa.Index(None, 'shard'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )
@@ -159,5 +193,25 @@ node_vifs = sa.Table(
     sa.Column('created_at', timestamp(), nullable=False),
     sa.UniqueConstraint('node_uuid', 'vif'),
     sqlite_autoincrement=True,
+    mysql_engine='InnoDB',
+)
+
+transitions = sa.Table(
+    'transitions',
+    metadata,
+    # One at a time.
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # What the driver is asked for: one of deploy.states.ACTIONS.
+    sa.Column('action', ascii_string(32), nullable=False),
+    sa.Column('arguments', Json, nullable=False),
+    # How often the driver has asked to be called again.
+    sa.Column('phase', sa.Integer, nullable=False, default=0),
+    sa.Column('due_at', timestamp(), nullable=False),
+    # Names one claim of one worker; NULL while nobody carries the transition.
+    sa.Column('lease', ascii_string(36)),
+    sa.Column('leased_until', timestamp()),
+    # Claims that came to no end.
+    sa.Column('attempts', sa.Integer, nullable=False, default=0),
+    sa.Index(None, 'due_at'),
     mysql_engine='InnoDB',
 )

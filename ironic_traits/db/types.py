@@ -7,6 +7,7 @@ and to hold more than 64 KiB in a text.
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
+from sqlalchemy.ext import compiler
 
 
 def ascii_string(length):
@@ -51,3 +52,30 @@ class Json(sa.types.TypeDecorator):
 
     def process_result_value(self, value, dialect):
         return None if value is None else orjson.loads(value)
+
+
+class clock(sa.sql.functions.FunctionElement):
+    """The time of the database at this statement, in UTC, as ``timestamp`` columns keep it.
+
+    It decides what is due, live or expired: the clocks of the machines that ask may differ.
+    """
+
+    type = sa.DateTime()
+    inherit_cache = True
+
+
+@compiler.compiles(clock, 'sqlite')
+def _sqlite_clock(element, compiler, **options):
+    # Written as SQLAlchemy writes a timestamp: SQLite compares them as text.
+    return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
+
+
+@compiler.compiles(clock, 'postgresql')
+def _postgresql_clock(element, compiler, **options):
+    # Not now(), which is when the transaction began: it may have waited for a lock since.
+    return "(clock_timestamp() AT TIME ZONE 'UTC')"
+
+
+@compiler.compiles(clock, 'mysql', 'mariadb')
+def _mariadb_clock(element, compiler, **options):
+    return 'UTC_TIMESTAMP(6)'

@@ -20,6 +20,7 @@ def load(conf):
         NAMESPACE,
         names,
         invoke_on_load=True,
+        invoke_args=(conf,),
         on_missing_entrypoints_callback=_missing,
         on_load_failure_callback=_broken,
     )

@@ -1,14 +1,23 @@
-"""fake-hardware: a driver without hardware."""
+"""fake-hardware: a driver without hardware, that takes the time and fails as it is told."""
+
+from ironic_traits.deploy import base, states
+
+#: What the power is after an action.
+_POWER_AFTER = {
+    'deploy': states.POWER_ON,
+    'rebuild': states.POWER_ON,
+    'rescue': states.POWER_ON,
+    'unrescue': states.POWER_ON,
+    'undeploy': states.POWER_OFF,
+    'clean': states.POWER_OFF,
+}
 
 
-class FakeHardware:
-    """Takes everything and touches nothing.
-
-    :cvar interfaces: for each interface the implementations that a node may name, the default first.
-    :cvar properties: the driver_info keys that it understands, each with a description.
-    """
+class FakeHardware(base.Driver):
+    """Takes everything and touches nothing."""
 
     interfaces = {
+        'bios': ('fake', 'no-bios'),
         'boot': ('fake',),
         'console': ('fake', 'no-console'),
         'deploy': ('fake',),
@@ -17,7 +26,32 @@ class FakeHardware:
         'network': ('noop',),
         'power': ('fake',),
         'raid': ('fake', 'no-raid'),
+        'rescue': ('fake', 'no-rescue'),
         'storage': ('noop', 'fake'),
         'vendor': ('fake', 'no-vendor'),
     }
-    properties: dict[str, str] = {}
+    properties = {
+        'fake_delays': 'Seconds that actions take on this node, as {"deploy": 5}. Goes before [fake_hardware] delays.',
+        'fake_failures': 'Actions that fail on this node, as ["deploy"]. Goes before [fake_hardware] failures.',
+    }
+
+    def work(self, task):
+        """See ``base.Driver``."""
+        delay = self._delay(task)
+        if delay > 0 and task.phase == 0:
+            return base.Later(delay)
+        if task.action in self._told(task, 'failures'):
+            raise base.WorkFailed(f'fake-hardware was told to fail "{task.action}".')
+        if task.action == 'power':
+            return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
+        return base.Done(power_state=_POWER_AFTER.get(task.action) or task.node['power_state'] or states.POWER_OFF)
+
+    def _delay(self, task):
+        try:
+            return float(self._told(task, 'delays').get(task.action, 0))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise base.WorkFailed(f'fake_delays is not an object of action names and seconds: {error}') from error
+
+    def _told(self, task, what):
+        told = task.node['driver_info'].get(f'fake_{what}')
+        return self.conf.fake_hardware[what] if told is None else told

@@ -16,28 +16,44 @@ from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json
-from ironic_traits.deploy import drivers, states
-from ironic_traits.inventory import node_traits, records
+from ironic_traits.deploy import drivers
+from ironic_traits.inventory import node_guards, node_traits, records
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, after, order
 from ironic_traits.inventory.single_node import now, read, take
 
 #: What a client may set when it creates a node, and change later (uuid apart).
 SETTABLE = (
+    'automated_clean',
     'chassis_uuid',
+    'conductor_group',
+    'description',
     'driver',
     'driver_info',
     'extra',
     'instance_info',
     'instance_uuid',
+    'lessee',
     'maintenance',
     'name',
+    'network_data',
+    'owner',
     'properties',
+    'protected',
+    'protected_reason',
     'resource_class',
+    'retired',
+    'retired_reason',
+    'shard',
     *(f'{interface}_interface' for interface in INTERFACES),
 )
+#: Fields of Ironic's that no node has here.
+_ABSENT = frozenset({'allocation_uuid', 'conductor'})
+#: What decides whether a write is allowed, beside what it changes.
+_GUARDED = (nodes.c.provision_state, nodes.c.target_provision_state, nodes.c.reservation)
+_HELD = (nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.protected)
 JSON_FIELDS = frozenset(column.name for column in nodes.c if isinstance(column.type, Json))
-SORTABLE = frozenset(nodes.c.keys()) - JSON_FIELDS - {'generation'}
+SORTABLE = frozenset(nodes.c.keys()) - JSON_FIELDS - {'generation', 'configdrive'}
 
 
 def get(context, ident, fields):
@@ -56,7 +72,7 @@ def find(context, fields, filters, traits, page: Page):
     """List nodes.
 
     :param fields: names of the fields, a tuple.
-    :param filters: {column: value} that must be equal, and {'associated': bool}.
+    :param filters: {column: value} that must be equal, and those of ``_CONDITIONS``.
     :param traits: ironic_traits.matching.traits.Filter.
     :param page: which page, in which order.
     :returns: (rows, whether there are more).
@@ -115,15 +131,15 @@ def update(context, ident, change, fields):
     new = {}
     try:
         with context.write() as connection:
-            node = take(connection, ident, *(nodes.c[name] for name in SETTABLE))
+            node = take(connection, ident, *_GUARDED, *(nodes.c[name] for name in SETTABLE))
             old = {name: getattr(node, name) for name in SETTABLE}
             new = change(old)
             new |= _interfaces(context, new)
             if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
             changes = {name: value for name, value in new.items() if value != old[name]}
-            if changes.get('maintenance') is False:
-                changes['maintenance_reason'] = None
+            node_guards.check_update(node, changes)
+            changes |= _cleared(changes)
             if changes:
                 connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
             return read(connection, node.uuid, _columns(fields))
@@ -139,16 +155,14 @@ def delete(context, ident):
 
     :param ident: uuid or name.
     :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeProtected: it is protected.
+    :raises failures.NodeLocked: work on it goes on.
     :raises failures.NodeAssociated: an instance holds it.
     :raises failures.InvalidState: its provision state forbids it.
     """
     with context.write() as connection:
-        node = take(connection, ident, nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.provision_state)
-        if not node.maintenance:
-            if node.instance_uuid:
-                raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
-            if not _deletable(context, node.provision_state):
-                raise failures.InvalidState(action='delete', node=node.uuid, state=node.provision_state)
+        node = take(connection, ident, *_GUARDED, *_HELD)
+        node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
 
 
@@ -163,11 +177,7 @@ def set_maintenance(context, ident, maintenance, reason=None):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        connection.execute(
-            sa.update(nodes)
-            .where(nodes.c.id == node.id)
-            .values(maintenance=maintenance, maintenance_reason=reason if maintenance else None)
-        )
+        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(_maintenance(maintenance, reason)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -178,6 +188,8 @@ def _columns(fields):
 def _column(field):
     if field == 'traits':
         return node_traits.JOINED
+    if field in _ABSENT:
+        return sa.null().label(field)
     if field in JSON_FIELDS:
         return sa.type_coerce(nodes.c[field], sa.Text).label(field)
     return nodes.c[field]
@@ -185,10 +197,35 @@ def _column(field):
 
 def _where(filters):
     for name, value in filters.items():
-        if name == 'associated':
-            yield nodes.c.instance_uuid.is_not(None) if value else nodes.c.instance_uuid.is_(None)
-        else:
-            yield nodes.c[name] == value
+        condition = _CONDITIONS.get(name)
+        yield condition(value) if condition else nodes.c[name] == value
+
+
+def _is_set(column):
+    return lambda value: column.is_not(None) if value else column.is_(None)
+
+
+#: Filters that are more than a column with a value.
+_CONDITIONS = {
+    'associated': _is_set(nodes.c.instance_uuid),
+    'sharded': _is_set(nodes.c.shard),
+    'shard': nodes.c.shard.in_,
+    'project': lambda project: sa.or_(nodes.c.owner == project, nodes.c.lessee == project),
+    'description_contains': lambda text: nodes.c.description.icontains(text, autoescape=True),
+    'nothing': lambda nothing: sa.false(),
+}
+
+
+def _maintenance(maintenance, reason=None):
+    if maintenance:
+        return {'maintenance': True, 'maintenance_reason': reason}
+    return {'maintenance': False, 'maintenance_reason': None, 'fault': None}
+
+
+def _cleared(changes):
+    """Give what goes when what it belongs to is no more."""
+    cleared = _maintenance(False) if changes.get('maintenance') is False else {}
+    return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
 
 
 def _interfaces(context, values):
@@ -199,12 +236,6 @@ def _interfaces(context, values):
 def _no_chassis(values):
     # What a node points to is its chassis, and nothing else.
     return failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
-
-
-def _deletable(context, state):
-    if state == states.AVAILABLE:
-        return context.conf.inventory.allow_deleting_available_nodes
-    return state in states.DELETABLE
 
 
 def _duplicate(error, values):

@@ -14,7 +14,7 @@ def _decide(connection, node, old, new):
     if connection.execute(sa.select(ports.c.id).where(ports.c.portgroup_uuid == old['uuid']).limit(1)).first():
         raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
     if new is not None and node.provision_state not in UNUSED and not node.maintenance:
-        raise failures.NodeInUse(
+        raise failures.InvalidState(
             reason=f'Portgroup {old["uuid"]} can not be associated to node {new["node_uuid"]} unless the node is in a '
             f"{', '.join(UNUSED)} state or in maintenance mode. Current state is '{node.provision_state}'."
         )

@@ -22,12 +22,12 @@ def _decide(connection, node, old, new):
     if old is None or node.maintenance:
         return
     if (node.provision_state == states.ACTIVE or node.instance_uuid) and old['address'] != new['address']:
-        raise failures.NodeInUse(
+        raise failures.InvalidState(
             reason=f'Cannot update hardware address for port {new["uuid"]} as node {node.uuid} is active or has '
             'instance UUID assigned'
         )
     if node.provision_state not in UNUSED and _differ(old, new, _CONNECTIVITY):
-        raise failures.NodeInUse(
+        raise failures.InvalidState(
             reason=f'Port {new["uuid"]} can not have any connectivity attributes ({", ".join(_CONNECTIVITY)}) updated '
             f'unless node {node.uuid} is in a {", ".join(UNUSED)} state or in maintenance mode. The current state is '
             f'{node.provision_state}.'

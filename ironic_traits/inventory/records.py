@@ -28,7 +28,7 @@ from ironic_traits.inventory.single_node import now
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
 UNUSED = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
 #: What is read of a node that is locked, for ``decide``.
-_STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid)
+_STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid, nodes.c.reservation)
 
 
 def _anything_goes(connection, node, old, new):
@@ -139,6 +139,7 @@ def update(context, kind, ident, change, fields):
     :param fields: names of the fields to give back, a tuple.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is none.
+    :raises failures.NodeLocked: work on its node goes on.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -164,6 +165,7 @@ def delete(context, kind, ident):
 
     :param ident: uuid, or the name of a kind that has names.
     :raises failures.RecordNotFound: there is none.
+    :raises failures.NodeLocked: work on its node goes on.
     :raises failures.NotEmpty: something that does not go with it belongs to it.
     :raises failures.Failure: what the kind's ``decide`` raises.
     """
@@ -206,6 +208,8 @@ def _take(connection, kind, ident):
                 node = single_node.take(connection, seen.node_uuid, *_STATE)
             except failures.NodeNotFound:
                 raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident) from None
+            if node.reservation:
+                raise failures.NodeLocked(node=node.uuid, host=node.reservation)
             same.append(table.c.node_uuid == seen.node_uuid)
         if connection.execute(sa.update(table).where(*same).values(updated_at=now())).rowcount:
             return node, connection.execute(sa.select(table).where(table.c.id == seen.id)).one()

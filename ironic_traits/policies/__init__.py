@@ -8,16 +8,18 @@ from ironic_traits.policies import (
     base,
     chassis,
     drivers,
+    node_states,
     node_traits,
     node_vifs,
     nodes,
     portgroups,
     ports,
+    shards,
     volume,
 )
 
 #: Those with rules.
-_NOUNS = (base, nodes, node_traits, node_vifs, drivers, chassis, ports, portgroups, volume)
+_NOUNS = (base, nodes, node_states, node_traits, node_vifs, drivers, chassis, ports, portgroups, volume, shards)
 
 
 def list_rules():

@@ -17,6 +17,13 @@ RULES = [
     rule('baremetal:node:update', ADMIN, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
     rule('baremetal:node:delete', ADMIN, 'Delete a node.', 'DELETE /v1/nodes/{node_ident}'),
     rule(
+        'baremetal:node:validate',
+        READER,
+        'Ask whether a node can be deployed.',
+        'GET /v1/nodes/{node_ident}/validate',
+        'GET /v1/nodes/validate',
+    ),
+    rule(
         'baremetal:node:set_maintenance',
         ADMIN,
         'Put a node into maintenance.',

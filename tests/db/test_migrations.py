@@ -65,7 +65,7 @@ def test_records_leave_nodes_and_traits_alone(database):
         tables.reflect(connection)
         connection.execute(sa.insert(tables.tables['nodes']), nodes)
         connection.execute(sa.insert(tables.tables['node_traits']).values(traits))
-    migrations.upgrade(database)
+    migrations.upgrade(database, '0002')
     with database.read() as connection:
         tables = sa.MetaData()
         tables.reflect(connection)

@@ -5,7 +5,7 @@ import pytest
 from ironic_traits import failures, policies
 from ironic_traits.app import Service
 from ironic_traits.context import Context
-from tests.client import Client
+from tests.client import VERSION, Client
 from tests.service import make_app, make_conf
 
 
@@ -27,7 +27,7 @@ def test_no_token_no_answer(keystone):
     answer = keystone.ask('GET', '/v1/nodes')
     assert answer.status_int == 401
     assert answer.headers['WWW-Authenticate'] == 'Keystone uri="http://127.0.0.1:1/v3"'
-    assert answer.headers['X-OpenStack-Ironic-API-Version'] == '1.37'
+    assert answer.headers['X-OpenStack-Ironic-API-Version'] == VERSION
     assert answer.headers['x-openstack-request-id'].startswith('req-')
 
 
@@ -49,6 +49,7 @@ MATRIX = {
     'reader': {
         'baremetal:node:list',
         'baremetal:node:get',
+        'baremetal:node:get_states',
         'baremetal:node:traits:list',
         'baremetal:node:vif:list',
         'baremetal:chassis:get',
@@ -58,6 +59,8 @@ MATRIX = {
         'baremetal:portgroup:get',
         'baremetal:volume:list',
         'baremetal:volume:get',
+        'baremetal:node:validate',
+        'baremetal:shards:get',
         'baremetal:driver:get',
         'baremetal:driver:get_properties',
     },

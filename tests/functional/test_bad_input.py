@@ -7,27 +7,23 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from ironic_traits.api.v1 import node_fields
+from ironic_traits.api.v1.nodes import LIST_QUERY
+from ironic_traits.deploy import states
 from tests.client import Client, message
 from tests.conftest import empty
 from tests.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-FIELDS = (
-    *('uuid', 'name', 'driver', 'driver_info', 'properties', 'extra', 'instance_info', 'instance_uuid', 'chassis_uuid'),
-    *('maintenance', 'resource_class', 'console_enabled', 'boot_interface', 'network_interface'),
-    *('traits', 'owner', 'provision_state', 'id', 'links', 'colour'),
-)
-LISTS = (
-    *('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'instance_uuid', 'associated', 'maintenance'),
-    *('provision_state', 'driver', 'resource_class', 'traits', 'traits-any', 'not-traits', 'not-traits-any'),
-)
+FIELDS = (*node_fields.SINCE, 'links', 'id', 'generation', 'configdrive', 'colour')
+LISTS = ('fields', *LIST_QUERY)
 RECORD_FIELDS = (
     *('extra', 'description', 'type', 'connector_id', 'volume_id', 'volume_type', 'properties', 'id', 'name', 'mode'),
     *('pxe_enabled', 'local_link_connection', 'physical_network', 'standalone_ports_supported'),
 )
 RECORDS = ('chassis', 'ports', 'portgroups', 'volume/connectors', 'volume/targets')
 RECORD_LISTS = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'node_uuid', 'address', 'portgroup')
-ARGUMENTS = (*LISTS, 'detail', 'owner', 'type', 'reason', 'trait', '_method', '__body__', 'colour')
+ARGUMENTS = (*LISTS, 'detail', 'node', 'type', 'reason', 'trait', '_method', '__body__', 'colour')
 WORDS = [
     *('', UUID, UUID.upper(), 'one', 'fake-hardware', 'CUSTOM_A', 'true', '-1', '0', '9' * 30, 'asc', 'id', 'null'),
     *('\0', 'é', '😀', "'; --", '%', '_', '\\', 'a' * 300, 'CUSTOM_A,CUSTOM_B', 'uuid,traits', 'A\n', ' '),
@@ -39,7 +35,23 @@ JSON = st.recursive(
     max_leaves=8,
 )
 SEGMENTS = [
-    *('nodes', 'drivers', 'detail', 'traits', 'maintenance', 'one', UUID, 'CUSTOM_A', 'fake-hardware', 'properties'),
+    *(
+        'nodes',
+        'states',
+        'provision',
+        'power',
+        'validate',
+        'shards',
+        'drivers',
+        'detail',
+        'traits',
+        'maintenance',
+        'one',
+        UUID,
+        'CUSTOM_A',
+        'fake-hardware',
+        'properties',
+    ),
     *('__class__', '_route', 'find', 'get_all', '..', '.', 'v1'),
 ]
 SEGMENT = st.sampled_from(SEGMENTS) | TEXT.map(lambda text: urllib.parse.quote(text, safe=''))
@@ -69,12 +81,25 @@ RECORD = st.fixed_dictionaries(
         'boot_index': st.integers() | JSON,
     },
 )
+STEPS = st.lists(st.dictionaries(st.sampled_from(['interface', 'step', 'args', 'priority']), JSON) | JSON, max_size=2)
+CHANGE = st.fixed_dictionaries(
+    {'target': st.sampled_from([*states.VERBS, *states.POWER_TARGETS]) | JSON},
+    optional={
+        'configdrive': JSON,
+        'clean_steps': STEPS,
+        'deploy_steps': STEPS,
+        'rescue_password': JSON,
+        'disable_ramdisk': JSON,
+        'timeout': JSON,
+    },
+)
 BODY = (
     NODE
     | NODE.map(lambda node: {'driver': 'fake-hardware'} | node)
     | st.lists(OPERATION, max_size=3)
     | RECORD
     | st.fixed_dictionaries({'traits': st.lists(TRAIT, max_size=4) | JSON})
+    | CHANGE
     | JSON
 )
 
@@ -104,6 +129,12 @@ SERVED = [
     ('GET', '/v1/volume/targets', RECORD_LISTS),
     *((method, f'/v1/{noun}', ()) for noun in RECORDS for method in ('POST', 'GET')),
     *((method, f'/v1/{noun}/{UUID}', ()) for noun in RECORDS for method in ('GET', 'PATCH', 'DELETE')),
+    ('GET', '/v1/nodes/one/states', ()),
+    ('PUT', '/v1/nodes/one/states/provision', ()),
+    ('PUT', '/v1/nodes/one/states/power', ()),
+    ('GET', '/v1/nodes/one/validate', ()),
+    ('GET', '/v1/nodes/validate', ('node', 'node_uuid')),
+    ('GET', '/v1/shards', ()),
     ('GET', '/v1/drivers', ('type', 'detail')),
     ('GET', '/v1/drivers/{}', ()),
 ]
@@ -126,7 +157,9 @@ def requests(draw):
 @hypothesis.given(
     request=requests(),
     raw=st.none() | BODY.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30),
-    version=st.sampled_from([None, '1.1', '1.9', '1.20', '1.36', *['1.37'] * 10, 'latest', '', '2.0', 'é']),
+    version=st.sampled_from(
+        [None, '1.1', '1.9', '1.20', '1.36', '1.37', '1.60', *['1.82'] * 10, 'latest', '', '2.0', 'é']
+    ),
     content_type=st.sampled_from([*['application/json'] * 5, 'text/plain', 'application/x-www-form-urlencoded', '']),
 )
 @hypothesis.settings(

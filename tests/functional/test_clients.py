@@ -5,6 +5,8 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
+import urllib.request
 
 import openstack
 import pytest
@@ -131,6 +133,59 @@ def test_baremetal_records(baremetal):
     assert baremetal('volume', 'target', 'list', '-f', 'json') == []
 
 
+def test_baremetal_from_enroll_to_active(baremetal, server):
+    """The command line, and the states that it leads to."""
+
+    def shows(**wanted):
+        # Not --wait, which looks every ten seconds.
+        deadline = time.monotonic() + 30
+        while _get(server, '/v1/nodes/one')['target_provision_state'] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert baremetal('node', 'show', 'one', '--fields', *wanted, '-f', 'json') == wanted
+
+    delays = '{"deploy": 1, "clean": 1}'
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'one', '--driver-info', f'fake_delays={delays}')
+    baremetal('node', 'manage', 'one', '--wait', '30')
+    baremetal('node', 'inspect', 'one')
+    shows(provision_state='manageable')
+    baremetal('node', 'provide', 'one', '--wait', '30')
+    shows(provision_state='available', power_state='power off')
+
+    baremetal('node', 'set', 'one', '--instance-info', 'traits=["CUSTOM_A", "CUSTOM_A"]')
+    (told,) = [row for row in baremetal('node', 'validate', 'one', '-f', 'json') if row['Interface'] == 'deploy']
+    assert told['Result'] is False
+    assert told['Reason'].endswith('is missing traits CUSTOM_A')
+    assert 'is missing traits CUSTOM_A' in baremetal('node', 'deploy', 'one', ok=False)
+    baremetal('node', 'add', 'trait', 'one', 'CUSTOM_A')
+    baremetal('node', 'deploy', 'one', '--wait', '30', '--config-drive', '{"meta_data": {"hostname": "web1"}}')
+    shows(provision_state='active', power_state='power on', instance_info={'traits': ['CUSTOM_A', 'CUSTOM_A']})
+
+    baremetal('node', 'power', 'off', 'one', '--power-timeout', '30')
+    baremetal('node', 'reboot', 'one')
+    baremetal('node', 'rebuild', 'one')
+    shows(provision_state='active')
+    baremetal('node', 'rescue', 'one', '--rescue-password', 'secret')
+    shows(provision_state='rescue')
+    baremetal('node', 'unrescue', 'one')
+    shows(provision_state='active')
+    baremetal('node', 'undeploy', 'one')
+    shows(provision_state='available', instance_info={}, power_state='power off')
+    assert 'can not be performed' in baremetal('node', 'provide', 'one', ok=False)
+    baremetal('node', 'set', 'one', '--driver-info', 'fake_failures=["deploy"]')
+    baremetal('node', 'deploy', 'one', '--wait', '30', ok=False)
+    failed = 'fake-hardware was told to fail "deploy".'
+    assert baremetal('node', 'show', 'one', '--fields', 'last_error', '-f', 'json') == {'last_error': failed}
+    baremetal('node', 'undeploy', 'one')
+    shows(provision_state='available')
+    baremetal('node', 'delete', 'one')
+
+
+def _get(server, path):
+    request = urllib.request.Request(server.base + path, headers={'X-OpenStack-Ironic-API-Version': 'latest'})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
 @pytest.fixture
 def sdk(server):
     """openstacksdk's bare metal proxy, without authentication, as nova's is in a deployment without keystone."""
@@ -162,6 +217,48 @@ def test_openstacksdk(sdk):
     sdk.patch_node(node, [{'op': 'replace', 'path': '/instance_uuid', 'value': None}])
     sdk.delete_node(node)
     assert sdk.find_node('one') is None
+
+
+def test_openstacksdk_deploys(sdk):
+    """From enroll to active and back, as nova's driver does it."""
+    node = sdk.create_node(driver='fake-hardware', name='one', driver_info={'fake_delays': {'deploy': 1}})
+    node = sdk.set_node_provision_state(node, 'manage', wait=True, timeout=30)
+    node = sdk.set_node_provision_state(node, 'provide', wait=True, timeout=30)
+    assert (node.provision_state, node.power_state) == ('available', 'power off')
+
+    instance = 'a8b2c1c0-0000-4000-8000-000000000001'
+    sdk.patch_node(node, [{'op': 'replace', 'path': '/instance_uuid', 'value': instance}])
+    sdk.patch_node(node, [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_A']}])
+    assert 'missing traits CUSTOM_A' in sdk.validate_node(node, required=())['deploy'].reason
+    with pytest.raises(openstack.exceptions.ValidationException):
+        sdk.validate_node(node)
+    with pytest.raises(openstack.exceptions.BadRequestException, match='missing traits CUSTOM_A'):
+        sdk.set_node_provision_state(node, 'active')
+    sdk.add_node_trait(node, 'CUSTOM_A')
+    assert all(sdk.validate_node(node)[interface].result for interface in ('deploy', 'power', 'storage'))
+    sdk.set_node_provision_state(node, 'active', config_drive={'meta_data': {'hostname': 'web1'}})
+    (polled,) = sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)
+    # nova takes an instance on an available node for one that is gone.
+    assert polled.provision_state in ('deploying', 'wait call-back')
+    (node,) = sdk.wait_for_nodes_provision_state([node.id], 'active', timeout=30)
+    assert (node.power_state, node.last_error) == ('power on', None)
+
+    sdk.patch_node(node, [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_A', 'CUSTOM_B']}])
+    with pytest.raises(openstack.exceptions.BadRequestException, match='missing traits CUSTOM_B'):
+        sdk.set_node_provision_state(node, 'rebuild')
+    assert sdk.get_node(node.id).provision_state == 'active'
+    sdk.set_node_power_state(node, 'power off', wait=True, timeout=30)
+    assert sdk.get_node(node.id).power_state == 'power off'
+
+    node = sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
+    assert (node.provision_state, node.instance_id, node.instance_info) == ('available', None, {})
+    assert list(sdk.nodes(instance_id=instance)) == []
+    sdk.update_node(node, driver_info={'fake_failures': ['deploy']})
+    sdk.set_node_provision_state(node, 'active')
+    with pytest.raises(openstack.exceptions.ResourceFailure, match='told to fail'):
+        sdk.wait_for_nodes_provision_state([node.id], 'active', timeout=30)
+    sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
+    sdk.delete_node(node)
 
 
 def test_openstacksdk_pages(sdk):

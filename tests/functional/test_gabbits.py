@@ -1,4 +1,4 @@
-"""The gabbi files, each on an empty database of each kind.  They read as documentation of the wire."""
+"""The gabbi files, each on an empty database of each kind, with a worker.  They read as documentation of the wire."""
 
 import pathlib
 import unittest
@@ -6,11 +6,18 @@ import unittest
 import pytest
 from gabbi import handlers, suitemaker, utils
 
+from tests.service import worker
+
 GABBITS = pathlib.Path(__file__).parent / 'gabbits'
 
 
 @pytest.mark.parametrize('path', sorted(GABBITS.glob('*.yaml')), ids=lambda path: path.stem)
-def test_gabbit(app, path):
+def test_gabbit(app, database_url, path):
+    with worker(database_url):
+        _run(app, path)
+
+
+def _run(app, path):
     suite = suitemaker.test_suite_from_dict(
         unittest.TestLoader(),
         path.stem,

@@ -7,10 +7,11 @@ import sqlalchemy as sa
 
 from ironic_traits.db import engine
 from ironic_traits.db.models import nodes
+from ironic_traits.deploy import validate
 from tests.client import Client
 from tests.service import make_app
 
-CLIENTS = 8
+CLIENTS = 16
 
 
 @pytest.fixture
@@ -90,6 +91,84 @@ def test_one_instance_wins(clients):
         assert (
             clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}]).status_int == 200
         )
+
+
+@pytest.fixture
+def available(clients):
+    """An available node with a trait that its instance wants."""
+    node = {'driver': 'fake-hardware', 'instance_info': {'traits': ['CUSTOM_A']}}
+    uuid = clients[0].ask('POST', '/v1/nodes', node, version='1.8').json['uuid']
+    clients[0].ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A']})
+    return uuid
+
+
+def test_one_deploy_wins(clients, available):
+    """The others are told that the node is being worked on."""
+    path = f'/v1/nodes/{available}/states/provision'
+    statuses = at_once(clients, lambda client, number: client.ask('PUT', path, {'target': 'active'}).status_int)
+    assert sorted(statuses) == [202] + [409] * (CLIENTS - 1)
+
+
+class Waiting(validate.Hook):
+    """Lets something else happen while a deploy is being checked.
+
+    :param happening: function without arguments; is given a moment, and must not come to an end in it.
+    """
+
+    def __init__(self, happening):
+        self.happening = happening
+
+    def check(self, node):
+        self.thread = concurrent.futures.ThreadPoolExecutor(1)
+        self.done = self.thread.submit(self.happening)
+        with pytest.raises(concurrent.futures.TimeoutError):
+            self.done.result(0.3)
+
+
+@pytest.mark.parametrize('removal', ['one', 'all', 'other'])
+def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, removal):
+    """The removal waits until the node is being deployed: between the check and the deploy is nothing."""
+
+    def remove():
+        path = f'/v1/nodes/{available}/traits'
+        if removal == 'other':
+            return clients[1].ask('PUT', path, {'traits': []})
+        return clients[1].ask('DELETE', path + ('/CUSTOM_A' if removal == 'one' else ''))
+
+    hook = Waiting(remove)
+    clients[0].app.service.hooks.append(hook)
+    path = f'/v1/nodes/{available}/states/provision'
+    answer = clients[0].ask('PUT', path, {'target': 'active'})
+    assert answer.status_int == 202, answer.text
+    assert hook.done.result(20).status_int in (200, 204)
+    hook.thread.shutdown()
+    assert clients[0].get(f'/v1/nodes/{available}?fields=provision_state,traits') == {
+        'provision_state': 'deploying',
+        'traits': [],
+    }
+
+
+def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
+    """The removal comes first, and the deploy is refused; or after it, and the node is being deployed."""
+    seen = set()
+    path = f'/v1/nodes/{available}'
+    for _ in range(30):
+
+        def work(client, number):
+            if number:
+                return client.ask('DELETE', f'{path}/traits/CUSTOM_A').status_int
+            return client.ask('PUT', f'{path}/states/provision', {'target': 'active'}).status_int
+
+        deployed, removed = at_once(clients[:2], work)
+        state = clients[0].get(f'{path}?fields=provision_state')['provision_state']
+        assert removed == 204
+        assert (deployed, state) in {(202, 'deploying'), (400, 'available')}
+        seen.add(deployed)
+        with clients[0].app.service.write() as connection:
+            back = {'provision_state': 'available', 'target_provision_state': None, 'reservation': None}
+            connection.execute(sa.update(nodes).values(back))
+        clients[0].ask('PUT', f'{path}/traits/CUSTOM_A')
+    assert seen <= {202, 400}
 
 
 def test_one_node_for_an_instance(clients):
@@ -265,3 +344,23 @@ def test_a_vif_is_attached_once(clients):
     assert statuses[0] == 204
     assert set(statuses[1:]) <= {201, 204, 400, 404}
     assert clients[0].get('/v1/ports') == {'ports': []}
+
+
+def test_what_is_being_worked_on_keeps_its_records(client, app):
+    """While work on a node goes on, its ports and VIFs stay as they are: a 409, as for the node itself."""
+    uuid = client.node()['uuid']
+    port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
+    with app.service.database.write() as connection:
+        connection.execute(sa.update(nodes).values(reservation='one'))
+    patch = [{'op': 'add', 'path': '/extra/a', 'value': 1}]
+    asked = [
+        ('PATCH', f'/v1/ports/{port}', patch),
+        ('DELETE', f'/v1/ports/{port}', None),
+        ('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}),
+    ]
+    for method, path, document in asked:
+        answer = client.ask(method, path, document)
+        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
+    with app.service.database.write() as connection:
+        connection.execute(sa.update(nodes).values(reservation=None))
+    assert client.ask('DELETE', f'/v1/ports/{port}').status_int == 204

@@ -1,9 +1,17 @@
 """/v1/drivers"""
 
+import functools
+
+import wsme.types
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+
+#: The minor versions of the interfaces that came after drivers could be shown in detail.
+_INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40}
+_FIELDS_QUERY = {'fields': [types.Names()]}
 
 
 class DriverPropertiesController(Resource):
@@ -20,8 +28,8 @@ class DriversController(Resource):
 
     members = {'properties': DriverPropertiesController()}
 
-    @expose(types.Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN})
-    def get_all(self, context, /, *, type=None, detail=False):
+    @expose(types.Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
+    def get_all(self, context, /, *, type=None, detail=False, fields=None):
         context.can('baremetal:driver:get')
         if type is not None or detail:
             context.needs(30, "the arguments 'type' and 'detail'")
@@ -29,12 +37,17 @@ class DriversController(Resource):
             raise failures.InvalidInput(reason='"type" filter must be one of "classic" or "dynamic", if specified.')
         # All drivers are of the kind that Ironic calls dynamic.
         names = [] if type == 'classic' else sorted(context.drivers)
-        return {'drivers': [_show(context, name, detail) for name in names]}
+        if detail and fields is not None:
+            raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
+        show = _selected(context, fields) if fields is not None else functools.partial(_show, context, detail=detail)
+        return {'drivers': [show(name) for name in names]}
 
-    @expose(types.Driver)
-    def get_one(self, context, driver_name, /):
+    @expose(types.Driver, query=_FIELDS_QUERY)
+    def get_one(self, context, driver_name, /, *, fields=None):
         context.can('baremetal:driver:get')
         _driver(context, driver_name)
+        if fields is not None:
+            return _selected(context, fields)(driver_name)
         return _show(context, driver_name, context.minor >= 30)
 
 
@@ -42,6 +55,21 @@ def _driver(context, name):
     if name not in context.drivers:
         raise failures.DriverNotFound(driver=name)
     return context.drivers[name]
+
+
+def _selected(context, given):
+    """Make the function that shows the fields asked for, and the links, of a driver."""
+    context.needs(77, "the argument 'fields'")
+    names = {name for names in given for name in names}
+    unknown = names - set(_known())
+    if unknown:
+        raise failures.InvalidInput(reason=f'Field {min(unknown)} is not a valid field.')
+    names.add('links')
+    return lambda driver: {key: value for key, value in _show(context, driver, True).items() if key in names}
+
+
+def _known():
+    return [attribute.name for attribute in wsme.types.list_attributes(types.Driver)]
 
 
 def _show(context, name, detail):
@@ -52,7 +80,7 @@ def _show(context, name, detail):
         shown['type'] = 'dynamic'
     if detail:
         for interface, valid in context.drivers[name].interfaces.items():
-            if interface != 'storage' or context.minor >= 33:
+            if context.minor >= _INTERFACES_SINCE.get(interface, 30):
                 shown[f'default_{interface}_interface'] = valid[0]
                 shown[f'enabled_{interface}_interfaces'] = list(valid)
     return shown

@@ -9,8 +9,7 @@ from ironic_traits import failures
 from ironic_traits.inventory import node_traits
 from ironic_traits.inventory.nodes import JSON_FIELDS
 
-#: The minor version that brought each field.  Those above ``microversions.MAXIMUM`` are not served: asking for one is
-#: told from asking for what never was.
+#: The minor version that brought each field.
 SINCE = {
     'uuid': 1,
     'created_at': 1,
@@ -67,6 +66,8 @@ SINCE = {
     'target_raid_config': 12,
     'traits': 37,
     'vendor_interface': 31,
+    'conductor': 49,
+    'allocation_uuid': 52,
     'chassis_uuid': 1,
 }
 #: Links to what belongs to a node, by the version that brought them.
@@ -148,13 +149,21 @@ def _up_to(minor, names):
 
 
 def _converter(context, name):
-    if name == 'provision_state' and context.minor < 2:
-        return _state_before_available
+    if name == 'provision_state':
+        return _state_shown(context.minor)
+    if name == 'conductor':
+        return lambda nothing: context.conf.host
     return _CONVERTERS.get(name)
 
 
-def _state_before_available(state):
-    return None if state == 'available' else state
+def _state_shown(minor):
+    """Give the function that says a state in the words that a version has; None where it has all of them."""
+    said: dict[str, str | None] = {}
+    if minor < 2:
+        said['available'] = None
+    if minor < 39:
+        said['inspect wait'] = 'inspecting'
+    return (lambda state: said.get(state, state)) if said else None
 
 
 def _mask_driver_info(text):

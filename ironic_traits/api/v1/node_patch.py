@@ -2,27 +2,43 @@
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import microversions, types
 from ironic_traits.api import patch as json_patch
+from ironic_traits.api import types
 from ironic_traits.api.patch import given
 from ironic_traits.api.v1 import node_fields, node_ident
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
 
+#: What the fields are that cannot be null, when nobody says anything of them.
+_UNSET = {
+    **{name: {} for name in SETTABLE if name in JSON_FIELDS},
+    **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
+    'conductor_group': '',
+}
 
-def changer(context, operations):
+
+def changer(context, operations, reset_interfaces=False):
     """Make the function that ``inventory.nodes.update`` wants.
 
     What can be said of the patch alone is said here, before a node is looked for.
 
     :param operations: [types.PatchOperation, …].
+    :param reset_interfaces: whether interfaces that the patch does not name go back to the defaults of a new driver.
     :returns: function from a node's settable fields (a dict) to those that it shall have.
     :raises failures.InvalidInput: a path that cannot be changed.
     :raises failures.VersionTooLow: a field that came with a later version.
     """
     patch = [_operation(context, operation) for operation in operations]
+    named = {operation['path'].split('/')[1] for operation in patch}
+    if reset_interfaces and 'driver' not in named:
+        raise failures.InvalidInput(
+            reason="The reset_interfaces parameter can only be used when changing the node's driver."
+        )
 
     def change(node):
         document = json_patch.apply(node, patch)
+        if reset_interfaces:
+            for name in [name for name in document if name.endswith('_interface') and name not in named]:
+                del document[name]
         return settable(context, request_body.typed(types.NodeBody, document), node)
 
     return change
@@ -36,18 +52,26 @@ def settable(context, body, before):
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: a node cannot have this name.
     """
-    values = dict.fromkeys(SETTABLE) | {'maintenance': False} | {name: {} for name in SETTABLE if name in JSON_FIELDS}
+    values = dict.fromkeys(SETTABLE) | _UNSET
     values |= {name: value for name, value in given(body).items() if value is not None}
     if values['driver'] is None:
         raise failures.InvalidInput(reason='A node needs a driver.')
     if values['name'] is not None and values['name'] != before.get('name'):
         node_ident.check_name(context, values['name'])
+    if values['network_data'] != before.get('network_data', {}):
+        _check_network_data(values['network_data'])
     return values
+
+
+def _check_network_data(data):
+    for key in ('links', 'networks', 'services'):
+        if data and not isinstance(data.get(key), list):
+            raise failures.InvalidInput(reason=f"Invalid network_data: '{key}' is a required property, a list.")
 
 
 def _operation(context, operation):
     field = json_patch.field(operation)
-    if field in SETTABLE or node_fields.SINCE.get(field, 0) > microversions.MAXIMUM:
+    if field in SETTABLE:
         node_fields.check(context, field)
     if operation.op == 'remove' and operation.path == '/chassis_uuid':
         context.needs(25, "to remove 'chassis_uuid'")

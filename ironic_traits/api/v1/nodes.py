@@ -9,7 +9,9 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_patch
 from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
+from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
+from ironic_traits.api.v1.node_validate import NodesValidateController, NodeValidateController
 from ironic_traits.api.v1.node_vifs import NodeVifsController
 from ironic_traits.api.v1.portgroups import NodePortgroupsController
 from ironic_traits.api.v1.ports import NodePortsController
@@ -31,22 +33,21 @@ FILTERS_SINCE = {
     'traits_any': 37,
     'not_traits': 37,
     'not_traits_any': 37,
+    'fault': 42,
+    'conductor_group': 46,
+    'conductor': 49,
+    'owner': 50,
+    'description_contains': 51,
+    'retired': 61,
+    'lessee': 65,
+    'project': 65,
+    'shard': 82,
+    'sharded': 82,
 }
 #: Most names in the trait filters of one request, and most lists in ``traits-any``: each costs the database a subquery.
 MAX_FILTER_TRAITS = 200
 MAX_ANY_OF = 10
 TRAIT_FILTERS = ('traits', 'traits_any', 'not_traits', 'not_traits_any')
-#: Filters that came after ``microversions.MAXIMUM``: told from what never was.
-LATER_FILTERS = {
-    'fault': 42,
-    'detail': 43,
-    'conductor_group': 46,
-    'owner': 50,
-    'description_contains': 51,
-    'lessee': 65,
-    'shard': 82,
-    'sharded': 82,
-}
 
 LIST_QUERY = {
     **paging.QUERY,
@@ -61,7 +62,16 @@ LIST_QUERY = {
     'traits-any': [types.TraitNames()],
     'not-traits': [types.TraitNames()],
     'not-traits-any': [types.TraitNames()],
-    **dict.fromkeys(LATER_FILTERS, types.TEXT),
+    'fault': types.Fault(),
+    'conductor_group': types.ConductorGroup(),
+    'conductor': types.TEXT,
+    'owner': types.TEXT,
+    'description_contains': types.TEXT,
+    'retired': types.BOOLEAN,
+    'lessee': types.TEXT,
+    'project': types.TEXT,
+    'shard': types.Texts(),
+    'sharded': types.BOOLEAN,
 }
 FIELDS_QUERY = {'fields': [types.Names()]}
 
@@ -78,19 +88,27 @@ class NodesDetailController(Resource):
 class NodesController(Resource):
     """Nodes, and what belongs to each of them."""
 
-    children = {'detail': NodesDetailController()}
+    children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
-        'traits': NodeTraitsController(),
         'maintenance': NodeMaintenanceController(),
+        'states': NodeStatesController(),
+        'traits': NodeTraitsController(),
+        'validate': NodeValidateController(),
         'ports': NodePortsController(),
         'portgroups': NodePortgroupsController(),
         'vifs': NodeVifsController(),
         'volume': NodeVolumeController(),
     }
 
-    @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY)
-    def get_all(self, context, /, *, fields=None, **query):
+    @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
+    def get_all(self, context, /, *, fields=None, detail=None, **query):
         context.can('baremetal:node:list')
+        if detail is not None:
+            context.needs(43, "the argument 'detail'")
+        if detail and fields is not None:
+            raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
+        if detail:
+            return list_page(context, node_fields.all_fields(context), 'all', query)
         if fields is None:
             return list_page(context, node_fields.listed_fields(context), 'node', query)
         return list_page(context, node_fields.selected(context, fields), False, query)
@@ -109,16 +127,18 @@ class NodesController(Resource):
         context.can('baremetal:node:create')
         for name in node_patch.given(body):
             node_fields.check(context, name)
-        values = node_patch.settable(context, body, {})
-        # A node began as available before there was a state to begin in.
-        values['provision_state'] = states.ENROLL if context.minor >= 11 else states.AVAILABLE
+        if not {'protected', 'protected_reason'}.isdisjoint(node_patch.given(body)):
+            raise failures.InvalidInput(reason='A node can be protected only when it is active.')
+        values = node_patch.settable(context, body, {}) | _beginning(context)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
-    @expose(types.Node, body=[types.PatchOperation])
-    def patch(self, context, node_ident, /, *, body):
+    @expose(types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
+    def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
         context.can('baremetal:node:update')
-        change = node_patch.changer(context, body)
+        if reset_interfaces is not None:
+            context.needs(45, "the argument 'reset_interfaces'")
+        change = node_patch.changer(context, body, reset_interfaces)
         ident = parse_ident(context, node_ident)
         return _show(context, nodes.update(context, ident, change, node_fields.all_fields(context)))
 
@@ -127,6 +147,14 @@ class NodesController(Resource):
         context.can('baremetal:node:delete')
         nodes.delete(context, parse_ident(context, node_ident))
         return Answer(status=204)
+
+
+def _beginning(context):
+    """Give the states of a node that is new."""
+    if context.minor >= 11:
+        return {'provision_state': states.ENROLL}
+    # Before there was a state to begin in; nothing that is to be used is without a power state.
+    return {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
 
 
 def _show(context, row):
@@ -146,9 +174,6 @@ def list_page(context, fields, links, query):
 
 
 def _filters(context, query):
-    for name, minor in LATER_FILTERS.items():
-        if name in query:
-            context.needs(minor, f"the argument '{name}'")
     for name, minor in FILTERS_SINCE.items():
         if name in query:
             context.needs(minor, f"the filter '{name.replace('_', '-') if name in TRAIT_FILTERS else name}'")
@@ -156,6 +181,9 @@ def _filters(context, query):
     if state is not None and state not in states.PROVISION_STATES:
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
     filters = {name: query[name] for name in FILTERS_SINCE if name in query and name not in TRAIT_FILTERS}
+    # There is one conductor: this service.
+    if filters.pop('conductor', context.conf.host) != context.conf.host:
+        filters['nothing'] = True
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
     if sum(len(names) for given in traits.values() for names in given) > MAX_FILTER_TRAITS:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_FILTER_TRAITS} traits.')

@@ -1,0 +1,114 @@
+"""/v1/nodes/{node}/states/provision"""
+
+import orjson
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1.node_power import asked
+from ironic_traits.deploy import states
+from ironic_traits.inventory import node_states, nodes
+
+#: The interfaces that steps may name.
+_STEP_INTERFACES = ('bios', 'deploy', 'management', 'power', 'raid', 'vendor')
+#: What each kind of step must say.
+_STEP_KEYS = {'clean_steps': {'interface', 'step'}, 'deploy_steps': {'interface', 'step', 'priority', 'args'}}
+#: The verbs that take each argument, and the minor version that brought it.
+_ARGUMENTS = {
+    'clean_steps': (('clean',), 15),
+    'rescue_password': (('rescue',), 38),
+    'deploy_steps': (('active', 'deploy', 'rebuild'), 69),
+    'disable_ramdisk': (('clean',), 70),
+}
+
+
+class NodeProvisionController(Resource):
+    """The provision state of a node."""
+
+    @expose(body=types.ProvisionBody, optional_body=True)
+    def put(self, context, node_ident, /, *, body):
+        context.can('baremetal:node:set_provision_state')
+        ident = parse_ident(context, node_ident)
+        given = asked(body)
+        verb = given.pop('target')
+        if verb not in states.VERBS:
+            _refuse(context, ident, verb)
+        context.needs(states.VERBS[verb].since, f"the target '{verb}'")
+        if verb == 'abort':
+            _check_abort(context, ident)
+        configdrive = _configdrive(context, verb, given.pop('configdrive', None))
+        _check_arguments(context, verb, given)
+        node_states.provision(context, ident, verb, given, configdrive)
+        return Answer(status=202, location=f'/v1/nodes/{node_ident}/states')
+
+
+def _refuse(context, ident, verb):
+    node = nodes.get(context, ident, ('uuid', 'provision_state'))
+    raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state)
+
+
+def _check_abort(context, ident):
+    # The state may change before the node is locked; what came with a later version is refused all the same, by the
+    # machine or here.
+    state = nodes.get(context, ident, ('provision_state',)).provision_state
+    if state == states.INSPECTWAIT:
+        context.needs(41, 'to abort an inspection')
+    if state == states.DEPLOYWAIT:
+        context.needs(110, 'to abort a deployment')
+
+
+def _configdrive(context, verb, configdrive):
+    """Give a config drive as it is kept: what the client sent, an object as JSON."""
+    if configdrive is None:
+        return None
+    allowed = ('active', 'deploy', 'rebuild') if context.minor >= 35 else ('active', 'deploy')
+    if verb not in allowed:
+        raise failures.InvalidInput(
+            reason='Adding a config drive is only supported when setting provision state to '
+            + ', '.join(name for name in allowed if name != 'deploy' or context.minor >= 73)
+        )
+    if isinstance(configdrive, str):
+        return configdrive
+    if not isinstance(configdrive, dict):
+        raise failures.InvalidInput(reason='A config drive is a string (gzipped, base64), or an object to make it of.')
+    context.needs(56, 'a config drive made of an object')
+    if 'vendor_data' in configdrive:
+        context.needs(59, "'vendor_data' of a config drive")
+    unknown = set(configdrive) - {'meta_data', 'network_data', 'user_data', 'vendor_data'}
+    if unknown:
+        raise failures.InvalidInput(reason=f'A config drive has no {", ".join(sorted(unknown))}.')
+    return orjson.dumps(configdrive).decode()
+
+
+def _check_arguments(context, verb, given):
+    for name in given:
+        verbs, minor = _ARGUMENTS[name]
+        if verb not in verbs:
+            raise failures.InvalidInput(
+                reason=f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
+            )
+        context.needs(minor, f"'{name}'")
+    if verb == 'clean' and not given.get('clean_steps'):
+        raise failures.InvalidInput(reason='"clean_steps" is required when setting target provision state to clean')
+    if verb == 'rescue' and not given.get('rescue_password', '').strip():
+        raise failures.InvalidInput(
+            reason='A non-empty "rescue_password" is required when setting target provision state to rescue'
+        )
+    for name in _STEP_KEYS.keys() & given.keys():
+        for step in given[name]:
+            _check_step(name, step)
+
+
+def _check_step(name, step):
+    missing = _STEP_KEYS[name].difference(step or ())
+    if missing:
+        raise failures.InvalidInput(reason=f"Invalid {name}: '{min(missing)}' is a required property")
+    unknown = set(step) - {'interface', 'step', 'args', 'priority'}
+    if unknown:
+        raise failures.InvalidInput(reason=f"Invalid {name}: '{min(unknown)}' was unexpected")
+    if step['interface'] not in _STEP_INTERFACES:
+        raise failures.InvalidInput(
+            reason=f'Invalid {name}: {step["interface"]!r} is not one of {", ".join(_STEP_INTERFACES)}'
+        )

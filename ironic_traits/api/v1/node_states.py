@@ -1,0 +1,37 @@
+"""/v1/nodes/{node}/states"""
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import node_fields
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1.node_power import NodePowerController
+from ironic_traits.api.v1.node_provision import NodeProvisionController
+from ironic_traits.inventory import nodes
+
+_FIELDS = (
+    'console_enabled',
+    'last_error',
+    'power_state',
+    'provision_state',
+    'target_power_state',
+    'target_provision_state',
+    'provision_updated_at',
+    'raid_config',
+    'target_raid_config',
+    'boot_mode',
+    'secure_boot',
+)
+
+
+class NodeStatesController(Resource):
+    """The states of a node."""
+
+    children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
+
+    @expose(types.NodeStates)
+    def get_all(self, context, node_ident, /):
+        context.can('baremetal:node:get_states')
+        names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
+        row = nodes.get(context, parse_ident(context, node_ident), names)
+        return node_fields.shower(context, names)(row)

@@ -1,0 +1,38 @@
+"""/v1/nodes/{node}/validate"""
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.deploy import validate
+from ironic_traits.inventory import node_states
+
+
+class NodeValidateController(Resource):
+    """Whether a node can be deployed as it is."""
+
+    @expose({str: types.Validation})
+    def get_all(self, context, node_ident, /):
+        context.can('baremetal:node:validate')
+        return _validation(context, node_ident)
+
+
+class NodesValidateController(Resource):
+    """The same, with the node named in the query."""
+
+    @expose({str: types.Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
+    def get_all(self, context, /, *, node=None, node_uuid=None):
+        context.can('baremetal:node:validate')
+        if node_uuid is None and not node:
+            raise failures.InvalidInput(reason='Expected a logical name or UUID but received None.')
+        return _validation(context, node_uuid or node)
+
+
+def _validation(context, node_ident):
+    node = node_states.get(context, parse_ident(context, node_ident))
+    reasons = validate.reasons(context.hooks, node)
+    return {
+        interface: {'result': False, 'reason': reason} if reason else {'result': True}
+        for interface, reason in reasons.items()
+    }

@@ -1,0 +1,21 @@
+"""/v1/shards"""
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.inventory import shards
+
+
+class ShardsController(Resource):
+    """The shards that nodes are in."""
+
+    since = 82
+
+    @expose(types.Shards)
+    def get_all(self, context, /):
+        context.can('baremetal:shards:get')
+        if context.minor < self.since:
+            raise failures.ResourceNotFound(hint=f' Shards need API version 1.{self.since}.')
+        # Ironic writes the name of no shard so.
+        return {'shards': [{'name': str(row.shard), 'count': row.count} for row in shards.count_nodes(context)]}

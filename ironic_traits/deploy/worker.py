@@ -1,0 +1,88 @@
+"""What a worker process does: carry transitions that are due, one after another."""
+
+import logging
+import threading
+
+from ironic_traits import failures
+from ironic_traits.deploy import base
+from ironic_traits.inventory import node_states, transitions
+
+LOG = logging.getLogger(__name__)
+
+#: Transitions looked for at a time.
+BATCH = 20
+#: Seconds to wait after the database could not be used.
+PAUSE = 1
+
+
+class Worker:
+    """Carries transitions until it is stopped.  Any number of them may work on one database.
+
+    :param service: ironic_traits.service.Service.
+    """
+
+    def __init__(self, service):
+        self.service = service
+        self._stopped = threading.Event()
+
+    def stop(self):
+        """Let ``run`` return when the transition in hand is settled; may be called by a signal handler."""
+        self._stopped.set()
+
+    def run(self):
+        """Work until ``stop`` is called."""
+        while not self._stopped.is_set():
+            try:
+                pause = 0 if self.work() else self.service.conf.deploy.poll_interval
+            except Exception:
+                LOG.exception('Transitions cannot be carried at the moment')
+                pause = PAUSE
+            self._stopped.wait(pause)
+
+    def work(self):
+        """Carry the transitions that are due now.
+
+        :returns: how many there were.
+        """
+        found = transitions.due(self.service, BATCH)
+        for uuid in found:
+            if self._stopped.is_set():
+                break
+            try:
+                self._carry(uuid)
+            except failures.NodeNotFound:
+                LOG.info('Node %s was deleted while something was to be done with it', uuid)
+        return len(found)
+
+    def _carry(self, uuid):
+        claim = transitions.claim(self.service, uuid)
+        if claim is None:
+            return
+        outcome = self._outcome(claim)
+        LOG.info('Node %s, %s: %s', uuid, claim.action, outcome)
+        if not transitions.settle(self.service, claim, outcome):
+            LOG.warning('Node %s, %s took longer than its lease; another worker has it now', uuid, claim.action)
+
+    def _outcome(self, claim):
+        deploy = self.service.conf.deploy
+        if claim.attempts > deploy.max_attempts:
+            return base.WorkFailed(
+                f'"{claim.action}" was begun {deploy.max_attempts} times, and no worker came to an end with it.'
+            )
+        node = node_states.get(self.service, claim.node)
+        if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
+            return base.Done()
+        driver = self.service.drivers.get(node['driver'])
+        if driver is None:
+            return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
+        try:
+            return driver.work(base.Task(claim.action, claim.phase, claim.arguments, node))
+        except base.WorkFailed as error:
+            return error
+        except Exception as error:
+            LOG.exception('Node %s: the driver failed in "%s"', claim.node, claim.action)
+            return base.WorkFailed(f'The driver failed in "{claim.action}": {type(error).__name__}: {error}')
+
+
+def _is_cleaned(deploy, node):
+    return deploy.automated_clean if node['automated_clean'] is None else node['automated_clean']

@@ -1,0 +1,150 @@
+"""What clients ask of a node's states.
+
+What is asked for is checked, and the node leaves its state, in one transaction under the node's lock.  The work itself
+is written down beside it (``transitions``) for a worker to carry out.
+"""
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db.engine import retried
+from ironic_traits.db.models import nodes
+from ironic_traits.db.types import clock
+from ironic_traits.deploy import states, validate
+from ironic_traits.inventory import node_traits, transitions
+from ironic_traits.inventory.single_node import read, take
+
+#: The interface that an event needs of a node's driver.
+_INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
+#: All that drivers and hooks see of a node.
+_WHOLE = (*(column for column in nodes.c if column.name != 'generation'), node_traits.JOINED)
+
+
+@retried
+def provision(context, ident, verb, arguments, configdrive=None):
+    """Ask for a provision state.
+
+    :param ident: uuid or name.
+    :param verb: a key of ``states.VERBS``.
+    :param arguments: what the driver is to know, a dict.
+    :param configdrive: the config drive to keep for the instance; None to leave it.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: other work on the node goes on.
+    :raises failures.InvalidTransition: the node's state does not know the verb.
+    :raises failures.NodeInMaintenance: it is in maintenance, and was to be deployed.
+    :raises failures.NodeProtected: it is protected, and was to lose its instance.
+    :raises failures.NodeRetired: it is retired, and was to become available.
+    :raises failures.InvalidInput: its driver has no interface for the verb.
+    :raises failures.DeployRefused: a hook says no.
+    """
+    event = states.VERBS[verb].event
+    with context.write() as connection:
+        node = _whole(take(connection, ident, *_WHOLE))
+        state = _next(node, verb, event)
+        _check_flags(node, event)
+        _check_interface(node, event)
+        if event in ('deploy', 'rebuild'):
+            _ask_hooks(context, node)
+        moment = connection.scalar(sa.select(clock()))
+        changes = _changes(node, verb, state, moment)
+        if configdrive is not None:
+            changes['configdrive'] = configdrive
+        action = states.VERBS[verb].action if state in states.WORKING else None
+        transitions.replace(connection, node['id'], action, arguments, moment)
+        changes['reservation'] = context.conf.host if action else None
+        connection.execute(sa.update(nodes).where(nodes.c.id == node['id']).values(changes))
+
+
+@retried
+def power(context, ident, target, arguments):
+    """Ask for a power state.
+
+    :param ident: uuid or name.
+    :param target: what was asked for, whether it is a key of ``states.POWER_TARGETS`` or not.
+    :param arguments: what the driver is to know besides, a dict.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
+    :raises failures.NodeLocked: other work on the node goes on.
+    """
+    columns = (nodes.c.power_state, nodes.c.provision_state, nodes.c.reservation)
+    with context.write() as connection:
+        node = take(connection, ident, *columns)
+        if target not in states.POWER_TARGETS:
+            raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
+        if node.provision_state in (states.CLEANING, states.CLEANWAIT):
+            raise failures.InvalidTransition(action=target, node=node.uuid, state=node.provision_state)
+        if node.reservation or node.provision_state in states.WAITING:
+            raise failures.NodeLocked(node=node.uuid, host=node.reservation or context.conf.host)
+        moment = connection.scalar(sa.select(clock()))
+        transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
+        changes = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
+        changes['reservation'] = context.conf.host
+        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+
+
+def get(context, ident):
+    """Give a node as drivers and hooks see it.
+
+    :param ident: uuid or name.
+    :returns: a dict of all its columns, with ``traits`` as a sorted list.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        return _whole(read(connection, ident, _WHOLE))
+
+
+def _whole(row):
+    node = dict(row._mapping)
+    node['traits'] = node_traits.split(node['traits'])
+    return node
+
+
+def _next(node, verb, event):
+    if node['reservation']:
+        raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])
+    state = states.follow(node['provision_state'], event)
+    if state is None:
+        raise failures.InvalidTransition(action=verb, node=node['uuid'], state=node['provision_state'])
+    return state
+
+
+def _check_flags(node, event):
+    if event in ('deploy', 'rebuild') and node['maintenance']:
+        raise failures.NodeInMaintenance(node=node['uuid'])
+    if event in ('rebuild', 'delete') and node['protected']:
+        raise failures.NodeProtected(node=node['uuid'])
+    if event == 'provide' and node['retired']:
+        raise failures.NodeRetired(node=node['uuid'])
+
+
+def _check_interface(node, event):
+    reason = event in _INTERFACES and validate.unsupported(node, _INTERFACES[event])
+    if reason:
+        raise failures.InvalidInput(reason=reason)
+
+
+def _ask_hooks(context, node):
+    reasons = validate.reasons(context.hooks, node)
+    found = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
+    if found:
+        raise failures.DeployRefused(node=node['uuid'], reason=' '.join(found))
+
+
+def _changes(node, verb, state, moment):
+    changes = {
+        'provision_state': state,
+        'target_provision_state': _target(node, verb, state),
+        'provision_updated_at': moment,
+        'last_error': None,
+    }
+    if verb == 'abort':
+        changes['last_error'] = f'By request, the node left "{node["provision_state"]}" before its end.'
+    if state == states.INSPECTING:
+        changes['inspection_started_at'] = moment
+    return changes
+
+
+def _target(node, verb, state):
+    if verb == 'abort':
+        return states.target(state, node['target_provision_state'])
+    return states.target(state, states.MANAGEABLE if verb == 'clean' else None)

@@ -1,0 +1,171 @@
+"""Every verb from every state, as real Ironic 39.0.0 takes them.
+
+``tests/data/ironic-provision.json`` has, for each state and each verb, the status that the real service gave at
+version 1.82, and, where the verb is known in the state, the state and the target that its machine goes to.  States that
+are reached only by later versions (holds, servicing) are not in it.
+"""
+
+import json
+import pathlib
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db.models import nodes, transitions
+from ironic_traits.deploy import states
+from tests.client import message
+
+TABLE = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-provision.json').read_text())
+WITH = {'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'erase'}]}, 'rescue': {'rescue_password': 'secret'}}
+
+
+def expected(state, verb):
+    """Give what was recorded, with the differences that were decided."""
+    wanted = TABLE[state][verb]
+    if wanted['status'] == 500:
+        # The real fake-hardware cannot rebuild a node that has no image.
+        return wanted | {'status': 202}
+    if (state, verb) == ('inspect wait', 'abort'):
+        # The real fake-hardware never waits in an inspection, and cannot end one.
+        return wanted | {'status': 202}
+    if verb == 'clean' and wanted['status'] == 202:
+        # A cleaning by hand ends where it began; the machine itself does not say so.
+        return wanted | {'target': 'manageable'}
+    return wanted
+
+
+@pytest.fixture
+def node_in(app, client):
+    """Function that makes a node, puts it into a state, and gives its uuid."""
+
+    def make(state, **more):
+        uuid = client.node()['uuid']
+        with app.service.write() as connection:
+            changes = {'provision_state': state, 'power_state': 'power off', **more}
+            connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+        return uuid
+
+    return make
+
+
+def test_the_states_of_the_table_are_those_of_the_machine():
+    assert set(TABLE) == set(states.TRANSITIONS)
+    assert {verb for verbs in TABLE.values() for verb in verbs} == {*states.VERBS, 'bogus'}
+
+
+@pytest.mark.parametrize('state', TABLE)
+def test_every_verb(app, client, node_in, state):
+    for verb in TABLE[state]:
+        wanted = expected(state, verb)
+        uuid = node_in(state)
+        body = {'target': verb, **WITH.get(verb, {})}
+        answer = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
+        assert answer.status_int == wanted['status'], (verb, answer.text)
+        shown = client.get(f'/v1/nodes/{uuid}/states')
+        if wanted['status'] != 202:
+            assert shown['provision_state'] == state, verb
+            if wanted['status'] == 400:
+                told = f'The requested action "{verb}" can not be performed on node "{uuid}" while it is in state'
+                assert message(answer) == f'{told} "{state}".'
+            continue
+        assert answer.headers['Location'].endswith(f'/v1/nodes/{uuid}/states')
+        assert (shown['provision_state'], shown['target_provision_state']) == (wanted['state'], wanted['target']), verb
+        assert shown['provision_updated_at']
+        with app.service.read() as connection:
+            row = connection.execute(
+                sa.select(nodes.c.reservation, transitions.c.action)
+                .outerjoin(transitions, transitions.c.node_id == nodes.c.id)
+                .where(nodes.c.uuid == uuid)
+            ).one()
+        # Somebody is to do something with the node, exactly when there is something to do.
+        assert bool(row.action) is bool(row.reservation) is (wanted['state'] in states.WORKING), verb
+
+
+@pytest.mark.parametrize(('verb', 'since'), [(verb, states.VERBS[verb].since) for verb in states.VERBS])
+def test_every_verb_has_its_version(client, verb, since):
+    uuid = client.node()['uuid']
+    for minor in (since - 1, since):
+        answer = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': verb}, version=f'1.{minor}')
+        if minor == since:
+            assert answer.status_int != 406
+        elif minor:
+            assert answer.status_int == 406
+            assert f'1.{since}' in message(answer)
+
+
+def test_a_node_that_is_worked_on_is_locked(client, node_in):
+    """As in Ironic, a verb then is a 409, whether the state knows it or not."""
+    uuid = node_in('available')
+    path = f'/v1/nodes/{uuid}/states/'
+    assert client.ask('PUT', f'{path}provision', {'target': 'active'}).status_int == 202
+    for target in ('active', 'deleted', 'provide'):
+        answer = client.ask('PUT', f'{path}provision', {'target': target})
+        assert answer.status_int == 409, target
+        assert message(answer).startswith(f'Node {uuid} is locked by host 127.0.0.1')
+    assert client.ask('PUT', f'{path}power', {'target': 'power off'}).status_int == 409
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 409
+    assert client.get(f'/v1/nodes/{uuid}?fields=reservation') == {'reservation': '127.0.0.1'}
+
+
+#: For each state what a patch is answered, as real Ironic does: a field that always can be, an interface, the class of
+#: a node that has one, protected, retired.
+PATCHED = {
+    'enroll': (200, 200, 200, 409, 200),
+    'verifying': (200, 409, 409, 409, 200),
+    'manageable': (200, 200, 200, 409, 200),
+    'available': (200, 200, 200, 409, 409),
+    'active': (200, 409, 409, 200, 200),
+    'deploy failed': (200, 409, 409, 409, 200),
+    'error': (200, 409, 409, 409, 200),
+    'rescue': (200, 409, 409, 200, 200),
+    'adopt failed': (200, 409, 409, 409, 200),
+    'inspect wait': (200, 200, 200, 409, 200),
+    'inspecting': (409,) * 5,
+    'cleaning': (409,) * 5,
+    'clean wait': (409,) * 5,
+    'deploying': (409,) * 5,
+    'wait call-back': (409,) * 5,
+}
+
+
+@pytest.mark.parametrize('state', PATCHED)
+def test_patches_that_a_state_forbids(client, node_in, state):
+    target = states.target(state)
+    patches = (
+        {'op': 'add', 'path': '/extra/a', 'value': 1},
+        {'op': 'add', 'path': '/console_interface', 'value': 'no-console'},
+        {'op': 'add', 'path': '/resource_class', 'value': 'silver'},
+        {'op': 'add', 'path': '/protected', 'value': True},
+        {'op': 'add', 'path': '/retired', 'value': True},
+    )
+    for patch, status in zip(patches, PATCHED[state], strict=True):
+        uuid = node_in(state, target_provision_state=target, resource_class='gold')
+        before = client.get(f'/v1/nodes/{uuid}')
+        answer = client.ask('PATCH', f'/v1/nodes/{uuid}', [patch])
+        assert answer.status_int == status, (patch, answer.text)
+        if status == 409:
+            assert answer.json['code'] == 'baremetal.node.invalid_state'
+            assert client.get(f'/v1/nodes/{uuid}') == before
+
+
+def test_a_node_that_is_stuck_can_be_taken_from_its_instance(client, node_in):
+    uuid = node_in(
+        'wait call-back', target_provision_state='active', instance_uuid='a8b2c1c0-0000-4000-8000-000000000001'
+    )
+    patch = [{'op': 'remove', 'path': '/instance_uuid'}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 409
+    client.ask('PUT', f'/v1/nodes/{uuid}/maintenance')
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/extra/a', 'value': 1}]).status_int == 409
+
+
+@pytest.mark.parametrize('state', TABLE)
+def test_which_states_allow_deletion(client, node_in, state):
+    uuid = node_in(state)
+    status = 204 if state in ('enroll', 'manageable', 'adopt failed', 'available') else 409
+    answer = client.ask('DELETE', f'/v1/nodes/{uuid}')
+    assert answer.status_int == status
+    if status == 409:
+        assert f'Can not delete node "{uuid}" while it is in provision state "{state}"' in message(answer)
+        client.ask('PUT', f'/v1/nodes/{uuid}/maintenance')
+        assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
