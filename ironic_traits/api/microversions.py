@@ -22,23 +22,23 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.15   the verb clean, with clean_steps
 1.16   the filter ``driver``
 1.17   the verb adopt
-1.18   internal_info of ports (not served)
-1.19   local_link_connection of ports (not served)
+1.18   internal_info of ports
+1.19   local_link_connection and pxe_enabled of ports
 1.20   network_interface
 1.21   resource_class, and the filter
 1.22   lookup and heartbeat (not served)
-1.23   portgroups (not served)
-1.24   links to a node's portgroups
+1.23   portgroups
+1.24   portgroup_uuid of ports; /v1/nodes/X/portgroups, /v1/portgroups/X/ports
 1.25   chassis_uuid can be removed
-1.26   mode and properties of portgroups (not served)
+1.26   mode and properties of portgroups
 1.27   soft rebooting, soft power off, and a timeout for power
-1.28   vifs (not served yet)
+1.28   VIFs
 1.29   injecting an NMI (not served)
 1.30   the kinds of drivers: ``type`` and ``detail`` of /v1/drivers
 1.31   boot, console, deploy, inspect, management, power, raid and vendor interface
-1.32   links to a node's volume resources
+1.32   volume connectors and targets
 1.33   storage_interface
-1.34   physical_network of ports (not served)
+1.34   physical_network of ports
 1.35   a config drive with rebuild
 1.36   agent_version in heartbeats (not served)
 1.37   traits of nodes, and the four list filters of the specification
@@ -86,7 +86,7 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.79   allocations prefer a node of their name (not served)
 1.80   projects may create and delete nodes of their own (policy, not the wire)
 1.81   inventory of a node (not served)
-1.82   shard, the filters ``shard`` and ``sharded``, /v1/shards
+1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
 =====  ============================================================================
 """
 

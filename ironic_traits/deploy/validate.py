@@ -5,6 +5,7 @@ takes part, in GET /v1/nodes/X/validate as well as before a deploy and a rebuild
 """
 
 import abc
+from typing import Any
 
 import stevedore
 from oslo_config import cfg
@@ -59,10 +60,13 @@ def load():
     :raises oslo_config.cfg.Error: one cannot be imported, or speaks for no interface.
     """
     manager = stevedore.ExtensionManager(NAMESPACE, invoke_on_load=True, on_load_failure_callback=_broken)
-    for name, extension in manager.items():
-        if extension.obj.interface not in INTERFACES:
-            raise cfg.Error(f'{NAMESPACE}: {name} speaks for "{extension.obj.interface}", which is no interface')
-    return [extension.obj for name, extension in sorted(manager.items())]
+    hooks: dict[str, Any] = {
+        extension.name: extension.obj for extension in sorted(manager, key=lambda extension: extension.name)
+    }
+    for name, hook in hooks.items():
+        if hook.interface not in INTERFACES:
+            raise cfg.Error(f'{NAMESPACE}: {name} speaks for "{hook.interface}", which is no interface')
+    return list(hooks.values())
 
 
 def _broken(manager, entry_point, error):

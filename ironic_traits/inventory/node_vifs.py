@@ -1,4 +1,7 @@
-"""The VIFs of nodes: which virtual network interfaces are attached."""
+"""The VIFs of nodes: which virtual network interfaces are attached.
+
+They come and go while a node is worked on, too: nova detaches them when the cleaning has begun.
+"""
 
 import sqlalchemy as sa
 
@@ -28,11 +31,10 @@ def attach(context, ident, vif, info):
     :param vif: id of the VIF.
     :param info: what else is said of it, {key: value}.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on the node goes on.
     :raises failures.VifAlreadyAttached: the node has the VIF.
     """
     with context.write() as connection:
-        node = _take(connection, ident)
+        node = take(connection, ident)
         if connection.execute(sa.select(node_vifs.c.id).where(*_is(node, vif))).first():
             raise failures.VifAlreadyAttached(vif=vif, node=node.uuid)
         row = {'node_uuid': node.uuid, 'vif': vif, 'info': info, 'created_at': now()}
@@ -46,20 +48,12 @@ def detach(context, ident, vif):
     :param ident: uuid or name of the node.
     :param vif: id of the VIF.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on the node goes on.
     :raises failures.VifNotAttached: the node does not have it.
     """
     with context.write() as connection:
-        node = _take(connection, ident)
+        node = take(connection, ident)
         if not connection.execute(sa.delete(node_vifs).where(*_is(node, vif))).rowcount:
             raise failures.VifNotAttached(vif=vif, node=node.uuid)
-
-
-def _take(connection, ident):
-    node = take(connection, ident, nodes.c.reservation)
-    if node.reservation:
-        raise failures.NodeLocked(node=node.uuid, host=node.reservation)
-    return node
 
 
 def _is(node, vif):

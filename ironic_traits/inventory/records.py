@@ -26,7 +26,7 @@ from ironic_traits.inventory.paging import after, order
 from ironic_traits.inventory.single_node import now
 
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
-UNUSED = (states.ENROLL, 'inspecting', 'inspect wait', states.MANAGEABLE)
+UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
 #: What is read of a node that is locked, for ``decide``.
 _STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid, nodes.c.reservation)
 
@@ -86,7 +86,8 @@ def find(context, kind, fields, filters, page):
     """List records.
 
     :param fields: names of the fields, a tuple.
-    :param filters: {column: value} that must be equal; {'node': uuid or name}, {'portgroup': Kind and ident}.
+    :param filters: {column: value} that must be equal; {'node': uuid or name}, {'portgroup': Kind and ident};
+        {'shard': shards of the nodes, a list}.
     :param page: ironic_traits.inventory.paging.Page.
     :returns: (rows, whether there are more).
     :raises failures.RecordNotFound: the marker is no record.
@@ -233,6 +234,8 @@ def _where(connection, table, filters):
             portgroup_kind, ident = value
             portgroup = read(connection, portgroup_kind, ident, (portgroup_kind.table.c.uuid,))
             yield table.c.portgroup_uuid == portgroup.uuid
+        elif name == 'shard':
+            yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(nodes.c.shard.in_(value)))
         else:
             yield table.c[name] == value
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes, transitions
+from ironic_traits.db.models import node_vifs, nodes, transitions
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory.single_node import take
@@ -172,7 +172,8 @@ def _finish(connection, node, claim, moment, done):
 
 
 def _clean_after(connection, node, moment, changes):
-    """Take the instance off the node, and send the node to its cleaning."""
+    """Take the instance and what is its own off the node, and send the node to its cleaning."""
+    connection.execute(sa.delete(node_vifs).where(node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
     if node.retired:
         changes['target_provision_state'] = states.MANAGEABLE

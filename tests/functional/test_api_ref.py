@@ -14,8 +14,7 @@ import wsme.types
 from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
-from ironic_traits.api import types
-from ironic_traits.api.v1 import node_fields
+from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
 from ironic_traits.api.v1.nodes import FIELDS_QUERY, LIST_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
@@ -233,14 +232,14 @@ def test_every_field_is_documented(documented):
         documented['nodes'],
     )
     show = show.split('Show a node\n')[1]
-    for attribute in wsme.types.list_attributes(types.Node):
+    for attribute in wsme.types.list_attributes(node_types.Node):
         assert f'  - {attribute.name}: ' in show, attribute.name
     for name in SETTABLE:
         assert f'  - {name}: ' in create, name
 
 
 def test_every_field_has_a_type_and_a_version():
-    declared = {attribute.name for attribute in wsme.types.list_attributes(types.Node)}
+    declared = {attribute.name for attribute in wsme.types.list_attributes(node_types.Node)}
     assert declared == set(node_fields.SINCE) | set(node_fields.LINKS_SINCE) | {'links'}
 
 

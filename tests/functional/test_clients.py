@@ -228,6 +228,8 @@ def test_openstacksdk_deploys(sdk):
 
     instance = 'a8b2c1c0-0000-4000-8000-000000000001'
     sdk.patch_node(node, [{'op': 'replace', 'path': '/instance_uuid', 'value': instance}])
+    sdk.attach_vif_to_node(node, 'vif-1')
+    assert sdk.list_node_vifs(node) == ['vif-1']
     sdk.patch_node(node, [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_A']}])
     assert 'missing traits CUSTOM_A' in sdk.validate_node(node, required=())['deploy'].reason
     with pytest.raises(openstack.exceptions.ValidationException):
@@ -235,6 +237,9 @@ def test_openstacksdk_deploys(sdk):
     with pytest.raises(openstack.exceptions.BadRequestException, match='missing traits CUSTOM_A'):
         sdk.set_node_provision_state(node, 'active')
     sdk.add_node_trait(node, 'CUSTOM_A')
+    # What nova makes a config drive of, and what it looks at when it cleans up.
+    assert list(sdk.ports(details=True, node=node.id)) == list(sdk.port_groups(details=True, node=node.id)) == []
+    assert list(sdk.volume_targets(details=True, node=node.id)) == []
     assert all(sdk.validate_node(node)[interface].result for interface in ('deploy', 'power', 'storage'))
     sdk.set_node_provision_state(node, 'active', config_drive={'meta_data': {'hostname': 'web1'}})
     (polled,) = sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)
@@ -252,6 +257,8 @@ def test_openstacksdk_deploys(sdk):
 
     node = sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
     assert (node.provision_state, node.instance_id, node.instance_info) == ('available', None, {})
+    # It went with the instance; nova detaches it all the same.
+    assert sdk.detach_vif_from_node(node, 'vif-1') is False
     assert list(sdk.nodes(instance_id=instance)) == []
     sdk.update_node(node, driver_info={'fake_failures': ['deploy']})
     sdk.set_node_provision_state(node, 'active')

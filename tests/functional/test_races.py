@@ -335,7 +335,7 @@ def test_a_vif_is_attached_once(clients):
     def work(client, number):
         if number == 0:
             return client.ask('DELETE', f'/v1/nodes/{uuid}').status_int
-        address = f'aa:bb:cc:00:00:0{number}'
+        address = f'aa:bb:cc:00:00:{number:02x}'
         if number % 2:
             return client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': address}).status_int
         return client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': f'vif-{number}'}).status_int
@@ -347,7 +347,7 @@ def test_a_vif_is_attached_once(clients):
 
 
 def test_what_is_being_worked_on_keeps_its_records(client, app):
-    """While work on a node goes on, its ports and VIFs stay as they are: a 409, as for the node itself."""
+    """While work on a node goes on, its ports stay as they are: a 409, as for the node itself; VIFs come and go."""
     uuid = client.node()['uuid']
     port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
     with app.service.database.write() as connection:
@@ -356,11 +356,12 @@ def test_what_is_being_worked_on_keeps_its_records(client, app):
     asked = [
         ('PATCH', f'/v1/ports/{port}', patch),
         ('DELETE', f'/v1/ports/{port}', None),
-        ('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}),
     ]
     for method, path, document in asked:
         answer = client.ask(method, path, document)
         assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
+    assert client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}).status_int == 204
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}/vifs/left').status_int == 204
     with app.service.database.write() as connection:
         connection.execute(sa.update(nodes).values(reservation=None))
     assert client.ask('DELETE', f'/v1/ports/{port}').status_int == 204

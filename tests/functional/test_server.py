@@ -182,6 +182,9 @@ def test_killed_it_leaves_nothing_behind(tmp_path):
             ask(server.base, 'GET', '/v1')
         except ConnectionRefusedError:
             break
+        except ConnectionError:
+            # A worker that had taken the request already went with it.
+            pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

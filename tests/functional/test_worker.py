@@ -246,6 +246,15 @@ def test_automated_clean(database_url, automated, own, cleaned):
         assert state(client, uuid) == ('clean failed' if cleaned else 'available')
 
 
+def test_the_vifs_go_with_the_instance(app, client, available):
+    uuid = available()
+    client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'})
+    for target, vifs in (('active', [{'id': 'left'}]), ('deleted', [])):
+        ask(client, uuid, target)
+        finish_work(app)
+        assert client.get(f'/v1/nodes/{uuid}/vifs') == {'vifs': vifs}
+
+
 def test_a_node_is_deleted_while_it_is_waited_for(app, client):
     uuid = client.node(driver_info={'fake_delays': {'inspect': LONG}})['uuid']
     put_in(app, uuid, 'manageable')

@@ -8,10 +8,36 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.db.models import INTERFACES
 
 #: The minor versions of the interfaces that came after drivers could be shown in detail.
 _INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40}
 _FIELDS_QUERY = {'fields': [types.Names()]}
+
+
+class _Driver(wsme.types.Base):
+    """What each version says of a driver."""
+
+    name = str
+    hosts = [str]
+    links = types.LINKS
+    properties = types.LINKS
+    type = str
+
+
+#: A driver in an answer, with what it offers for each interface.
+Driver = type(
+    'Driver',
+    (_Driver,),
+    {f'default_{interface}_interface': str for interface in INTERFACES}
+    | {f'enabled_{interface}_interfaces': [str] for interface in INTERFACES},
+)
+
+
+class Drivers(wsme.types.Base):
+    """The enabled drivers."""
+
+    drivers = [Driver]
 
 
 class DriverPropertiesController(Resource):
@@ -28,7 +54,7 @@ class DriversController(Resource):
 
     members = {'properties': DriverPropertiesController()}
 
-    @expose(types.Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
+    @expose(Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
     def get_all(self, context, /, *, type=None, detail=False, fields=None):
         context.can('baremetal:driver:get')
         if type is not None or detail:
@@ -42,7 +68,7 @@ class DriversController(Resource):
         show = _selected(context, fields) if fields is not None else functools.partial(_show, context, detail=detail)
         return {'drivers': [show(name) for name in names]}
 
-    @expose(types.Driver, query=_FIELDS_QUERY)
+    @expose(Driver, query=_FIELDS_QUERY)
     def get_one(self, context, driver_name, /, *, fields=None):
         context.can('baremetal:driver:get')
         _driver(context, driver_name)
@@ -69,7 +95,7 @@ def _selected(context, given):
 
 
 def _known():
-    return [attribute.name for attribute in wsme.types.list_attributes(types.Driver)]
+    return [attribute.name for attribute in wsme.types.list_attributes(Driver)]
 
 
 def _show(context, name, detail):

@@ -9,10 +9,16 @@ from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.inventory import nodes
 
 
+class MaintenanceBody(wsme.types.Base):
+    """Why a node goes into maintenance."""
+
+    reason = types.TEXT
+
+
 class NodeMaintenanceController(Resource):
     """Whether a node is in maintenance."""
 
-    @expose(query={'reason': types.TEXT}, body=types.MaintenanceBody, optional_body=True)
+    @expose(query={'reason': types.TEXT}, body=MaintenanceBody, optional_body=True)
     def put(self, context, node_ident, /, *, body, reason=None):
         context.can('baremetal:node:set_maintenance')
         if body is not None and body.reason is not wsme.types.Unset:

@@ -3,9 +3,8 @@
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
-from ironic_traits.api import types
 from ironic_traits.api.patch import given
-from ironic_traits.api.v1 import node_fields, node_ident
+from ironic_traits.api.v1 import node_fields, node_ident, node_types
 from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
 
 #: What the fields are that cannot be null, when nobody says anything of them.
@@ -39,7 +38,7 @@ def changer(context, operations, reset_interfaces=False):
         if reset_interfaces:
             for name in [name for name in document if name.endswith('_interface') and name not in named]:
                 del document[name]
-        return settable(context, request_body.typed(types.NodeBody, document), node)
+        return settable(context, request_body.typed(node_types.NodeBody, document), node)
 
     return change
 
@@ -47,7 +46,7 @@ def changer(context, operations, reset_interfaces=False):
 def settable(context, body, before):
     """Give the settable fields of a node as a client wants it, with what it leaves out filled in.
 
-    :param body: types.NodeBody.
+    :param body: node_types.NodeBody.
     :param before: the node's settable fields before; {} for a node that is new.
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: a node cannot have this name.

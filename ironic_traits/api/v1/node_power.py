@@ -3,7 +3,7 @@
 import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import types
+from ironic_traits.api import patch, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.node_ident import ident as parse_ident
@@ -11,10 +11,20 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states
 
 
+class PowerBody(wsme.types.Base):
+    """What power state is asked for.
+
+    ``timeout``, in seconds, is passed on to the driver.
+    """
+
+    target = types.TEXT
+    timeout = types.PositiveInteger()
+
+
 class NodePowerController(Resource):
     """The power state of a node."""
 
-    @expose(body=types.PowerBody, optional_body=True)
+    @expose(body=PowerBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
         context.can('baremetal:node:set_power_state')
         ident = parse_ident(context, node_ident)
@@ -37,9 +47,4 @@ def asked(body):
     """
     if body is None or body.target is wsme.types.Unset:
         raise failures.InvalidInput(reason='Missing mandatory parameter: target')
-    values = {attribute.name: getattr(body, attribute.key) for attribute in wsme.types.list_attributes(type(body))}
-    return {
-        name: value
-        for name, value in values.items()
-        if name == 'target' or (value is not None and value is not wsme.types.Unset)
-    }
+    return {name: value for name, value in patch.given(body).items() if name == 'target' or value is not None}

@@ -1,6 +1,7 @@
 """/v1/nodes/{node}/states/provision"""
 
 import orjson
+import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
@@ -24,10 +25,21 @@ _ARGUMENTS = {
 }
 
 
+class ProvisionBody(wsme.types.Base):
+    """What provision state is asked for, and what goes with it."""
+
+    target = types.TEXT
+    configdrive = types.Any()
+    clean_steps = [types.OBJECT]
+    deploy_steps = [types.OBJECT]
+    disable_ramdisk = types.BOOLEAN
+    rescue_password = types.TEXT
+
+
 class NodeProvisionController(Resource):
     """The provision state of a node."""
 
-    @expose(body=types.ProvisionBody, optional_body=True)
+    @expose(body=ProvisionBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
         context.can('baremetal:node:set_provision_state')
         ident = parse_ident(context, node_ident)

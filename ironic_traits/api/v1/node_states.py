@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/states"""
 
+import wsme.types
+
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -24,12 +26,28 @@ _FIELDS = (
 )
 
 
+class NodeStates(wsme.types.Base):
+    """The states of a node in an answer."""
+
+    console_enabled = types.BOOLEAN
+    last_error = str
+    power_state = str
+    provision_state = str
+    target_power_state = str
+    target_provision_state = str
+    provision_updated_at = types.MOMENT
+    raid_config = types.OBJECT
+    target_raid_config = types.OBJECT
+    boot_mode = str
+    secure_boot = types.BOOLEAN
+
+
 class NodeStatesController(Resource):
     """The states of a node."""
 
     children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
 
-    @expose(types.NodeStates)
+    @expose(NodeStates)
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:get_states')
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)

@@ -19,16 +19,28 @@ _HOW_TO_PUT = (
 )
 
 
+class Traits(wsme.types.Base):
+    """The traits of a node in an answer."""
+
+    traits = [str]
+
+
+class TraitsBody(wsme.types.Base):
+    """All traits of a node."""
+
+    traits = [types.Trait()]
+
+
 class NodeTraitsController(Resource):
     """The traits of a node."""
 
-    @expose(types.Traits)
+    @expose(Traits)
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:traits:list')
         context.needs(SINCE, 'traits')
         return {'traits': node_traits.list_all(context, parse_ident(context, node_ident))}
 
-    @expose(types.Traits, body=types.TraitsBody, optional_body=True)
+    @expose(Traits, body=TraitsBody, optional_body=True)
     def put(self, context, node_ident, trait=None, /, *, body):
         context.can('baremetal:node:traits:set')
         if context.minor < SINCE:

@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/validate"""
 
+import wsme.types
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -9,10 +11,17 @@ from ironic_traits.deploy import validate
 from ironic_traits.inventory import node_states
 
 
+class Validation(wsme.types.Base):
+    """Whether an interface of a node is well, and if not, why."""
+
+    result = bool
+    reason = str
+
+
 class NodeValidateController(Resource):
     """Whether a node can be deployed as it is."""
 
-    @expose({str: types.Validation})
+    @expose({str: Validation})
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:validate')
         return _validation(context, node_ident)
@@ -21,7 +30,7 @@ class NodeValidateController(Resource):
 class NodesValidateController(Resource):
     """The same, with the node named in the query."""
 
-    @expose({str: types.Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
+    @expose({str: Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
     def get_all(self, context, /, *, node=None, node_uuid=None):
         context.can('baremetal:node:validate')
         if node_uuid is None and not node:

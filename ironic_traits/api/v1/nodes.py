@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_fields, node_patch
+from ironic_traits.api.v1 import node_fields, node_patch, node_types
 from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
@@ -79,7 +79,7 @@ FIELDS_QUERY = {'fields': [types.Names()]}
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose(types.Nodes, query=LIST_QUERY)
+    @expose(node_types.Nodes, query=LIST_QUERY)
     def get_all(self, context, /, **query):
         context.can('baremetal:node:list')
         return list_page(context, node_fields.all_fields(context), 'all', query)
@@ -100,7 +100,7 @@ class NodesController(Resource):
         'volume': NodeVolumeController(),
     }
 
-    @expose(types.Nodes, query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
+    @expose(node_types.Nodes, query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
     def get_all(self, context, /, *, fields=None, detail=None, **query):
         context.can('baremetal:node:list')
         if detail is not None:
@@ -113,7 +113,7 @@ class NodesController(Resource):
             return list_page(context, node_fields.listed_fields(context), 'node', query)
         return list_page(context, node_fields.selected(context, fields), False, query)
 
-    @expose(types.Node, query=FIELDS_QUERY)
+    @expose(node_types.Node, query=FIELDS_QUERY)
     def get_one(self, context, node_ident, /, *, fields=None):
         context.can('baremetal:node:get')
         ident = parse_ident(context, node_ident)
@@ -122,7 +122,7 @@ class NodesController(Resource):
         names = node_fields.selected(context, fields)
         return node_fields.shower(context, names)(nodes.get(context, ident, names))
 
-    @expose(types.Node, body=types.NodeBody)
+    @expose(node_types.Node, body=node_types.NodeBody)
     def post(self, context, /, *, body):
         context.can('baremetal:node:create')
         for name in node_patch.given(body):
@@ -133,7 +133,7 @@ class NodesController(Resource):
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
-    @expose(types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
+    @expose(node_types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
     def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
         context.can('baremetal:node:update')
         if reset_interfaces is not None:

@@ -75,7 +75,7 @@ PORTS = Records(
 
 #: Those of the ports of one node.
 NODE_QUERY = {**LIST_QUERY, 'address': types.Mac(), 'portgroup': types.TEXT}
-QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID}
+QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID, 'shard': types.Texts()}
 
 
 def list_page(context, query, detail):
@@ -83,6 +83,8 @@ def list_page(context, query, detail):
     if 'portgroup' in query:
         context.needs(24, "the filter 'portgroup'")
         query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
+    if 'shard' in query:
+        context.needs(82, "the filter 'shard'")
     if 'node_uuid' in query:
         # Both names, one filter: a node that is not there is a 404.
         query['node'] = query.pop('node_uuid')

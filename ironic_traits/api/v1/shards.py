@@ -1,10 +1,24 @@
 """/v1/shards"""
 
+import wsme.types
+
 from ironic_traits import failures
-from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.inventory import shards
+
+
+class Shard(wsme.types.Base):
+    """How many nodes are in a shard."""
+
+    name = str
+    count = int
+
+
+class Shards(wsme.types.Base):
+    """All shards."""
+
+    shards = [Shard]
 
 
 class ShardsController(Resource):
@@ -12,7 +26,7 @@ class ShardsController(Resource):
 
     since = 82
 
-    @expose(types.Shards)
+    @expose(Shards)
     def get_all(self, context, /):
         context.can('baremetal:shards:get')
         if context.minor < self.since:

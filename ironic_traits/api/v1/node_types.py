@@ -1,0 +1,91 @@
+"""A node, as requests and answers have it."""
+
+import wsme.types
+
+from ironic_traits.api import types
+
+
+class Settable(wsme.types.Base):
+    """What clients may say of a node."""
+
+    uuid = types.UUID
+    name = types.TEXT
+    driver = types.TEXT_255
+    driver_info = types.OBJECT
+    properties = types.OBJECT
+    extra = types.OBJECT
+    instance_info = types.OBJECT
+    instance_uuid = types.UUID
+    chassis_uuid = types.UUID
+    maintenance = types.BOOLEAN
+    resource_class = types.Text(maximum=80)
+    conductor_group = types.ConductorGroup()
+    automated_clean = types.BOOLEAN
+    protected = types.BOOLEAN
+    protected_reason = types.TEXT
+    retired = types.BOOLEAN
+    retired_reason = types.TEXT
+    description = types.Text(maximum=4096)
+    owner = types.TEXT_255
+    lessee = types.TEXT_255
+    shard = types.TEXT_255
+    network_data = types.OBJECT
+    console_enabled = types.BOOLEAN
+    bios_interface = types.TEXT_255
+    boot_interface = types.TEXT_255
+    console_interface = types.TEXT_255
+    deploy_interface = types.TEXT_255
+    inspect_interface = types.TEXT_255
+    management_interface = types.TEXT_255
+    network_interface = types.TEXT_255
+    power_interface = types.TEXT_255
+    raid_interface = types.TEXT_255
+    rescue_interface = types.TEXT_255
+    storage_interface = types.TEXT_255
+    vendor_interface = types.TEXT_255
+
+
+class NodeBody(Settable):
+    """A node as clients make it: what POST takes, and what PATCH must leave behind."""
+
+    driver = wsme.types.wsattr(types.TEXT_255, mandatory=True)
+
+
+class Node(Settable):
+    """A node in an answer: all its fields, of which each version has its own."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    provision_state = str
+    target_provision_state = str
+    provision_updated_at = types.MOMENT
+    power_state = str
+    target_power_state = str
+    maintenance_reason = str
+    last_error = str
+    reservation = str
+    inspection_started_at = types.MOMENT
+    inspection_finished_at = types.MOMENT
+    driver_internal_info = types.OBJECT
+    clean_step = types.OBJECT
+    deploy_step = types.OBJECT
+    fault = str
+    boot_mode = str
+    secure_boot = types.BOOLEAN
+    conductor = str
+    allocation_uuid = types.UUID
+    raid_config = types.OBJECT
+    target_raid_config = types.OBJECT
+    traits = [str]
+    links = types.LINKS
+    ports = types.LINKS
+    states = types.LINKS
+    portgroups = types.LINKS
+    volume = types.LINKS
+
+
+class Nodes(wsme.types.Base):
+    """A page of nodes; ``next`` is missing on the last one."""
+
+    nodes = [Node]
+    next = str
