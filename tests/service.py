@@ -12,8 +12,8 @@ import urllib.error
 import urllib.request
 
 from ironic_traits import app, conf
-from ironic_traits.deploy.worker import Worker
 from ironic_traits.service import Service
+from ironic_traits.worker import Worker
 from tests.servers import free_port
 
 

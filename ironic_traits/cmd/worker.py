@@ -5,8 +5,8 @@ import signal
 import sys
 
 from ironic_traits.cmd import child, setup
-from ironic_traits.deploy.worker import Worker
 from ironic_traits.service import Service
+from ironic_traits.worker import Worker
 
 
 def main():

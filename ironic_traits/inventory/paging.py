@@ -21,6 +21,24 @@ class Page:
     descending: bool = False
 
 
+def fetch(connection, statement, table, page, read_marker):
+    """Run a list's statement for one page of it.
+
+    :param statement: the SELECT, without an order.
+    :param table: the table that the page is of, with an ``id``.
+    :param page: Page.
+    :param read_marker: function from columns to the row of the page's marker; raises when there is none.
+    :returns: (rows, whether there are more).
+    """
+    key = table.c[page.sort_key]
+    if page.marker:
+        marker = read_marker((table.c.id, key.label('key')))
+        statement = statement.where(after(key, table.c.id, marker, page.descending))
+    statement = statement.order_by(*order(key, table.c.id, page.descending)).limit(page.limit + 1)
+    rows = connection.execute(statement).all()
+    return rows[: page.limit], len(rows) > page.limit
+
+
 def order(key, identity, descending):
     """Give the ORDER BY of a list sorted by ``key``: rows without a key come last, equal keys by ``identity``.
 
