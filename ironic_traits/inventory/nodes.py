@@ -19,7 +19,7 @@ from ironic_traits.db.types import Json
 from ironic_traits.deploy import drivers
 from ironic_traits.inventory import node_guards, node_traits, records
 from ironic_traits.inventory.chassis import CHASSIS
-from ironic_traits.inventory.paging import Page, after, order
+from ironic_traits.inventory.paging import Page, fetch
 from ironic_traits.inventory.single_node import now, read, take
 
 #: What a client may set when it creates a node, and change later (uuid apart).
@@ -80,16 +80,10 @@ def find(context, fields, filters, traits, page: Page):
     :raises failures.RecordNotFound: nodes in a chassis that is not there are asked for.
     """
     statement = sa.select(*_columns(fields)).where(*_where(filters), *node_traits.where(traits))
-    key = nodes.c[page.sort_key]
     with context.read() as connection:
         if 'chassis_uuid' in filters:
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
-        if page.marker:
-            marker = read(connection, page.marker, (nodes.c.id, key.label('key')))
-            statement = statement.where(after(key, nodes.c.id, marker, page.descending))
-        statement = statement.order_by(*order(key, nodes.c.id, page.descending)).limit(page.limit + 1)
-        rows = connection.execute(statement).all()
-    return rows[: page.limit], len(rows) > page.limit
+        return fetch(connection, statement, nodes, page, functools.partial(read, connection, page.marker))
 
 
 @retried

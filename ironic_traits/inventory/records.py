@@ -22,7 +22,7 @@ from ironic_traits.db.models import nodes
 from ironic_traits.db.types import Json
 from ironic_traits.deploy import states
 from ironic_traits.inventory import single_node
-from ironic_traits.inventory.paging import after, order
+from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.single_node import now
 
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
@@ -93,17 +93,10 @@ def find(context, kind, fields, filters, page):
     :raises failures.RecordNotFound: the marker is no record.
     :raises failures.NodeNotFound: records of a node that is not there are asked for.
     """
-    table = kind.table
-    key = table.c[page.sort_key]
-    statement = sa.select(*_columns(kind, fields))
     with context.read() as connection:
-        statement = statement.where(*_where(connection, table, filters))
-        if page.marker:
-            marker = read(connection, kind, page.marker, (table.c.id, key.label('key')))
-            statement = statement.where(after(key, table.c.id, marker, page.descending))
-        statement = statement.order_by(*order(key, table.c.id, page.descending)).limit(page.limit + 1)
-        rows = connection.execute(statement).all()
-    return rows[: page.limit], len(rows) > page.limit
+        statement = sa.select(*_columns(kind, fields)).where(*_where(connection, kind.table, filters))
+        marker = functools.partial(read, connection, kind, page.marker)
+        return fetch(connection, statement, kind.table, page, marker)
 
 
 @retried
