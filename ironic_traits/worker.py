@@ -1,6 +1,8 @@
 """What a worker process does: carry transitions that are due, one after another."""
 
+import contextlib
 import logging
+import signal
 import threading
 
 from ironic_traits import failures
@@ -76,12 +78,42 @@ class Worker:
         if driver is None:
             return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
         try:
-            return driver.work(base.Task(claim.action, claim.phase, claim.arguments, node))
+            with _ended_after(deploy.lease_seconds):
+                outcome = driver.work(base.Task(claim.action, claim.phase, claim.arguments, node))
         except base.WorkFailed as error:
             return error
         except Exception as error:
             LOG.exception('Node %s: the driver failed in "%s"', claim.node, claim.action)
             return base.WorkFailed(f'The driver failed in "{claim.action}": {type(error).__name__}: {error}')
+        if (
+            claim.action == 'verify'
+            and isinstance(outcome, base.Done)
+            and not (outcome.power_state or node['power_state'])
+        ):
+            # Whoever schedules takes a node without a power state for broken.
+            return base.WorkFailed(f"The driver '{node['driver']}' did not find out the power state.")
+        return outcome
+
+
+@contextlib.contextmanager
+def _ended_after(seconds):
+    """Raise TimeoutError in the main thread when the block takes longer: a driver that hangs holds up nothing else.
+
+    A worker in another thread (a test's) goes without.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*signaled):
+        raise TimeoutError(f'it took longer than {seconds} seconds')
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _is_cleaned(deploy, node):

@@ -64,8 +64,9 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def work(self, task):
-        """Do something for an action, in less time than [deploy] lease_seconds.
+        """Do something for an action.
 
+        It has [deploy] lease_seconds for that; after them TimeoutError is raised in here.
         A worker that dies is followed by another, which calls again with the same phase: what is done here must bear
         being done twice.
 

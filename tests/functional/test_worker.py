@@ -313,6 +313,17 @@ def test_a_driver_that_is_broken(app, client, available, monkeypatch):
     assert node['last_error'] == 'The driver failed in "deploy": ZeroDivisionError: by zero'
 
 
+def test_a_driver_that_finds_out_no_power_state(app, client, monkeypatch):
+    """A node that is manageable always has one."""
+    monkeypatch.setattr(app.service.drivers['fake-hardware'], 'work', lambda task: base.Done())
+    uuid = client.node()['uuid']
+    ask(client, uuid, 'manage')
+    finish_work(app)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['power_state']) == ('enroll', None)
+    assert node['last_error'] == "The driver 'fake-hardware' did not find out the power state."
+
+
 def test_workers_share_the_work(app, client, available, database_url):
     """Each transition is carried by one of them."""
     uuids = [available() for _ in range(30)]
@@ -366,6 +377,24 @@ from ironic_traits.deploy.fake_hardware import FakeHardware
 FakeHardware.work = lambda self, task: time.sleep(300)
 worker.main()
 """
+
+
+def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
+    """One worker, and it hangs: the step is ended with its lease, and the worker goes on."""
+    config = tmp_path / 'worker.conf'
+    config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
+    uuids = [available(), available()]
+    for uuid in uuids:
+        ask(client, uuid, 'active')
+    hanging = subprocess.Popen([sys.executable, '-c', _STUBBORN, '--database', database_url, '--config-file', config])
+    try:
+        for uuid in uuids:
+            node = until(client, uuid, {'active', 'deploy failed'})
+            assert node['provision_state'] == 'deploy failed'
+            assert node['last_error'] == 'The driver failed in "deploy": TimeoutError: it took longer than 1 seconds'
+    finally:
+        hanging.terminate()
+        assert hanging.wait(20) == 0
 
 
 def _leased(app):
