@@ -74,24 +74,26 @@ class Worker:
         node = node_states.get(self.service, claim.node)
         if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
             return base.Done()
-        driver = self.service.drivers.get(node['driver'])
-        if driver is None:
-            return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
         try:
-            with _ended_after(deploy.lease_seconds):
-                outcome = driver.work(base.Task(claim.action, claim.phase, claim.arguments, node))
+            return self._drive(base.Task(claim.action, claim.phase, claim.arguments, node))
         except base.WorkFailed as error:
             return error
         except Exception as error:
             LOG.exception('Node %s: the driver failed in "%s"', claim.node, claim.action)
             return base.WorkFailed(f'The driver failed in "{claim.action}": {type(error).__name__}: {error}')
-        if (
-            claim.action == 'verify'
-            and isinstance(outcome, base.Done)
-            and not (outcome.power_state or node['power_state'])
-        ):
+
+    def _drive(self, task):
+        driver = self.service.drivers.get(task.node['driver'])
+        if driver is None:
+            raise base.WorkFailed(f"The driver '{task.node['driver']}' is not enabled here.")
+        with _ended_after(self.service.conf.deploy.lease_seconds):
+            outcome = driver.work(task)
+        if not isinstance(outcome, (base.Done, base.Later)):
+            raise TypeError(f'it gave {outcome!r}')
+        known = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
+        if task.action == 'verify' and not known:
             # Whoever schedules takes a node without a power state for broken.
-            return base.WorkFailed(f"The driver '{node['driver']}' did not find out the power state.")
+            raise base.WorkFailed(f"The driver '{task.node['driver']}' did not find out the power state.")
         return outcome
 
 
