@@ -15,13 +15,15 @@ _STARTER = 'IRONIC_TRAITS_STARTER'
 
 
 def end_with(parent):
-    """Let the kernel end this process when its parent is killed.
+    """Let the kernel kill this process when its parent is killed.
+
+    Not SIGTERM: whoever is still starting may miss it, and would go on to serve, and to hold the port.
 
     :param parent: pid of the parent, which may be gone already.
     :raises SystemExit: it is.
     """
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit('The process that started this one is gone.')
 
