@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, models
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import metadata
 from tests.service import make_conf
@@ -73,3 +73,31 @@ def test_records_leave_nodes_and_traits_alone(database):
         assert [{name: row[name] for name in nodes[0]} for row in after] == nodes
         assert {row['chassis_uuid'] for row in after} == {None}
         assert sorted(connection.execute(sa.select(tables.tables['node_traits']))) == traits
+
+
+def test_provisioning_makes_nodes_whole(database):
+    """0003 gives the nodes that are there what new ones begin with, and a power state to those that can be used."""
+    migrations.upgrade(database, '0002')
+    documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
+    fixed = {
+        **{'driver': 'fake-hardware', 'maintenance': False, 'console_enabled': False},
+        **dict.fromkeys((*documents, 'raid_config', 'target_raid_config'), '{}'),
+        'created_at': datetime.datetime.fromisoformat('2026-01-01'),
+    }
+    before = [('enroll', None), ('available', None), ('available', 'power on')]
+    with database.write() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        rows = [
+            fixed | {'uuid': f'aaaaaaaa-0000-4000-8000-{i:012}', 'provision_state': state, 'power_state': power}
+            for i, (state, power) in enumerate(before)
+        ]
+        connection.execute(sa.insert(tables.tables['nodes']), rows)
+    migrations.upgrade(database, '0003')
+    with database.read() as connection:
+        rows = connection.execute(sa.select(models.nodes).order_by(models.nodes.c.id)).all()
+    assert [row.power_state for row in rows] == [None, 'power off', 'power on']
+    for row in rows:
+        assert (row.bios_interface, row.rescue_interface, row.conductor_group) == ('fake', 'fake', '')
+        assert (row.protected, row.retired, row.network_data, row.deploy_step) == (False, False, {}, {})
+        assert (row.automated_clean, row.shard, row.configdrive) == (None, None, None)
