@@ -1,8 +1,10 @@
 """Transitions: carried by workers, through delays and failures, and through the death of those who carry them."""
 
+import concurrent.futures
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -447,3 +449,45 @@ def _workers(parent):
 
 def _is_there(pid):
     return pathlib.Path(f'/proc/{pid}').exists()
+
+
+def test_in_the_end_every_node_is_at_rest(app, database_url):
+    """Clients ask for this and that at once, while workers work: nothing fails, and nothing is left half done."""
+    clients = [Client(app) for _ in range(6)]
+    uuids = [clients[0].node(driver_info={'fake_delays': {'deploy': 0.02, 'clean': 0.02}})['uuid'] for _ in range(3)]
+    statuses = set()
+
+    def work(client, number):
+        choose = random.Random(number)
+        for _ in range(60):
+            path = f'/v1/nodes/{choose.choice(uuids)}'
+            verb = choose.choice([*states.VERBS, 'power', 'maintenance', 'patch', 'delete'])
+            if verb in states.VERBS:
+                body = {'target': verb, **MORE.get(verb, {})}
+                answer = client.ask('PUT', f'{path}/states/provision', body)
+            elif verb == 'power':
+                answer = client.ask('PUT', f'{path}/states/power', {'target': choose.choice([*states.POWER_TARGETS])})
+            elif verb == 'maintenance':
+                answer = client.ask(choose.choice(['PUT', 'DELETE', 'DELETE']), f'{path}/maintenance')
+            elif verb == 'patch':
+                name = choose.choice(['retired', 'protected'])
+                patch = [{'op': 'add', 'path': f'/{name}', 'value': choose.choice([True, False, False])}]
+                answer = client.ask('PATCH', path, patch)
+            else:
+                answer = client.ask('DELETE', f'{path}/maintenance')
+            statuses.add(answer.status_int)
+
+    with worker(database_url), worker(database_url), concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+        list(pool.map(work, clients, range(len(clients))))
+        for uuid in uuids:
+            until(clients[0], uuid, states.TRANSITIONS.keys() - states.WORKING - states.WAITING)
+    finish_work(app)
+    assert max(statuses) < 500
+    assert 202 in statuses
+    with app.service.read() as connection:
+        assert connection.execute(sa.select(transitions)).all() == []
+        rows = connection.execute(sa.select(nodes)).all()
+    for row in rows:
+        assert (row.reservation, row.target_power_state) == (None, None)
+        assert row.provision_state not in states.WORKING | states.WAITING
+        assert row.target_provision_state in (states.TARGETS.get(row.provision_state), states.MANAGEABLE)
