@@ -5,6 +5,9 @@ below (the database's, WSME's) into one of them, and everything else into Intern
 cause.
 """
 
+from collections import Counter
+from typing import Any
+
 import sqlalchemy.exc
 import wsme.exc
 from oslo_db import exception as db_exception
@@ -22,6 +25,8 @@ class Failure(Exception):
     status = 500
     code = 'baremetal.internal_error'
     text = '{reason}'
+    #: What stands beside the sentence in the body, {key: value}.
+    beside: dict[str, Any] = {}
     #: Whether it stands for what Ironic finds before a controller is reached: its bodies have another shape then.
     routing = False
 
@@ -166,6 +171,14 @@ class NodeNotFound(Failure):
     text = 'Node {node} could not be found.'
 
 
+class ReservationNotFound(Failure):
+    """No such reservation, or it has expired."""
+
+    status = 404
+    code = 'baremetal.reservation.not_found'
+    text = 'Reservation {reservation} could not be found.'
+
+
 class TraitNotFound(Failure):
     """The node does not carry the trait."""
 
@@ -293,6 +306,54 @@ class NodeLocked(Failure):
     status = 409
     code = 'baremetal.node.locked'
     text = 'Node {node} is locked by host {host}, please retry after the current operation is completed.'
+
+
+class NodeReserved(Failure):
+    """The node is held for another instance."""
+
+    status = 409
+    code = 'baremetal.node.reserved'
+    text = 'Node {node} is reserved for instance {instance} by reservation {reservation}{until}.'
+
+
+class ReservationUnknown(Failure):
+    """The reservation that was shown is not the node's, or has expired."""
+
+    status = 409
+    code = 'baremetal.reservation.unknown'
+    text = 'Node {node} is not held by reservation {reservation}.'
+
+
+class InstanceReserved(Failure):
+    """The instance holds a node by a reservation, and none of those that are wanted."""
+
+    status = 409
+    code = 'baremetal.instance.reserved'
+    text = 'Instance {instance} holds node {node} by reservation {reservation}, and that node is not in the list.'
+
+
+class InstanceOnNode(Failure):
+    """The instance is on a node already."""
+
+    status = 409
+    code = 'baremetal.instance.on_node'
+    text = 'Instance {instance} is already on node {node}.'
+
+
+class NothingToReserve(Failure):
+    """None of the nodes can be held.
+
+    :param refusals: [(the node as the client named it, {'reason': …, 'message': …, …}), …], in the client's order.
+    """
+
+    status = 409
+    code = 'baremetal.reservation.nothing'
+    text = 'None of the nodes can be reserved: {summary}.'
+
+    def __init__(self, refusals):
+        counted = Counter(refusal['reason'] for _, refusal in refusals)
+        super().__init__(summary=', '.join(f'{count} {reason}' for reason, count in counted.items()))
+        self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
 
 
 class InvalidState(Failure):

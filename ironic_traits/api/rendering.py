@@ -38,7 +38,7 @@ def failure(error):
         return routing_failure(error.status, http.HTTPStatus(error.status).phrase, str(error), error.code)
     client = error.status < 500
     message = {'faultcode': 'Client' if client else 'Server', 'faultstring': str(error), 'debuginfo': None}
-    return _body(message, error.code)
+    return _body(message, error.code, error.beside)
 
 
 def routing_failure(status, title, description, code=None):
@@ -47,8 +47,8 @@ def routing_failure(status, title, description, code=None):
     return _body(message, code or _ROUTING_CODES.get(status, failures.InvalidInput.code))
 
 
-def _body(message, code):
-    return dump({'error_message': dump(message).decode(), 'code': code})
+def _body(message, code, beside=None):
+    return dump({'error_message': dump(message).decode(), 'code': code, **(beside or {})})
 
 
 _ROUTING_CODES = {

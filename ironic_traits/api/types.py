@@ -219,12 +219,35 @@ class PositiveInteger(wsme.types.UserType):
     basetype = int
     name = 'positive integer'
 
+    def __init__(self, maximum=None):
+        self.maximum = maximum
+
     def validate(self, value):
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f'Expected an integer, not {value!r}')
         if value < 1:
             raise ValueError('it has to be a positive integer')
+        if self.maximum is not None and value > self.maximum:
+            raise ValueError(f'it may be {self.maximum} at most')
         return value
+
+
+class Moment(wsme.types.UserType):
+    """A date and a time with an offset; it is kept in UTC, without one."""
+
+    basetype = str
+    name = 'moment'
+
+    def validate(self, value):
+        try:
+            moment = datetime.datetime.fromisoformat(value)
+            if moment.tzinfo is None:
+                raise ValueError('no offset')
+            return moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(
+                f'Expected a date with a time and an offset, as 2026-01-01T00:00:00+00:00, not {value!r}'
+            ) from error
 
 
 BOOLEAN = Boolean()

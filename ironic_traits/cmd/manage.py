@@ -6,6 +6,7 @@ from oslo_config import cfg
 
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations
+from ironic_traits.inventory import reservations
 
 
 def upgrade(conf, database):
@@ -27,6 +28,11 @@ def check(conf, database):
         sys.exit(1)
 
 
+def purge(conf, database):
+    """Delete the reservations that have expired, and print how many there were."""
+    print(reservations.purge(database))
+
+
 DB_COMMANDS = {'upgrade': upgrade, 'version': version, 'check': check}
 
 
@@ -34,6 +40,10 @@ def _add_commands(subparsers):
     db = subparsers.add_parser('db', help='the schema of the database').add_subparsers(dest='action', required=True)
     for name, command in DB_COMMANDS.items():
         db.add_parser(name, help=command.__doc__).set_defaults(function=command)
+    held = subparsers.add_parser('reservations', help='the nodes that are held')
+    held.add_subparsers(dest='action', required=True).add_parser('purge', help=purge.__doc__).set_defaults(
+        function=purge
+    )
 
 
 def main():

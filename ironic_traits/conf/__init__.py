@@ -9,9 +9,9 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
-from ironic_traits.conf import api, default, deploy, fake_hardware, inventory
+from ironic_traits.conf import api, default, deploy, fake_hardware, inventory, reservations
 
-GROUPS = (default, api, deploy, fake_hardware, inventory)
+GROUPS = (default, api, deploy, fake_hardware, inventory, reservations)
 
 
 def make(argv=(), cli=()):

@@ -215,3 +215,14 @@ transitions = sa.Table(
     sa.Index(None, 'due_at'),
     mysql_engine='InnoDB',
 )
+
+reservations = _records(
+    'reservations',
+    # One live reservation for each node and for each instance; who needs the key of an expired one deletes it.
+    sa.Column(
+        'node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False, unique=True
+    ),
+    sa.Column('instance_uuid', ascii_string(36), nullable=False, unique=True),
+    sa.Column('expires_at', timestamp()),
+    sa.Index(None, 'expires_at'),
+)

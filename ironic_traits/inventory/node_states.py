@@ -4,14 +4,17 @@ What is asked for is checked, and the node leaves its state, in one transaction 
 is written down beside it (``transitions``) for a worker to carry out.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states, validate
-from ironic_traits.inventory import node_traits, transitions
+from ironic_traits.inventory import node_traits, reservations, transitions
 from ironic_traits.inventory.single_node import read, take
 
 #: The interface that an event needs of a node's driver.
@@ -21,13 +24,14 @@ _WHOLE = (*(column for column in nodes.c if column.name != 'generation'), node_t
 
 
 @retried
-def provision(context, ident, verb, arguments, configdrive=None):
+def provision(context, ident, verb, arguments, configdrive=None, reservation_uuid=None):
     """Ask for a provision state.
 
     :param ident: uuid or name.
     :param verb: a key of ``states.VERBS``.
     :param arguments: what the driver is to know, a dict.
     :param configdrive: the config drive to keep for the instance; None to leave it.
+    :param reservation_uuid: the reservation that a deploy shows; None for none.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: other work on the node goes on.
     :raises failures.InvalidTransition: the node's state does not know the verb.
@@ -36,23 +40,32 @@ def provision(context, ident, verb, arguments, configdrive=None):
     :raises failures.NodeRetired: it is retired, and was to become available.
     :raises failures.InvalidInput: its driver has no interface for the verb.
     :raises failures.DeployRefused: a hook says no.
+    :raises failures.NodeReserved: it is held for another instance, and was to be deployed.
+    :raises failures.ReservationUnknown: the reservation shown is not its own.
+    :raises failures.InstanceAssociated: the reservation's instance is on another node by now.
     """
     event = states.VERBS[verb].event
-    with context.write() as connection:
-        node = _whole(take(connection, ident, *_WHOLE))
-        state = _next(node, verb, event)
-        _check_flags(node, event)
-        _check_interface(node, event)
-        if event in ('deploy', 'rebuild'):
-            _ask_hooks(context, node)
-        moment = connection.scalar(sa.select(clock()))
-        changes = _changes(node, verb, state, moment)
-        if configdrive is not None:
-            changes['configdrive'] = configdrive
-        action = states.VERBS[verb].action if state in states.WORKING else None
-        transitions.replace(connection, node['id'], action, arguments, moment)
-        changes['reservation'] = context.conf.host if action else None
-        connection.execute(sa.update(nodes).where(nodes.c.id == node['id']).values(changes))
+    changes: dict[str, Any] = {}
+    try:
+        with context.write() as connection:
+            node = _whole(take(connection, ident, *_WHOLE))
+            state = _next(node, verb, event)
+            _check_flags(node, event)
+            _check_interface(node, event)
+            if event in ('deploy', 'rebuild'):
+                _ask_hooks(context, node)
+            moment = connection.scalar(sa.select(clock()))
+            changes = _changes(node, verb, state, moment)
+            if event == 'deploy':
+                changes |= reservations.use(connection, node, reservation_uuid)
+            if configdrive is not None:
+                changes['configdrive'] = configdrive
+            action = states.VERBS[verb].action if state in states.WORKING else None
+            transitions.replace(connection, node['id'], action, arguments, moment)
+            changes['reservation'] = context.conf.host if action else None
+            connection.execute(sa.update(nodes).where(nodes.c.id == node['id']).values(changes))
+    except db_exception.DBDuplicateEntry as error:
+        raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
 
 
 @retried

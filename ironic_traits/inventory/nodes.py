@@ -17,7 +17,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json
 from ironic_traits.deploy import drivers
-from ironic_traits.inventory import node_guards, node_traits, records
+from ironic_traits.inventory import node_guards, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, fetch
 from ironic_traits.inventory.single_node import now, read, take
@@ -120,6 +120,7 @@ def update(context, ident, change, fields):
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is none.
     :raises failures.NodeAssociated: an instance holds it, and another was to take it.
+    :raises failures.NodeReserved: it is held for another instance than was to take it.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -133,6 +134,8 @@ def update(context, ident, change, fields):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
             changes = {name: value for name, value in new.items() if value != old[name]}
             node_guards.check_update(node, changes)
+            if changes.get('instance_uuid'):
+                _check_reservation(connection, node.uuid, changes['instance_uuid'])
             changes |= _cleared(changes)
             if changes:
                 connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
@@ -150,6 +153,7 @@ def delete(context, ident):
     :param ident: uuid or name.
     :raises failures.NodeNotFound: there is none.
     :raises failures.NodeProtected: it is protected.
+    :raises failures.NodeReserved: a reservation holds it.
     :raises failures.NodeLocked: work on it goes on.
     :raises failures.NodeAssociated: an instance holds it.
     :raises failures.InvalidState: its provision state forbids it.
@@ -157,6 +161,7 @@ def delete(context, ident):
     with context.write() as connection:
         node = take(connection, ident, *_GUARDED, *_HELD)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
+        _check_reservation(connection, node.uuid)
         connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
 
 
@@ -182,6 +187,8 @@ def _columns(fields):
 def _column(field):
     if field == 'traits':
         return node_traits.JOINED
+    if field == 'reservation_uuid':
+        return reservations.UUID
     if field in _ABSENT:
         return sa.null().label(field)
     if field in JSON_FIELDS:
@@ -203,6 +210,8 @@ def _is_set(column):
 _CONDITIONS = {
     'associated': _is_set(nodes.c.instance_uuid),
     'sharded': _is_set(nodes.c.shard),
+    'eligible': lambda value: reservations.ELIGIBLE if value else ~reservations.ELIGIBLE,
+    'reserved': lambda value: reservations.RESERVED if value else ~reservations.RESERVED,
     'shard': nodes.c.shard.in_,
     'project': lambda project: sa.or_(nodes.c.owner == project, nodes.c.lessee == project),
     'description_contains': lambda text: nodes.c.description.icontains(text, autoescape=True),
@@ -220,6 +229,13 @@ def _cleared(changes):
     """Give what goes when what it belongs to is no more."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
+
+
+def _check_reservation(connection, uuid, instance=None):
+    """Do nothing when a node is not held, or for this instance."""
+    held = reservations.of_node(connection, uuid)
+    if held and held.instance_uuid != instance:
+        raise reservations.reserved(uuid, held)
 
 
 def _interfaces(context, values):

@@ -14,12 +14,26 @@ from ironic_traits.policies import (
     nodes,
     portgroups,
     ports,
+    reservations,
     shards,
     volume,
 )
 
 #: Those with rules.
-_NOUNS = (base, nodes, node_states, node_traits, node_vifs, drivers, chassis, ports, portgroups, volume, shards)
+_NOUNS = (
+    base,
+    nodes,
+    node_states,
+    node_traits,
+    node_vifs,
+    reservations,
+    drivers,
+    chassis,
+    ports,
+    portgroups,
+    volume,
+    shards,
+)
 
 
 def list_rules():

@@ -55,6 +55,7 @@ SINCE = {
     'raid_interface': 31,
     'rescue_interface': 38,
     'reservation': 1,
+    'reservation_uuid': 38,
     'resource_class': 21,
     'retired': 61,
     'retired_reason': 61,

@@ -20,6 +20,7 @@ _STEP_KEYS = {'clean_steps': {'interface', 'step'}, 'deploy_steps': {'interface'
 _ARGUMENTS = {
     'clean_steps': (('clean',), 15),
     'rescue_password': (('rescue',), 38),
+    'reservation_uuid': (('active', 'deploy'), 38),
     'deploy_steps': (('active', 'deploy', 'rebuild'), 69),
     'disable_ramdisk': (('clean',), 70),
 }
@@ -34,6 +35,7 @@ class ProvisionBody(wsme.types.Base):
     deploy_steps = [types.OBJECT]
     disable_ramdisk = types.BOOLEAN
     rescue_password = types.TEXT
+    reservation_uuid = types.UUID
 
 
 class NodeProvisionController(Resource):
@@ -52,7 +54,8 @@ class NodeProvisionController(Resource):
             _check_abort(context, ident)
         configdrive = _configdrive(context, verb, given.pop('configdrive', None))
         _check_arguments(context, verb, given)
-        node_states.provision(context, ident, verb, given, configdrive)
+        reservation = given.pop('reservation_uuid', None)
+        node_states.provision(context, ident, verb, given, configdrive, reservation)
         return Answer(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 

@@ -64,6 +64,7 @@ class Node(Settable):
     maintenance_reason = str
     last_error = str
     reservation = str
+    reservation_uuid = types.UUID
     inspection_started_at = types.MOMENT
     inspection_finished_at = types.MOMENT
     driver_internal_info = types.OBJECT

@@ -8,6 +8,7 @@ from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
+from ironic_traits.api.v1.reservations import ReservationsController
 from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.volume import VolumeController
 
@@ -21,6 +22,7 @@ class V1Controller(Resource):
         'ports': PortsController(),
         'drivers': DriversController(),
         'portgroups': PortgroupsController(),
+        'reservations': ReservationsController(),
         'shards': ShardsController(),
         'volume': VolumeController(),
     }

@@ -1,0 +1,493 @@
+"""Reservations: time, many clients at once, and a model of who holds what, on each database."""
+
+import concurrent.futures
+import datetime
+import multiprocessing
+
+import hypothesis
+import pytest
+import sqlalchemy as sa
+from hypothesis import stateful
+from hypothesis import strategies as st
+
+from ironic_traits.cmd import manage
+from ironic_traits.db.models import nodes, reservations
+from ironic_traits.db.types import Json
+from tests.client import Client, message
+from tests.conftest import empty
+from tests.service import finish_work, make_app
+
+PATH = '/v1/reservations'
+
+
+def instance(number):
+    """Give the uuid of an instance."""
+    return f'bbbbbbbb-0000-4000-8000-{number:012}'
+
+
+def available(client, **fields):
+    """Make an available node and give its uuid."""
+    answer = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields}, version='1.10')
+    assert answer.status_int == 201, answer.text
+    return answer.json['uuid']
+
+
+def reserve(client, number, wanted, **more):
+    """Ask for a reservation and give the answer."""
+    return client.ask('POST', PATH, {'instance_uuid': instance(number), 'node_uuid': wanted, **more})
+
+
+def expire(app):
+    """Let every reservation that ends some time have ended a moment ago: the rows are moved, not the clock."""
+    with app.service.write() as connection:
+        ends = reservations.c.expires_at.is_not(None)
+        past = datetime.datetime.fromisoformat('2026-01-01')
+        connection.execute(sa.update(reservations).where(ends).values(expires_at=past))
+
+
+def rows(app):
+    """Count the rows of reservations."""
+    with app.service.read() as connection:
+        return connection.scalar(sa.select(sa.func.count()).select_from(reservations))
+
+
+def test_what_has_expired_holds_nothing(app, client):
+    """Whether or not its row is still there."""
+    uuid = available(client)
+    held = reserve(client, 1, [uuid], expires_in=60).json['reservation']
+    assert reserve(client, 2, [uuid]).status_int == 409
+    expire(app)
+    path = f'{PATH}/{held["uuid"]}'
+    assert client.get(PATH) == {'reservations': []}
+    for method, address in (('GET', path), ('DELETE', path), ('POST', f'{path}/renew')):
+        assert client.ask(method, address).status_int == 404
+    assert client.get(f'/v1/nodes/{uuid}?fields=reservation_uuid') == {'reservation_uuid': None}
+    assert len(client.get('/v1/nodes?eligible=true&reserved=false')['nodes']) == 1
+    deploy = {'target': 'active', 'reservation_uuid': held['uuid']}
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', deploy).status_int == 409
+    assert rows(app) == 1
+    assert reserve(client, 2, [uuid]).status_int == 201
+    assert rows(app) == 1
+
+
+def test_an_expired_reservation_does_not_keep_its_instance(app, client):
+    first, second = available(client), available(client)
+    assert reserve(client, 1, [first], expires_in=60).status_int == 201
+    expire(app)
+    answer = reserve(client, 1, [second, first])
+    assert (answer.status_int, answer.json['reservation']['node_uuid']) == (201, second)
+    assert client.ask('DELETE', f'/v1/nodes/{first}').status_int == 204
+
+
+def test_an_expired_reservation_does_not_keep_its_node(app, client):
+    """It can be deployed, given to an instance, and deleted."""
+    uuids = [available(client) for _ in range(3)]
+    for number, uuid in enumerate(uuids):
+        assert reserve(client, number, [uuid], expires_in=60).status_int == 201
+    expire(app)
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(9)}]
+    assert client.ask('PUT', f'/v1/nodes/{uuids[0]}/states/provision', {'target': 'active'}).status_int == 202
+    assert client.ask('PATCH', f'/v1/nodes/{uuids[1]}', patch).status_int == 200
+    assert client.ask('DELETE', f'/v1/nodes/{uuids[2]}').status_int == 204
+
+
+def test_purge(app, client, database_url, monkeypatch, capsys):
+    uuids = [available(client) for _ in range(3)]
+    for number, uuid in enumerate(uuids):
+        reserve(client, number, [uuid], **({'expires_in': 60} if number else {}))
+    expire(app)
+    monkeypatch.setattr('sys.argv', ['ironic-traits-manage', '--database', database_url, 'reservations', 'purge'])
+    for purged in (2, 0):
+        manage.main()
+        assert capsys.readouterr().out == f'{purged}\n'
+    assert rows(app) == len(client.get(PATH)['reservations']) == 1
+
+
+@pytest.mark.parametrize(
+    ('default', 'longest', 'asked', 'seconds'),
+    [
+        (None, None, None, None),
+        (60, None, None, 60),
+        (None, 60, None, 60),
+        (90, 60, None, 60),
+        (60, 90, None, 60),
+        (60, 90, 80, 80),
+        (60, None, 1000, 1000),
+        (60, 90, 91, 'refused'),
+        (None, 90, 91, 'refused'),
+    ],
+)
+def test_lifetimes(database_url, default, longest, asked, seconds):
+    with make_app(database_url, reservations__default_lifetime=default, reservations__max_lifetime=longest) as app:
+        client = Client(app)
+        answer = reserve(client, 1, [available(client)], **({'expires_in': asked} if asked else {}))
+        if seconds == 'refused':
+            assert answer.status_int == 400
+            assert '90 seconds' in message(answer)
+            assert rows(app) == 0
+            return
+        held = answer.json['reservation']
+        if seconds is None:
+            assert held['expires_at'] is None
+            return
+        begin, end = (datetime.datetime.fromisoformat(held[name]) for name in ('created_at', 'expires_at'))
+        assert end - begin == datetime.timedelta(seconds=seconds)
+
+
+def test_how_many_nodes_may_be_named(database_url):
+    with make_app(database_url, reservations__max_nodes=3) as app:
+        client = Client(app)
+        uuid = available(client)
+        assert reserve(client, 1, ['a', 'b', 'c', uuid]).status_int == 400
+        assert reserve(client, 1, ['a', 'b', uuid]).status_int == 201
+
+
+def test_a_list_of_a_thousand(app, client):
+    """And each of them is told why, when none is left."""
+    uuid = available(client)
+    wanted = [f'node-{number}' for number in range(999)] + [uuid]
+    assert reserve(client, 1, wanted).json['reservation']['node_uuid'] == uuid
+    answer = reserve(client, 2, wanted)
+    assert answer.status_int == 409
+    assert [reason['node'] for reason in answer.json['reasons']] == wanted
+    assert message(answer) == 'None of the nodes can be reserved: 999 not found, 1 reserved.'
+    assert reserve(client, 2, [*wanted, 'more']).status_int == 400
+
+
+def test_the_instance_went_elsewhere_meanwhile(client):
+    """A deploy by the reservation does not put an instance on a second node."""
+    first, second = available(client), available(client)
+    held = reserve(client, 1, [first]).json['reservation']
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
+    assert client.ask('PATCH', f'/v1/nodes/{second}', patch).status_int == 200
+    deploy = {'target': 'active', 'reservation_uuid': held['uuid']}
+    answer = client.ask('PUT', f'/v1/nodes/{first}/states/provision', deploy)
+    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.associated')
+    assert client.get(f'/v1/nodes/{first}?fields=provision_state,instance_uuid,reservation_uuid') == {
+        'provision_state': 'available',
+        'instance_uuid': None,
+        'reservation_uuid': held['uuid'],
+    }
+
+
+def test_a_refused_deploy_keeps_its_reservation(client):
+    uuid = available(client)
+    held = reserve(client, 1, [uuid]).json['reservation']
+    client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_A']}])
+    deploy = {'target': 'active', 'reservation_uuid': held['uuid']}
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', deploy).status_int == 400
+    assert client.get(f'{PATH}/{held["uuid"]}')['reservation'] == held
+
+
+@pytest.fixture
+def clients(database_url):
+    """As many applications as processes, each with connections of its own."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        yield [Client((first, second)[i % 2]) for i in range(8)]
+
+
+def at_once(clients, work):
+    """Let every client do its work, at the same time; give what each gave."""
+    with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(work, clients, range(len(clients))))
+
+
+def test_one_instance_asks_many_times_at_once(clients):
+    """It gets one node: whoever comes later is told of the same reservation."""
+    uuids = [available(clients[0]) for _ in clients]
+
+    def work(client, number):
+        return reserve(client, 1, uuids[number:] + uuids[:number])
+
+    answers = at_once(clients, work)
+    assert sorted(answer.status_int for answer in answers) == [200] * (len(clients) - 1) + [201]
+    assert len({answer.json['reservation']['uuid'] for answer in answers}) == 1
+
+
+def test_every_door_leads_to_one_holder(clients):
+    """A reservation, an instance_uuid, a deploy without either, a deletion: one of them gets the node."""
+    for _ in range(5):
+        uuid = available(clients[0])
+
+        def work(client, number, uuid=uuid):
+            if number % 4 == 0:
+                return reserve(client, number, [uuid]).status_int
+            if number % 4 == 1:
+                patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}]
+                return client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int
+            if number % 4 == 2:
+                return client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'}).status_int
+            return client.ask('DELETE', f'/v1/nodes/{uuid}').status_int
+
+        statuses = at_once(clients, work)
+        assert max(statuses) < 500
+        node = clients[0].ask('GET', f'/v1/nodes/{uuid}?fields=instance_uuid,reservation_uuid,provision_state')
+        if node.status_int == 404:
+            assert statuses[3::4].count(204) == 1
+            assert not {200, 201, 202}.intersection(statuses)
+            continue
+        assert 204 not in statuses
+        held = [number for number in range(8) if statuses[number] in (200, 201)]
+        assert len(held) <= 1
+        holders = [node.json['instance_uuid'], node.json['reservation_uuid']]
+        assert sum(holder is not None for holder in holders) == len(held)
+        for path in clients[0].get(PATH)['reservations']:
+            clients[0].ask('DELETE', f'{PATH}/{path["uuid"]}')
+        clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}])
+
+
+PROCESSES = 4
+CLIENTS = 8
+HELD = 1000
+
+
+def _grab(url, process, uuids, gate, results):
+    """Let some clients of one process reserve until none is left."""
+    with make_app(url) as app:
+        client = Client(app)
+        gate.wait()
+
+        def work(number):
+            mine, seen, offset = [], set(), (process * CLIENTS + number) * 31
+            wanted = uuids[offset:] + uuids[:offset]
+            while True:
+                who = (process * CLIENTS + number) * 10_000 + len(mine)
+                answer = reserve(client, who, wanted)
+                seen.add(answer.status_int)
+                if answer.status_int != 201:
+                    return mine, seen
+                mine.append(answer.json['reservation']['node_uuid'])
+
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+            results.put([result for result in pool.map(work, range(CLIENTS))])
+
+
+def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url):
+    """In four processes, from overlapping lists, until none is left: each node once, and no 5xx."""
+    with app.service.write() as connection:
+        blank = {column.name: {} for column in nodes.c if isinstance(column.type, Json)}
+        made = [
+            {
+                **blank,
+                'uuid': f'aaaaaaaa-0000-4000-8000-{number:012}',
+                'created_at': datetime.datetime.fromisoformat('2026-01-01'),
+                'driver': 'fake-hardware',
+                'provision_state': 'available',
+                'power_state': 'power off',
+            }
+            for number in range(HELD)
+        ]
+        connection.execute(sa.insert(nodes), made)
+    uuids = [node['uuid'] for node in made]
+    context = multiprocessing.get_context('spawn')
+    gate, results = context.Barrier(PROCESSES), context.Queue()
+    processes = [
+        context.Process(target=_grab, args=(database_url, number, uuids, gate, results)) for number in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    got = [result for _ in processes for result in results.get(timeout=300)]
+    for process in processes:
+        process.join()
+    assert set().union(*(seen for _, seen in got)) == {201, 409}
+    held = [uuid for mine, _ in got for uuid in mine]
+    assert sorted(held) == uuids
+    page = client.get(f'{PATH}?limit=1000&fields=node_uuid,instance_uuid')['reservations']
+    assert sorted(row['node_uuid'] for row in page) == uuids
+    assert len({row['instance_uuid'] for row in page}) == HELD
+
+
+NODES = range(3)
+INSTANCES = range(3)
+
+
+class Holding(stateful.RuleBasedStateMachine):
+    """Who holds what: the service beside a model of it.
+
+    :cvar apps: two applications on one database, asked by turns.
+    """
+
+    apps: list = []
+
+    def __init__(self):
+        super().__init__()
+        self.turn = 0
+        self.uuids = [available(self.client, name=f'node-{number}') for number in NODES]
+        self.state = dict.fromkeys(NODES, 'available')
+        self.on = dict.fromkeys(NODES)
+        self.held = {}
+        self.maintenance = set()
+        self.traits = {number: set() for number in NODES}
+
+    @property
+    def client(self):
+        """Ask the applications by turns."""
+        self.turn += 1
+        return Client(self.apps[self.turn % 2])
+
+    def path(self, node):
+        """Give the address of a node."""
+        return f'/v1/nodes/{self.uuids[node]}'
+
+    def free(self, node):
+        """Tell whether a node could be reserved."""
+        return (
+            self.state[node] == 'available'
+            and self.on[node] is None
+            and node not in self.maintenance
+            and node not in self.held
+        )
+
+    def node_held_by(self, who):
+        """Give the node that an instance has a reservation of."""
+        return next((node for node, (holder, *_) in self.held.items() if holder == who), None)
+
+    @stateful.rule(
+        who=st.sampled_from(INSTANCES),
+        wanted=st.lists(st.sampled_from(NODES), min_size=1),
+        ends=st.booleans(),
+    )
+    def reserve(self, who, wanted, ends):
+        uuids = [self.uuids[node] for node in wanted]
+        answer = reserve(self.client, who, uuids, **({'expires_in': 1000} if ends else {}))
+        mine = self.node_held_by(who)
+        free = [node for node in wanted if self.free(node)]
+        if who in self.on.values():
+            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.on_node')
+        elif mine is not None:
+            assert answer.status_int == (200 if mine in wanted else 409)
+            if mine in wanted:
+                assert answer.json['reservation']['uuid'] == self.held[mine][1]
+        elif free:
+            assert answer.status_int == 201, answer.text
+            assert answer.json['reservation']['node_uuid'] == self.uuids[free[0]]
+            self.held[free[0]] = (who, answer.json['reservation']['uuid'], ends)
+        else:
+            assert answer.status_int == 409
+            assert [reason['node'] for reason in answer.json['reasons']] == list(dict.fromkeys(uuids))
+
+    @stateful.rule()
+    def expire(self):
+        expire(self.apps[0])
+        self.held = {node: held for node, held in self.held.items() if not held[2]}
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def let_go(self, node):
+        if node in self.held:
+            assert self.client.ask('DELETE', f'{PATH}/{self.held.pop(node)[1]}').status_int == 204
+
+    @stateful.rule(node=st.sampled_from(NODES), who=st.none() | st.sampled_from(INSTANCES))
+    def patch_instance(self, node, who):
+        value = None if who is None else instance(who)
+        patch = [{'op': 'add', 'path': '/instance_uuid', 'value': value}]
+        status = self.client.ask('PATCH', self.path(node), patch).status_int
+        elsewhere = any(self.on[other] == who for other in NODES if other != node)
+        other_holder = node in self.held and self.held[node][0] != who
+        if self.state[node] not in ('available', 'active'):
+            assert status == 409
+        elif who is None or self.on[node] == who:
+            assert status == 200
+            self.on[node] = who
+        elif self.on[node] is not None or other_holder or elsewhere:
+            assert status == 409
+        else:
+            assert status == 200
+            self.on[node] = who
+
+    @stateful.rule(node=st.sampled_from(NODES), shown=st.booleans())
+    def deploy(self, node, shown):
+        held = self.held.get(node)
+        body = {'target': 'active'} | ({'reservation_uuid': held[1]} if held and shown else {})
+        status = self.client.ask('PUT', f'{self.path(node)}/states/provision', body).status_int
+        if self.state[node] != 'available':
+            assert status == (409 if self.state[node] == 'deploying' else 400)
+        elif node in self.maintenance:
+            assert status == 400
+        elif held and (
+            (not shown and self.on[node] != held[0])
+            or any(self.on[other] == held[0] for other in NODES if other != node)
+        ):
+            assert status == 409
+        else:
+            assert status == 202
+            self.state[node] = 'deploying'
+            if held:
+                self.on[node] = self.held.pop(node)[0]
+
+    @stateful.rule()
+    def work(self):
+        finish_work(self.apps[0])
+        self.state = {node: 'active' if state == 'deploying' else state for node, state in self.state.items()}
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def undeploy(self, node):
+        status = self.client.ask('PUT', f'{self.path(node)}/states/provision', {'target': 'deleted'}).status_int
+        if self.state[node] == 'active':
+            assert status == 202
+            self.work()
+            self.state[node], self.on[node] = 'available', None
+        else:
+            assert status in (400, 409)
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def maintain(self, node):
+        method = 'DELETE' if node in self.maintenance else 'PUT'
+        assert self.client.ask(method, f'{self.path(node)}/maintenance').status_int == 202
+        self.maintenance ^= {node}
+
+    @stateful.rule(node=st.sampled_from(NODES), trait=st.sampled_from(['CUSTOM_A', 'CUSTOM_B']))
+    def change_trait(self, node, trait):
+        method = 'DELETE' if trait in self.traits[node] else 'PUT'
+        assert self.client.ask(method, f'{self.path(node)}/traits/{trait}').status_int == 204
+        self.traits[node] ^= {trait}
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def delete_and_make_again(self, node):
+        status = self.client.ask('DELETE', self.path(node)).status_int
+        busy = self.state[node] == 'deploying'
+        unused = node in self.maintenance or (self.on[node] is None and self.state[node] == 'available')
+        if node in self.held or busy or not unused:
+            assert status == 409
+            return
+        assert status == 204
+        self.uuids[node] = available(self.client, name=f'node-{node}')
+        self.state[node], self.on[node], self.traits[node] = 'available', None, set()
+        self.maintenance.discard(node)
+
+    @stateful.invariant()
+    def nothing_is_lost(self):
+        fields = 'uuid,instance_uuid,reservation_uuid,maintenance,traits'
+        shown = {node['uuid']: node for node in self.client.get(f'/v1/nodes?fields={fields}')['nodes']}
+        assert shown == {
+            self.uuids[node]: {
+                'uuid': self.uuids[node],
+                'instance_uuid': None if self.on[node] is None else instance(self.on[node]),
+                'reservation_uuid': self.held[node][1] if node in self.held else None,
+                'maintenance': node in self.maintenance,
+                'traits': sorted(self.traits[node]),
+            }
+            for node in NODES
+        }
+        eligible = {node['uuid'] for node in self.client.get('/v1/nodes?eligible=true&fields=uuid')['nodes']}
+        assert eligible == {self.uuids[node] for node in NODES if self.free(node)}
+
+
+def test_the_model(database_url):
+    with make_app(database_url) as first, make_app(database_url) as second:
+
+        class OnThisDatabase(Holding):
+            apps = [first, second]
+
+            def teardown(self):
+                empty(database_url)
+
+        stateful.run_state_machine_as_test(
+            OnThisDatabase,
+            settings=hypothesis.settings(
+                max_examples=25,
+                stateful_step_count=30,
+                deadline=None,
+                derandomize=True,
+                suppress_health_check=list(hypothesis.HealthCheck),
+            ),
+        )
