@@ -47,6 +47,11 @@ PATCH = [
     {'op': 'add', 'path': '/extra/height', 'value': 12},
     {'op': 'remove', 'path': '/extra/rack'},
 ]
+RESERVATION = {
+    'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000001',
+    'node_uuid': ['rack1-1', 'rack1-2'],
+    'expires_in': 600,
+}
 RECORD = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a00'
 CHASSIS = {'uuid': f'{RECORD}2', 'description': 'row 1', 'extra': {'floor': 2}}
 #: What is sampled of each noun of records: its path, a request that makes one, one that changes it.
@@ -140,6 +145,13 @@ def _sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', wanted)
     yield 'node-validate', client.get('/v1/nodes/rack1-1/validate')
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
+    yield 'reservation-create-request', RESERVATION
+    held = client.ask('POST', '/v1/reservations', RESERVATION).json
+    held['reservation']['uuid'] = f'{RECORD}9'
+    yield 'reservation', held
+    yield 'reservations-list', {'reservations': [held['reservation']]}
+    other = RESERVATION | {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000002'}
+    yield 'reservation-refused', client.ask('POST', '/v1/reservations', other).json
     client.ask('PUT', '/v1/nodes/rack1-1/states/provision', PROVISION)
     yield 'node-states', client.get('/v1/nodes/rack1-1/states')
     yield 'drivers-list', client.get('/v1/drivers')
@@ -171,6 +183,8 @@ GIVEN_BY = {
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
+    'reservation': 'GET /v1/reservations/{reservation_uuid}',
+    'reservations-list': 'GET /v1/reservations',
     'drivers-list': 'GET /v1/drivers',
     'driver-show': 'GET /v1/drivers/{driver_name}',
     'node-vifs': 'GET /v1/nodes/{node_ident}/vifs',

@@ -60,6 +60,8 @@ MATRIX = {
         'baremetal:volume:list',
         'baremetal:volume:get',
         'baremetal:node:validate',
+        'baremetal:reservation:get',
+        'baremetal:reservation:list',
         'baremetal:shards:get',
         'baremetal:driver:get',
         'baremetal:driver:get_properties',

@@ -93,8 +93,13 @@ CHANGE = st.fixed_dictionaries(
         'timeout': JSON,
     },
 )
+RESERVATION = st.fixed_dictionaries(
+    {'instance_uuid': JSON | st.just(UUID), 'node_uuid': st.lists(TEXT, max_size=3) | JSON},
+    optional={'expires_at': JSON | st.just('9999-12-31T23:59:59-01:00'), 'expires_in': JSON},
+)
 BODY = (
-    NODE
+    RESERVATION
+    | NODE
     | NODE.map(lambda node: {'driver': 'fake-hardware'} | node)
     | st.lists(OPERATION, max_size=3)
     | RECORD
@@ -135,6 +140,10 @@ SERVED = [
     ('GET', '/v1/nodes/one/validate', ()),
     ('GET', '/v1/nodes/validate', ('node', 'node_uuid')),
     ('GET', '/v1/shards', ()),
+    ('GET', '/v1/reservations', ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'instance_uuid')),
+    ('POST', '/v1/reservations', ()),
+    ('POST', '/v1/reservations/{}/renew', ()),
+    ('DELETE', '/v1/reservations/{}', ()),
     ('GET', '/v1/drivers', ('type', 'detail')),
     ('GET', '/v1/drivers/{}', ()),
 ]
