@@ -4,7 +4,7 @@ import http.client
 import json
 import urllib.parse
 
-HEADERS = {'X-OpenStack-Ironic-API-Version': '1.37', 'Accept': 'application/json'}
+VERSION = '1.37'
 
 
 class Connection:
@@ -12,12 +12,14 @@ class Connection:
 
     :param base: http://HOST:PORT, with a path prefix or without.
     :param token: X-Auth-Token; None for none.
+    :param version: of the API.
     """
 
-    def __init__(self, base, token=None):
+    def __init__(self, base, token=None, version=VERSION):
         url = urllib.parse.urlparse(base)
         self.prefix = url.path.rstrip('/')
-        self._headers = HEADERS | ({'X-Auth-Token': token} if token else {})
+        self._headers = {'X-OpenStack-Ironic-API-Version': version, 'Accept': 'application/json'}
+        self._headers |= {'X-Auth-Token': token} if token else {}
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
 
     def ask(self, method, path, document=None):
@@ -38,3 +40,11 @@ class Connection:
                 if last:
                     raise
         raise AssertionError
+
+    def ask_json(self, method, path, document=None):
+        """Send a request and read the answer.
+
+        :returns: (status, the JSON document).
+        """
+        status, body = self.ask(method, path, document)
+        return status, json.loads(body)
