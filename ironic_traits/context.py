@@ -46,10 +46,14 @@ class Context(oslo_context.RequestContext):
         :param target: what it is done to, as a dict.
         :raises failures.Forbidden: policy does not allow it.
         """
+        if not self.may(rule, target):
+            raise failures.Forbidden(rule=rule)
+
+    def may(self, rule, target=None):
+        """Tell whether policy allows it; as ``can``."""
         # Under noauth there is no enforcer, and everything is allowed.
         enforcer = self._service.enforcer
-        if enforcer and not enforcer.authorize(rule, target or {}, self):
-            raise failures.Forbidden(rule=rule)
+        return enforcer is None or enforcer.authorize(rule, target or {}, self)
 
     def needs(self, minor, what):
         """Do nothing when the version is high enough.

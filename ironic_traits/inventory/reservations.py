@@ -91,7 +91,7 @@ def reserve(context, instance, idents, expiry):
                 raise failures.InstanceReserved(instance=instance, node=held.node_uuid, reservation=held.uuid)
             node_uuid = _first_eligible(connection, idents)
             if node_uuid is None:
-                refusals = _refusals(connection, idents)
+                refusals = _refusals(context, connection, idents)
                 if all(refusal for _, refusal in refusals):
                     raise failures.NothingToReserve(refusals)
                 # One has become free meanwhile.
@@ -234,7 +234,11 @@ _STATE = (
     nodes.c.maintenance,
     nodes.c.instance_uuid,
     nodes.c.power_state,
+    nodes.c.owner,
+    nodes.c.lessee,
 )
+#: All that somebody learns of a node who may not see it.
+_HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
 def _first_eligible(connection, idents):
@@ -261,7 +265,7 @@ def _among(idents):
     return sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names)) if names else nodes.c.uuid.in_(uuids)
 
 
-def _refusals(connection, idents):
+def _refusals(context, connection, idents):
     """Give [(ident, why the node cannot be held, None when it can), …], each node once."""
     statement = (
         sa.select(*_STATE, reservations.c.uuid.label('reservation_uuid'), reservations.c.expires_at)
@@ -273,7 +277,10 @@ def _refusals(connection, idents):
     refusals: dict[str, Any] = {}
     for ident in idents:
         node = found.get(ident)
-        refusals.setdefault(node.uuid if node else ident, (ident, _refusal(node)))
+        refusal = _refusal(node)
+        if refusal and node and not context.may('baremetal:node:get', {'owner': node.owner, 'lessee': node.lessee}):
+            refusal = _HIDDEN
+        refusals.setdefault(node.uuid if node else ident, (ident, refusal))
     return list(refusals.values())
 
 

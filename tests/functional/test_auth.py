@@ -5,6 +5,8 @@ import pytest
 from ironic_traits import failures, policies
 from ironic_traits.app import Service
 from ironic_traits.context import Context
+from ironic_traits.db import migrations
+from ironic_traits.inventory import nodes, reservations
 from tests.client import VERSION, Client
 from tests.service import make_app, make_conf
 
@@ -83,6 +85,23 @@ def test_roles(url, role):
         else:
             with pytest.raises(failures.Forbidden, match=rule):
                 context.can(rule)
+
+
+def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
+    """Somebody else's node is just not available."""
+    (tmp_path / 'policy.yaml').write_text('"baremetal:node:get": "project_id:%(owner)s"\n')
+    (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
+    service = Service(make_conf(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='keystone'))
+    migrations.upgrade(service.database)
+    context = Context(service, 82, 'http://localhost', request_id='req-1', project_id='mine', roles=['admin'])
+    uuids = []
+    for owner in ('mine', 'yours'):
+        values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
+        uuids.append(nodes.create(context, values, ('uuid',)).uuid)
+    with pytest.raises(failures.NothingToReserve) as refused:
+        reservations.reserve(context, 'a8b2c1c0-0000-4000-8000-000000000001', [*uuids, 'x'], reservations.Expiry())
+    told = [reason['reason'] for reason in refused.value.beside['reasons']]
+    assert told == ['provision state', 'not available', 'not found']
 
 
 def test_noauth_allows_everything(url):
