@@ -91,6 +91,8 @@ def typed(datatype, document):
         return [typed(datatype.item_type, item) for item in document]
     if wsme.types.iscomplex(datatype) and not isinstance(document, dict):
         raise failures.InvalidInput(reason=f'A JSON object is expected, not {_kind(document)}.')
+    if wsme.types.iscomplex(datatype):
+        _check_lists(datatype, document)
     try:
         if wsme.types.isusertype(datatype):
             # WSME validates these where they are set, and a whole body is set nowhere.
@@ -98,6 +100,14 @@ def typed(datatype, document):
         return wsme_json.fromjson(datatype, document)
     except (TypeError, ValueError) as error:
         raise failures.InvalidInput(reason=f'The body is not what it must be: {error}') from error
+
+
+def _check_lists(datatype, document):
+    """Do nothing when there are lists where lists must be: WSME does not say which field is none."""
+    for attribute in wsme.types.list_attributes(datatype):
+        value = document.get(attribute.name)
+        if wsme.types.isarray(attribute.datatype) and value is not None and not isinstance(value, list):
+            raise failures.InvalidInput(reason=f"'{attribute.name}' must be a list, not {_kind(value)}.")
 
 
 def _kind(document):

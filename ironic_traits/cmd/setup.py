@@ -3,6 +3,7 @@
 import contextlib
 import sys
 
+import alembic.util
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -13,8 +14,8 @@ from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
 
-#: What is the operator's to mend: a wrong address, no driver, no server, no right to write there.
-_UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, ImportError, OSError)
+#: What is the operator's to mend: a wrong address, no driver, no server, no right to write there, a newer schema.
+_UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, alembic.util.CommandError, ImportError, OSError)
 
 
 def configuration(argv, cli=()):

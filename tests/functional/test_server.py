@@ -247,6 +247,23 @@ def test_a_database_that_cannot_be_used(url, reason, command, tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    'command', [['ironic-traits-api'], ['ironic-traits-worker'], ['ironic-traits-manage', 'db', 'upgrade']]
+)
+def test_a_schema_from_the_future(command, tmp_path):
+    """One sentence, too; the database is left alone."""
+    path = tmp_path / 'newer.sqlite'
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE alembic_version AS SELECT '9999' AS version_num")
+        connection.commit()
+    program, *arguments = command
+    options = ['--database', f'sqlite:///{path}', '--port', str(servers.free_port())]
+    done = subprocess.run([BIN / program, *options, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("The database cannot be used: Can't locate revision identified by '9999'")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_logs_carry_the_request_id(tmp_path):
     """And answers carry no text of a defect."""
     database = tmp_path / 'broken.sqlite'
