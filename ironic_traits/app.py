@@ -3,11 +3,12 @@
 import functools
 
 import pecan
-from oslo_middleware import healthcheck
+from oslo_middleware import cors, healthcheck
 
+from ironic_traits.api import identity
 from ironic_traits.api.door import Door
-from ironic_traits.api.expose import CONTEXT
 from ironic_traits.api.hooks import FailureHook, Request
+from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
@@ -15,19 +16,16 @@ from ironic_traits.service import Service
 # pecan makes a namedtuple class each time that it looks at a signature, twice for each request: a tenth of its time.
 pecan.util._getargspec = functools.cache(pecan.util._getargspec)
 
-#: What everyone may ask without a token.
-PUBLIC = ('/', '/v1', '/v1/')
-
 
 def build(conf):
     """Build the WSGI application.
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    :returns: a WSGI application.
+    :returns: a WSGI application, with its ``service``.
     """
     service = Service(conf)
     application = pecan.make_app(
-        RootController(),
+        PlacementController() if conf.api.serve == 'placement' else RootController(),
         hooks=[FailureHook()],
         custom_renderers={'wsmejson': Renderer},
         request_cls=Request,
@@ -35,24 +33,25 @@ def build(conf):
         # A node named my.json would arrive as "my".
         guess_content_type_from_ext=False,
     )
-    if conf.api.auth_strategy == 'keystone':
-        application = _with_tokens(application, conf)
+    application = identity.known(application, conf)
     health = healthcheck.Healthcheck(
         None, {'path': '/healthcheck', 'backends': 'ironic_traits_database', 'database': service.database}
     )
-    return Door(_dispatch({'/healthcheck': health}, application), service)
+    application = Door(_dispatch({'/healthcheck': health}, application), service)
+    if conf.cors.allowed_origin:
+        application = _Shared(application, conf)
+    return application
 
 
-def _with_tokens(application, conf):
-    # Takes a moment to import, and needs a keystone: only where it is wanted.
-    from keystonemiddleware import auth_token
+class _Shared(cors.CORS):
+    """Lets pages of other origins ask, as [cors] says.
 
-    def identified(environ, start_response):
-        environ[CONTEXT] = environ[CONTEXT].identified(environ)
-        return application(environ, start_response)
+    :ivar service: of the application inside.
+    """
 
-    checked = auth_token.AuthProtocol(identified, {'oslo_config_config': conf})
-    return _dispatch(dict.fromkeys(PUBLIC, application), checked)
+    def __init__(self, application, conf):
+        super().__init__(application, conf)
+        self.service = application.service
 
 
 def _dispatch(by_path, otherwise):

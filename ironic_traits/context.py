@@ -1,5 +1,7 @@
 """Who asks, at which version, and what the service has to answer with."""
 
+import urllib.parse
+
 from oslo_context import context as oslo_context
 
 from ironic_traits import failures
@@ -9,18 +11,20 @@ class Context(oslo_context.RequestContext):
     """One request.
 
     :param service: ironic_traits.service.Service: configuration, database, drivers, policy.
-    :param minor: the negotiated version of the Bare Metal API, as its minor number.
-    :param base: where clients reach the service: scheme, host, and the prefix that it is mounted under.
+    :param protocol: ironic_traits.api.protocols.Protocol: which of the two APIs is spoken.
+    :param minor: the negotiated version of it, as its minor number.
+    :param base: where clients reach the API: scheme, host, and the prefix that it is mounted under.
     :param ids: what oslo.context takes: request_id, global_request_id, user_id, project_id, roles, …
     """
 
-    def __init__(self, service, minor, base, **ids):
+    def __init__(self, service, protocol, minor, base, **ids):
         super().__init__(**ids)
         self.conf = service.conf
         self.drivers = service.drivers
         self.hooks = service.hooks
         self.read = service.read
         self.write = service.write
+        self.protocol = protocol
         self.minor = minor
         self.base = base
         self._service = service
@@ -33,6 +37,7 @@ class Context(oslo_context.RequestContext):
         return self.from_environ(
             environ,
             service=self._service,
+            protocol=self.protocol,
             minor=self.minor,
             base=self.base,
             request_id=self.request_id,
@@ -68,6 +73,10 @@ class Context(oslo_context.RequestContext):
     def url(self, path):
         """Make an address of a path."""
         return self.base + path
+
+    def path(self, path):
+        """Make a path of a path: below what the service, and the API in it, are mounted under."""
+        return urllib.parse.urlsplit(self.base).path + path
 
     def links(self, *path):
         """Make the two links that Ironic gives for everything: to itself, and to itself without a version."""

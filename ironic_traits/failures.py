@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 import sqlalchemy.exc
+import webob.exc
 import wsme.exc
 from oslo_db import exception as db_exception
 
@@ -29,6 +30,8 @@ class Failure(Exception):
     beside: dict[str, Any] = {}
     #: Whether it stands for what Ironic finds before a controller is reached: its bodies have another shape then.
     routing = False
+    #: The Allow header of the answer; None for none.
+    allow: str | None = None
 
     def __init__(self, **facts):
         self.facts = facts
@@ -211,11 +214,36 @@ class ResourceNotFound(Failure):
     text = 'Resource could not be found.{hint}'
 
 
+class AddressNotFound(Failure):
+    """Nothing is served at the address."""
+
+    status = 404
+    code = 'baremetal.not_found'
+    text = 'Nothing is served at this address.'
+    routing = True
+
+
 class MethodNotAllowed(Failure):
-    """The resource is there, the method is not, at the version asked for."""
+    """The address is there, the method is not, or not at the version asked for.
+
+    :param allowed: the methods that are.
+    """
 
     status = 405
     code = 'baremetal.method_not_allowed'
+    routing = True
+
+    def __init__(self, reason='This method is not served at this address.', allowed=()):
+        super().__init__(reason=reason)
+        self.allow = ', '.join(allowed)
+
+
+class NotAcceptable(Failure):
+    """The Accept header allows no answer that could be given."""
+
+    status = 406
+    code = 'baremetal.version.not_supported'
+    text = 'Answers are application/json: the Accept header allows no such answer.'
     routing = True
 
 
@@ -356,6 +384,22 @@ class NothingToReserve(Failure):
         self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
 
 
+class ProviderTaken(Failure):
+    """Another resource provider has what the node's must have."""
+
+    status = 409
+    code = 'baremetal.node.provider_taken'
+    text = 'Node {node} cannot be a resource provider: {provider} has its uuid for a name, or stands below another one.'
+
+
+class ProviderInUse(Failure):
+    """The resource provider that the node is cannot go, or change its class."""
+
+    status = 409
+    code = 'baremetal.node.provider_in_use'
+    text = 'The resource provider of node {node} cannot be changed so: {reason}.'
+
+
 class InvalidState(Failure):
     """The node's provision state forbids it."""
 
@@ -386,6 +430,8 @@ def known(error):
     """
     if isinstance(error, Failure):
         return error
+    if isinstance(error, webob.exc.HTTPException):
+        return _routing(error)
     if isinstance(error, wsme.exc.UnknownAttribute):
         return InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
     if isinstance(error, wsme.exc.ClientSideError):
@@ -393,6 +439,14 @@ def known(error):
     if isinstance(error, _DATABASE_UNAVAILABLE) or any(words in str(error) for words in _NO_LOCK):
         return DatabaseUnavailable()
     return InternalError()
+
+
+def _routing(error):
+    """Give the failure that stands for what pecan found."""
+    if error.status_int == 405:
+        return MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
+    found = {404: AddressNotFound, 406: NotAcceptable}.get(error.status_int)
+    return found() if found else InvalidInput(reason=error.detail or error.explanation)
 
 
 _DATABASE_UNAVAILABLE = (

@@ -42,6 +42,11 @@ class Client:
         assert answer.status_int == 200, answer.text
         return answer.json
 
+    def placement(self, method, path, document=None, version='1.39'):
+        """Send a request to the Placement API; the path is below it."""
+        headers = {'OpenStack-API-Version': f'placement {version}'}
+        return self.ask(method, f'/placement{path}', document, version=None, headers=headers)
+
     def node(self, **fields):
         """Make a node and give it."""
         answer = self.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})

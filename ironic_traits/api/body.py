@@ -20,7 +20,7 @@ def read(context, datatype, optional):
     :raises failures.InvalidInput: there is none, it is no JSON, or not of the type.
     :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
     """
-    raw = _bytes(context)
+    raw = content(context)
     if not raw.strip():
         if optional:
             return None
@@ -29,7 +29,7 @@ def read(context, datatype, optional):
         raise failures.InvalidInput(
             reason=f'The body came as {pecan.request.content_type}: send it with "Content-Type: application/json".'
         )
-    document = _parse(raw)
+    document = parse(raw)
     if document is None and optional:
         return None
     return typed(datatype, document)
@@ -40,13 +40,17 @@ def refuse(context):
 
     :raises failures.InvalidInput: it has one.
     """
-    raw = _bytes(context)
+    raw = content(context)
     # An empty object is what some clients send where nothing is wanted.
     if raw.strip() not in (b'', b'{}', b'null'):
         raise failures.InvalidInput(reason='The request takes no body.')
 
 
-def _bytes(context):
+def content(context):
+    """Give the bytes of the request's body.
+
+    :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
+    """
     limit = context.conf.api.max_request_body_size
     if (pecan.request.content_length or 0) > limit:
         raise failures.BodyTooLarge(limit=limit)
@@ -58,12 +62,16 @@ def _bytes(context):
     return raw
 
 
-def _parse(raw):
+def parse(raw):
+    """Give the document that a body is.
+
+    :raises failures.InvalidInput: it is no JSON, or what no text may be is in it.
+    """
     # orjson refuses what no database keeps or no answer could carry again: NaN, lone surrogates, bottomless nesting.
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise failures.InvalidInput(reason=f'The body is not valid JSON: {error}.') from error
+        raise failures.InvalidInput(reason=f'Malformed JSON: {error}') from error
     if b'\\u0000' in raw and _has_nul(document):
         raise failures.InvalidInput(reason='The body has a NUL character (\\u0000) in it: no text may contain one.')
     return document

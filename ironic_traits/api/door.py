@@ -13,7 +13,7 @@ from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import microversions, rendering
+from ironic_traits.api import protocols
 from ironic_traits.api.expose import CONTEXT
 from ironic_traits.context import Context
 
@@ -35,15 +35,17 @@ class Door:
 
     def __call__(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
+        protocol = protocols.of(self.service.conf, environ['PATH_INFO'])
+        minor, refused = protocol.minimum, None
         try:
-            minor, refused = microversions.negotiate(_headers(environ)), None
-        except failures.VersionNotSupported as error:
-            minor, refused = microversions.MINIMUM, error
-        environ[CONTEXT] = self._context(environ, minor, request_id)
+            minor = protocol.negotiate(_headers(environ))
+        except failures.Failure as error:
+            refused = error
+        environ[CONTEXT] = self._context(environ, protocol, minor, request_id)
         own = [
             ('x-openstack-request-id', request_id),
             ('openstack-request-id', request_id),
-            *microversions.headers(minor),
+            *protocol.headers(minor),
         ]
 
         def start(status, headers, exc_info=None):
@@ -53,17 +55,17 @@ class Door:
         try:
             refused = refused or _undecodable(environ)
             if refused:
-                return _refuse(refused, start)
-            if environ['REQUEST_METHOD'] == 'OPTIONS':
+                return _refuse(refused, environ, start)
+            if environ['REQUEST_METHOD'] == 'OPTIONS' and protocol.takes_options:
                 start('200 OK', [('Content-Length', '0')])
                 return []
             return self._inside(environ, start)
         except Exception as error:
             # Nothing below lets an exception through but by a defect.
             LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
-            return _refuse(failures.known(error), start)
+            return _refuse(failures.known(error), environ, start)
 
-    def _context(self, environ, minor, request_id):
+    def _context(self, environ, protocol, minor, request_id):
         conf = self.service.conf
         # A request of HTTP/1.0 need not name a host; its links name this one.
         environ.setdefault('HTTP_HOST', f'{conf.host}:{conf.port}')
@@ -71,8 +73,9 @@ class Door:
         asked = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
             self.service,
+            protocol,
             minor,
-            base.rstrip('/'),
+            base=base.rstrip('/') + ('' if conf.api.serve == 'placement' else protocol.prefix),
             request_id=request_id,
             global_request_id=asked if _REQUEST_ID.fullmatch(asked) else None,
         )
@@ -95,11 +98,9 @@ def _undecodable(environ):
     return None
 
 
-def _refuse(failure, start):
-    body = rendering.failure(failure)
+def _refuse(failure, environ, start):
+    body, content_type = environ[CONTEXT].protocol.failure(failure, environ)
     status = http.HTTPStatus(failure.status)
-    start(
-        f'{status.value} {status.phrase}',
-        [('Content-Type', rendering.CONTENT_TYPE), ('Content-Length', str(len(body)))],
-    )
+    headers = [('Content-Type', content_type), ('Content-Length', str(len(body)))]
+    start(f'{status.value} {status.phrase}', headers)
     return [body]

@@ -1,5 +1,7 @@
 """The decorator that makes a method a route: typed arguments in, an answer or a failure out.
 
+Of the Bare Metal API; ``api.placement.expose`` has the Placement API's, which stands on the same ``route``.
+
 WSME types what comes in: query arguments here, bodies in ``api.body``.  Its own ``wsexpose`` is not used: it turns an
 unexpected exception into a 500 with its text, lets bad bodies raise what they like, and cannot take an argument with a
 dash in its name.
@@ -13,6 +15,7 @@ from typing import Any
 import pecan
 import wsme.exc
 import wsme.types
+from webob import acceptparse
 from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
@@ -31,16 +34,18 @@ class Answer:
     :param body: a JSON document; None for no body.
     :param status: the HTTP status.
     :param location: path of what was made, below the host.
+    :param headers: more of them, {name: value}.
     """
 
-    def __init__(self, body=None, status=200, location=None):
+    def __init__(self, body=None, status=200, location=None, headers=None):
         self.body = body
         self.status = status
         self.location = location
+        self.headers = headers or {}
 
 
 def expose(returns=None, *, query=None, body=None, optional_body=False):
-    """Make a method a route.
+    """Make a method a route of the Bare Metal API.
 
     The method gets the request's context, then the rest of the path, then the query arguments that were given, by name
     with underscores for dashes, then ``body`` if the route takes one.
@@ -53,33 +58,55 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
-        in_path = _path_parameters(method)
 
-        @functools.wraps(method)
-        def route(self, *path):
-            context = pecan.request.environ[CONTEXT]
-            try:
-                arguments = _query(definition)
-                if body is not None:
-                    arguments['body'] = request_body.read(context, definition.body_type, optional_body)
-                else:
-                    request_body.refuse(context)
-                answer = method(self, context, *path, **arguments)
-            except Exception as error:
-                return _fail(error)
-            return _answer(context, answer)
+        def answer(self, context, path):
+            if not accepts_json():
+                raise failures.NotAcceptable
+            arguments = _query(definition)
+            if body is not None:
+                arguments['body'] = request_body.read(context, definition.body_type, optional_body)
+            else:
+                request_body.refuse(context)
+            return method(self, context, *path, **arguments)
 
-        exposed: Any = route
-        # pecan asks for the signature, to know how much of the path the method takes.
-        exposed.__signature__ = inspect.Signature([_SELF, *in_path])
-        pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
-        pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
-        required = sum(parameter.default is parameter.empty for parameter in in_path)
-        exposed.path_parameters = range(required, len(in_path) + 1)
+        exposed = route(method, answer)
         exposed.definition = definition
         return exposed
 
     return decorate
+
+
+def route(method, answer):
+    """Make what pecan calls for a method: it answers, also when that fails.
+
+    :param method: its positional-only parameters after self and context stand in the path.
+    :param answer: function of the controller, the context and the path's parameters that gives an Answer, or its body.
+    """
+    in_path = _path_parameters(method)
+
+    @functools.wraps(method)
+    def called(self, *path):
+        context = pecan.request.environ[CONTEXT]
+        try:
+            answered = answer(self, context, path)
+        except Exception as error:
+            return _fail(context, error)
+        return _answer(context, answered)
+
+    exposed: Any = called
+    # pecan asks for the signature, to know how much of the path the method takes.
+    exposed.__signature__ = inspect.Signature([_SELF, *in_path])
+    pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
+    pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
+    required = sum(parameter.default is parameter.empty for parameter in in_path)
+    exposed.path_parameters = range(required, len(in_path) + 1)
+    return exposed
+
+
+def accepts_json():
+    """Tell whether the client takes a JSON document as an answer."""
+    accept = acceptparse.create_accept_header(pecan.request.environ.get('HTTP_ACCEPT'))
+    return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
 
 _SELF = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -133,20 +160,20 @@ def _answer(context, answer):
     response.status = answer.status
     if answer.location:
         response.headers['Location'] = context.url(answer.location)
+    response.headers.update(answer.headers)
     if answer.body is None:
         return _bytes(b'', None)
     return {'result': answer.body}
 
 
-def _fail(error):
+def _fail(context, error):
     known = failures.known(error)
     if known.status >= 500:
         LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
     pecan.response.status = known.status
-    if known.status == 405:
-        # At the version asked for, no method is served there.
-        pecan.response.headers['Allow'] = ''
-    return _bytes(rendering.failure(known), rendering.CONTENT_TYPE)
+    if known.allow is not None:
+        pecan.response.headers['Allow'] = known.allow
+    return _bytes(*context.protocol.failure(known, pecan.request.environ))
 
 
 def _bytes(body, content_type):

@@ -4,8 +4,6 @@ import http
 
 import orjson
 
-from ironic_traits import failures
-
 CONTENT_TYPE = 'application/json'
 
 
@@ -29,30 +27,18 @@ def dump(document):
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
-def failure(error):
+def failure(error, environ):
     """Give the body of a failure in the Bare Metal format: a JSON document in a string, and our code beside it.
 
     :param error: failures.Failure.
+    :param environ: the request's.
+    :returns: (bytes, their content type).
     """
     if error.routing:
-        return routing_failure(error.status, http.HTTPStatus(error.status).phrase, str(error), error.code)
-    client = error.status < 500
-    message = {'faultcode': 'Client' if client else 'Server', 'faultstring': str(error), 'debuginfo': None}
-    return _body(message, error.code, error.beside)
-
-
-def routing_failure(status, title, description, code=None):
-    """Give the body of a failure found before a controller was: the other shape that Ironic's clients read."""
-    message = {'code': status, 'title': title, 'description': description}
-    return _body(message, code or _ROUTING_CODES.get(status, failures.InvalidInput.code))
-
-
-def _body(message, code, beside=None):
-    return dump({'error_message': dump(message).decode(), 'code': code, **(beside or {})})
-
-
-_ROUTING_CODES = {
-    404: failures.ResourceNotFound.code,
-    405: failures.MethodNotAllowed.code,
-    406: failures.VersionNotSupported.code,
-}
+        # What Ironic finds before a controller is reached has the other shape that its clients read.
+        title = http.HTTPStatus(error.status).phrase
+        message = {'code': error.status, 'title': title, 'description': str(error)}
+    else:
+        code = 'Client' if error.status < 500 else 'Server'
+        message = {'faultcode': code, 'faultstring': str(error), 'debuginfo': None}
+    return dump({'error_message': dump(message).decode(), 'code': error.code, **error.beside}), CONTENT_TYPE

@@ -7,9 +7,9 @@ from webob import exc
 METHODS = {
     'GET': ('get_all', 'get_one'),
     'POST': ('post',),
-    'PUT': ('put',),
+    'PUT': ('put_all', 'put'),
     'PATCH': ('patch',),
-    'DELETE': ('delete',),
+    'DELETE': ('delete_all', 'delete'),
 }
 
 

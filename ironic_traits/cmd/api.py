@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from ironic_traits import app
 from ironic_traits.cmd import child, setup
 
+_WELCOME_PLACEMENT = 'ironic-traits serves the Placement API at {url}  (database: {database})'
 _WELCOME = """\
 ironic-traits listens on {url}  (database: {database})
 Try in another terminal:
@@ -41,7 +42,8 @@ def main():
     setup.schema(conf)
     host = f'[{conf.host}]' if ':' in conf.host else conf.host
     database = sa.make_url(conf.database.connection).render_as_string(hide_password=True)
-    print(_WELCOME.format(url=f'http://{host}:{conf.port}', database=database), flush=True)
+    welcome = _WELCOME_PLACEMENT if conf.api.serve == 'placement' else _WELCOME
+    print(welcome.format(url=f'http://{host}:{conf.port}', database=database), flush=True)
     server = granian.Granian(
         'ironic_traits',
         address=address,

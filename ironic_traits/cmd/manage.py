@@ -7,11 +7,13 @@ from oslo_config import cfg
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations
 from ironic_traits.inventory import reservations
+from ironic_traits.placement import standard
 
 
 def upgrade(conf, database):
-    """Bring the schema to the newest version."""
+    """Bring the schema to the newest version, and the standard names with it."""
     migrations.upgrade(database)
+    standard.sync(database)
     print(migrations.version(database))
 
 
@@ -33,6 +35,13 @@ def purge(conf, database):
     print(reservations.purge(database))
 
 
+def sync(conf, database):
+    """Add the traits and resource classes of the installed os-traits and os-resource-classes that are missing, and
+    print how many there were.
+    """
+    print(standard.sync(database))
+
+
 DB_COMMANDS = {'upgrade': upgrade, 'version': version, 'check': check}
 
 
@@ -44,6 +53,8 @@ def _add_commands(subparsers):
     held.add_subparsers(dest='action', required=True).add_parser('purge', help=purge.__doc__).set_defaults(
         function=purge
     )
+    names = subparsers.add_parser('os-traits', help='the names that everybody knows')
+    names.add_subparsers(dest='action', required=True).add_parser('sync', help=sync.__doc__).set_defaults(function=sync)
 
 
 def main():

@@ -13,6 +13,7 @@ from ironic_traits import conf
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers
+from ironic_traits.placement import standard
 
 #: What is the operator's to mend: a wrong address, no driver, no server, no right to write there, a newer schema.
 _UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, alembic.util.CommandError, ImportError, OSError)
@@ -57,11 +58,12 @@ def schema(settings):
     :raises SystemExit: a server database has an old schema, or one from the future.
     """
     with database(settings) as opened:
-        current, newest = migrations.version(opened), migrations.head()
-        if current == newest:
-            return
         if opened.url.get_backend_name() == 'sqlite':
             migrations.upgrade(opened)
+            standard.sync(opened)
+            return
+        current, newest = migrations.version(opened), migrations.head()
+        if current == newest:
             return
         sys.exit(
             f'The schema of the database is at version {current or "none"}, this release needs {newest}. '

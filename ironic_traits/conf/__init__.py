@@ -3,11 +3,15 @@
 ``make(argv)`` gives the parsed ConfigOpts; ``list_opts`` is what oslo-config-generator reads.
 """
 
+import contextlib
+import ipaddress
 import os
 
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
+from oslo_middleware import cors
+from oslo_policy import opts as policy_opts
 
 from ironic_traits.conf import api, default, deploy, fake_hardware, inventory, reservations
 
@@ -30,6 +34,8 @@ def make(argv=(), cli=()):
     for module in GROUPS:
         module.register(conf)
     conf.register_opts(db_options.database_opts, group='database')
+    conf.register_opts(cors.CORS_OPTS, group='cors')
+    policy_opts.set_defaults(conf)
     conf.register_cli_opts(cli)
     conf(list(argv), project='ironic-traits')
     conf.set_override('connection', _database_url(conf), group='database')
@@ -42,6 +48,14 @@ def _check_values(conf):
     for group, options in list_opts():
         for option in options:
             getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
+    if conf.api.auth_strategy == 'noauth2' and not _is_loopback(conf.host):
+        raise cfg.Error(f'[api] auth_strategy = noauth2 believes whatever it is told: host is {conf.host}, no loopback')
+
+
+def _is_loopback(host):
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == 'localhost'
 
 
 def _database_url(conf):

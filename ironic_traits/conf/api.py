@@ -11,8 +11,22 @@ OPTIONS = [
         choices=[
             ('noauth', 'everyone may do everything: for a machine of your own, on loopback'),
             ('keystone', 'tokens of the Identity service, checked by keystonemiddleware'),
+            (
+                'noauth2',
+                'X-Auth-Token is who asks (admin, or USER:PROJECT) and X-Roles what they are: for tests of '
+                'policies, on loopback only',
+            ),
         ],
         help='Who is asked for what.',
+    ),
+    cfg.StrOpt(
+        'serve',
+        default='all',
+        choices=[
+            ('all', 'the Bare Metal API, and the Placement API below /placement'),
+            ('placement', 'the Placement API alone, at / : for a process of its own on a port of its own'),
+        ],
+        help='Which of the two APIs this process serves.',
     ),
     cfg.IntOpt('max_limit', min=1, default=1000, help='Most items in one page of a list; a larger limit is cut to it.'),
     cfg.IntOpt(

@@ -147,6 +147,15 @@ def _set_session(dialect, autocommit, connection, record):
         dialect.set_isolation_level(connection, 'AUTOCOMMIT')
 
 
+@contextlib.contextmanager
+def referring():
+    """Have the writer run again when a row that it refers to has gone since it was looked at."""
+    try:
+        yield
+    except db_exception.DBReferenceError as error:
+        raise db_exception.RetryRequest(error) from error
+
+
 def _lost_a_lock(error):
     """Tell whether the database took a lock away: a deadlock; on Galera also a conflict found at COMMIT.
 

@@ -94,11 +94,30 @@ nodes = sa.Table(
     mysql_engine='InnoDB',
 )
 
+
+def _names(name):
+    """A table of names that the libraries of OpenStack give, and of custom ones that clients add."""
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column('id', sa.Integer, primary_key=True),
+        sa.Column('name', ascii_string(255), nullable=False, unique=True),
+        sa.Column('created_at', timestamp(), nullable=False),
+        sa.Column('updated_at', timestamp()),
+        sqlite_autoincrement=True,
+        mysql_engine='InnoDB',
+    )
+
+
+traits = _names('traits')
+resource_classes = _names('resource_classes')
+
 node_traits = sa.Table(
     'node_traits',
     metadata,
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
-    sa.Column('trait', ascii_string(255), primary_key=True),
+    # A foreign key, so that no trait goes from /placement/traits while a node carries it.
+    sa.Column('trait', ascii_string(255), sa.ForeignKey('traits.name'), primary_key=True),
     # With node_id behind it the index alone answers "which nodes have this trait", without a look at the table.
     sa.Index('node_traits_trait_idx', 'trait', 'node_id'),
     sqlite_with_rowid=False,
@@ -225,4 +244,70 @@ reservations = _records(
     sa.Column('instance_uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('expires_at', timestamp()),
     sa.Index(None, 'expires_at'),
+)
+
+resource_providers = _records(
+    'resource_providers',
+    sa.Column('name', exact_string(200), nullable=False, unique=True),
+    sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
+    # A tree by uuids, which never change: a provider's row says all that is shown of it.
+    sa.Column('parent_provider_uuid', ascii_string(36), sa.ForeignKey('resource_providers.uuid')),
+    sa.Column('root_provider_uuid', ascii_string(36), nullable=False),
+    # The node that the provider is, and the node's class; both NULL for a provider that a client made.
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id'), unique=True),
+    sa.Column('resource_class_id', sa.Integer, sa.ForeignKey('resource_classes.id')),
+    sa.Index(None, 'parent_provider_uuid'),
+    sa.Index(None, 'root_provider_uuid'),
+    sa.Index(None, 'resource_class_id'),
+)
+
+
+def _of_a_provider():
+    """The provider that a row belongs to, and with which it goes."""
+    return sa.Column(
+        'resource_provider_id',
+        sa.Integer,
+        sa.ForeignKey('resource_providers.id', ondelete='CASCADE'),
+        primary_key=True,
+    )
+
+
+# Of a node's provider only those that are not the node's own (DESIGN: invariant 6).
+resource_provider_traits = sa.Table(
+    'resource_provider_traits',
+    metadata,
+    _of_a_provider(),
+    sa.Column('trait_id', sa.Integer, sa.ForeignKey('traits.id'), primary_key=True),
+    sa.Index('resource_provider_traits_trait_id_idx', 'trait_id', 'resource_provider_id'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
+# An aggregate is nothing but its uuid.
+resource_provider_aggregates = sa.Table(
+    'resource_provider_aggregates',
+    metadata,
+    _of_a_provider(),
+    sa.Column('aggregate_uuid', ascii_string(36), primary_key=True),
+    sa.Index('resource_provider_aggregates_aggregate_uuid_idx', 'aggregate_uuid', 'resource_provider_id'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
+# None of nodes: theirs are derived from their state (placement.inventories).
+inventories = sa.Table(
+    'inventories',
+    metadata,
+    _of_a_provider(),
+    sa.Column('resource_class_id', sa.Integer, sa.ForeignKey('resource_classes.id'), primary_key=True),
+    sa.Column('total', sa.Integer, nullable=False),
+    sa.Column('reserved', sa.Integer, nullable=False),
+    sa.Column('min_unit', sa.Integer, nullable=False),
+    sa.Column('max_unit', sa.Integer, nullable=False),
+    sa.Column('step_size', sa.Integer, nullable=False),
+    sa.Column('allocation_ratio', sa.Double, nullable=False),
+    sa.Column('created_at', timestamp(), nullable=False),
+    sa.Column('updated_at', timestamp()),
+    sa.Index('inventories_resource_class_id_idx', 'resource_class_id', 'resource_provider_id'),
+    mysql_engine='InnoDB',
 )

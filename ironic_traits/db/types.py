@@ -4,6 +4,8 @@ MariaDB needs to be told what the others do by themselves: to compare identifier
 and to hold more than 64 KiB in a text.
 """
 
+import datetime
+
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -79,3 +81,8 @@ def _postgresql_clock(element, compiler, **options):
 @compiler.compiles(clock, 'mysql', 'mariadb')
 def _mariadb_clock(element, compiler, **options):
     return 'UTC_TIMESTAMP(6)'
+
+
+def now():
+    """Give the time of this machine, in UTC, as ``timestamp`` columns keep it: for what is only shown."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

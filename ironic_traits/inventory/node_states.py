@@ -15,12 +15,13 @@ from ironic_traits.db.models import nodes
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states, validate
 from ironic_traits.inventory import node_traits, reservations, transitions
-from ironic_traits.inventory.single_node import read, take
+from ironic_traits.inventory.single_node import change, read, take
 
 #: The interface that an event needs of a node's driver.
 _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: All that drivers and hooks see of a node.
 _WHOLE = (*(column for column in nodes.c if column.name != 'generation'), node_traits.JOINED)
+_NAMES = frozenset(column.name for column in _WHOLE)
 
 
 @retried
@@ -48,7 +49,8 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
     changes: dict[str, Any] = {}
     try:
         with context.write() as connection:
-            node = _whole(take(connection, ident, *_WHOLE))
+            taken = take(connection, ident, *_WHOLE)
+            node = _whole(taken)
             state = _next(node, verb, event)
             _check_flags(node, event)
             _check_interface(node, event)
@@ -57,13 +59,13 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
             moment = connection.scalar(sa.select(clock()))
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
-                changes |= reservations.use(connection, node, reservation_uuid)
+                changes |= reservations.use(connection, taken, reservation_uuid)
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None
             transitions.replace(connection, node['id'], action, arguments, moment)
             changes['reservation'] = context.conf.host if action else None
-            connection.execute(sa.update(nodes).where(nodes.c.id == node['id']).values(changes))
+            change(connection, taken, changes)
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
 
@@ -92,7 +94,7 @@ def power(context, ident, target, arguments):
         transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
         changes = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
-        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+        change(connection, node, changes)
 
 
 def get(context, ident):
@@ -107,7 +109,7 @@ def get(context, ident):
 
 
 def _whole(row):
-    node = dict(row._mapping)
+    node = {name: value for name, value in row._mapping.items() if name in _NAMES}
     node['traits'] = node_traits.split(node['traits'])
     return node
 

@@ -1,11 +1,15 @@
 """The traits of nodes: list, replace, add, remove, and the conditions of the list filters."""
 
+import functools
+
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import node_traits, nodes
+from ironic_traits.db.models import node_traits, nodes, resource_provider_traits, resource_providers, traits
 from ironic_traits.inventory.single_node import read, take
+from ironic_traits.placement import names, node_providers
 
 #: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
 #: statement for a page and its traits: a join would multiply the rows.
@@ -38,45 +42,65 @@ def list_all(context, ident):
         return split(read(connection, ident, (JOINED,)).traits)
 
 
+def _known(write):
+    """Make a writer that gives a node traits: those that are in no table of names yet are put there, and it runs again.
+
+    Nearly always all of them are known: to look each time would take as long as the writing.
+    """
+
+    @functools.wraps(write)
+    def written(context, ident, given):
+        while True:
+            try:
+                return write(context, ident, given)
+            except db_exception.DBReferenceError:
+                names.make_known(context, traits, given)
+
+    return written
+
+
+@_known
 @retried
-def replace(context, ident, names):
+def replace(context, ident, given):
     """Give a node these traits and no others.
 
     :param ident: uuid or name.
-    :param names: valid traits, in any order; repeated ones count once.
+    :param given: valid traits, a list in any order; repeated ones count once.
     :returns: the traits, a sorted list.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.TooManyTraits: more than a node may carry; nothing is changed.
     """
-    wanted = list(dict.fromkeys(names))
+    wanted = list(dict.fromkeys(given))
     with context.write() as connection:
         node = take(connection, ident)
         _check_limit(context, node, len(wanted), wanted)
-        present = _present(connection, node)
-        gone = present.difference(wanted)
+        own, foreign = _present(connection, node)
+        gone = own.difference(wanted)
         if gone:
-            connection.execute(sa.delete(node_traits).where(_of(node), node_traits.c.trait.in_(gone)))
-        new = [{'node_id': node.id, 'trait': name} for name in wanted if name not in present]
-        if new:
-            connection.execute(sa.insert(node_traits), new)
+            connection.execute(_DELETE, {'of_node': node.id, 'gone': list(gone)})
+        new = [name for name in wanted if name not in own]
+        _insert(connection, node, new)
+        node_providers.follow_traits(connection, node, foreign, new, lost=bool(gone))
     return sorted(wanted)
 
 
+@_known
 @retried
-def add(context, ident, name):
+def add(context, ident, given):
     """Give a node one trait more.  It may have it already.
 
     :param ident: uuid or name.
-    :param name: a valid trait.
+    :param given: [a valid trait].
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.TooManyTraits: the node is full; nothing is changed.
     """
     with context.write() as connection:
         node = take(connection, ident)
-        present = _present(connection, node)
-        if name not in present:
-            _check_limit(context, node, len(present) + 1, [*present, name])
-            connection.execute(sa.insert(node_traits).values(node_id=node.id, trait=name))
+        own, foreign = _present(connection, node)
+        if own.isdisjoint(given):
+            _check_limit(context, node, len(own) + 1, [*own, *given])
+            _insert(connection, node, given)
+            node_providers.follow_traits(connection, node, foreign, given, lost=False)
 
 
 @retried
@@ -90,11 +114,13 @@ def remove(context, ident, name):
     """
     with context.write() as connection:
         node = take(connection, ident)
+        own, foreign = _present(connection, node)
         # Compared here and not in SQL: what is no trait may be a string that a column of traits cannot be compared
         # with.
-        if name not in _present(connection, node):
+        if name not in own:
             raise failures.TraitNotFound(node=node.uuid, trait=name)
-        connection.execute(sa.delete(node_traits).where(_of(node), node_traits.c.trait == name))
+        connection.execute(_DELETE, {'of_node': node.id, 'gone': [name]})
+        node_providers.follow_traits(connection, node, foreign, [], lost=True)
 
 
 @retried
@@ -106,7 +132,8 @@ def remove_all(context, ident):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        connection.execute(sa.delete(node_traits).where(_of(node)))
+        lost = connection.execute(sa.delete(node_traits).where(_of(node))).rowcount
+        node_providers.follow_traits(connection, node, set(), [], lost=bool(lost))
 
 
 def where(wanted):
@@ -122,12 +149,24 @@ def where(wanted):
     else:
         for name in sorted(wanted.all_of):
             yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait == name))
-    for names in wanted.any_of:
-        yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(names))))
-    for names in wanted.not_all_of:
-        yield sa.or_(*(~_has(node_traits.c.trait == name) for name in sorted(names)))
+    for one_of in wanted.any_of:
+        yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(one_of))))
+    for all_of in wanted.not_all_of:
+        yield sa.or_(*(~_has(node_traits.c.trait == name) for name in sorted(all_of)))
     if wanted.none_of:
         yield ~_has(node_traits.c.trait.in_(sorted(wanted.none_of)))
+
+
+# Made once and kept: to make one anew takes as long as the database does.
+_INSERT = sa.insert(node_traits)
+_DELETE = sa.delete(node_traits).where(
+    node_traits.c.node_id == sa.bindparam('of_node'), node_traits.c.trait.in_(sa.bindparam('gone', expanding=True))
+)
+
+
+def _insert(connection, node, new):
+    if new:
+        connection.execute(_INSERT, [{'node_id': node.id, 'trait': name} for name in new])
 
 
 def _has(condition):
@@ -138,11 +177,29 @@ def _of(node):
     return node_traits.c.node_id == node.id
 
 
+#: The traits of a node, and those that others have given to its provider: (name, whether it is one of those).
+_PRESENT = (
+    sa.select(node_traits.c.trait, sa.literal(0))
+    .where(node_traits.c.node_id == sa.bindparam('node_id'))
+    .union_all(
+        sa.select(traits.c.name, sa.literal(1))
+        .join(resource_provider_traits, resource_provider_traits.c.trait_id == traits.c.id)
+        .join(resource_providers, resource_providers.c.id == resource_provider_traits.c.resource_provider_id)
+        .where(resource_providers.c.node_id == sa.bindparam('node_id'))
+    )
+)
+
+
 def _present(connection, node):
-    return set(connection.scalars(sa.select(node_traits.c.trait).where(_of(node))))
+    """Give (the traits of a node, those that others have given to its provider), as sets."""
+    own: set[str] = set()
+    foreign: set[str] = set()
+    for name, is_foreign in connection.execute(_PRESENT, {'node_id': node.id}):
+        (foreign if is_foreign else own).add(name)
+    return own, foreign
 
 
-def _check_limit(context, node, count, names):
+def _check_limit(context, node, count, wanted):
     limit = context.conf.inventory.max_traits_per_node
     if count > limit:
-        raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=names[limit])
+        raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=wanted[limit])

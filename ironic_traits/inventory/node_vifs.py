@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_vifs, nodes
-from ironic_traits.inventory.single_node import now, read, take
+from ironic_traits.db.types import now
+from ironic_traits.inventory.single_node import read, take
 
 
 def list_all(context, ident):

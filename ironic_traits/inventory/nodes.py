@@ -15,12 +15,14 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
-from ironic_traits.db.types import Json
+from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers
 from ironic_traits.inventory import node_guards, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, fetch
-from ironic_traits.inventory.single_node import now, read, take
+from ironic_traits.inventory.single_node import change as write
+from ironic_traits.inventory.single_node import read, take
+from ironic_traits.placement import node_providers
 
 #: What a client may set when it creates a node, and change later (uuid apart).
 SETTABLE = (
@@ -101,7 +103,8 @@ def create(context, values, fields):
     values |= _interfaces(context, values)
     try:
         with context.write() as connection:
-            connection.execute(sa.insert(nodes).values(values))
+            made = connection.execute(sa.insert(nodes).values(values))
+            node_providers.create(connection, made.inserted_primary_key.id)
             return read(connection, values['uuid'], _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
@@ -136,9 +139,11 @@ def update(context, ident, change, fields):
             node_guards.check_update(node, changes)
             if changes.get('instance_uuid'):
                 _check_reservation(connection, node.uuid, changes['instance_uuid'])
+            if 'resource_class' in changes and old['resource_class']:
+                _check_free(connection, node)
             changes |= _cleared(changes)
             if changes:
-                connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+                write(connection, node, changes)
             return read(connection, node.uuid, _columns(fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
@@ -162,6 +167,7 @@ def delete(context, ident):
         node = take(connection, ident, *_GUARDED, *_HELD)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         _check_reservation(connection, node.uuid)
+        node_providers.delete(connection, node)
         connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
 
 
@@ -176,7 +182,7 @@ def set_maintenance(context, ident, maintenance, reason=None):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(_maintenance(maintenance, reason)))
+        write(connection, node, _maintenance(maintenance, reason))
 
 
 @functools.lru_cache(maxsize=256)
@@ -236,6 +242,17 @@ def _check_reservation(connection, uuid, instance=None):
     held = reservations.of_node(connection, uuid)
     if held and held.instance_uuid != instance:
         raise reservations.reserved(uuid, held)
+
+
+def _check_free(connection, node):
+    """Do nothing when nobody holds a node: what is held must stay what it is.
+
+    :raises failures.NodeAssociated: an instance holds it.
+    :raises failures.NodeReserved: a reservation does.
+    """
+    if node.instance_uuid:
+        raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+    _check_reservation(connection, node.uuid)
 
 
 def _interfaces(context, values):

@@ -19,11 +19,10 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
-from ironic_traits.db.types import Json
+from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import single_node
 from ironic_traits.inventory.paging import fetch
-from ironic_traits.inventory.single_node import now
 
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)

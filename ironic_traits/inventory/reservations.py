@@ -20,6 +20,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.inventory.single_node import take
+from ironic_traits.placement import node_providers
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
@@ -30,13 +31,7 @@ _OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
 UUID = sa.select(reservations.c.uuid).where(_OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
 #: Conditions on nodes: that there is a live reservation, and that there could be one.
 RESERVED = sa.exists().where(_OF_NODE).correlate(nodes)
-ELIGIBLE = sa.and_(
-    nodes.c.provision_state == states.AVAILABLE,
-    nodes.c.instance_uuid.is_(None),
-    nodes.c.maintenance.is_(sa.false()),
-    nodes.c.power_state.is_not(None),
-    ~RESERVED,
-)
+ELIGIBLE = sa.and_(node_providers.OFFERED, ~RESERVED)
 
 
 def get(context, uuid):
@@ -130,8 +125,9 @@ def delete(context, uuid):
     :raises failures.ReservationNotFound: there is no such reservation, or it is not live any more.
     """
     with context.write() as connection:
-        _take(connection, uuid)
+        node = _take(connection, uuid)
         connection.execute(sa.delete(reservations).where(reservations.c.uuid == uuid))
+        node_providers.bump(connection, node.id)
 
 
 @retried
@@ -159,21 +155,24 @@ def use(connection, node, reservation_uuid):
     """Use up the reservation of a node that is to be deployed.
 
     :param connection: of a writer that has taken the node's lock.
-    :param node: the node's columns by name.
+    :param node: what ``single_node.take`` gave, with ``instance_uuid``.
     :param reservation_uuid: the one that the client shows, None for none.
     :returns: what changes of the node, {column: value}.
     :raises failures.NodeReserved: the node is held for somebody else.
     :raises failures.ReservationUnknown: the reservation shown is not that of the node.
     """
-    held = of_node(connection, node['uuid'])
+    held = of_node(connection, node.uuid)
     if held is None or reservation_uuid not in (None, held.uuid):
         if reservation_uuid:
-            raise failures.ReservationUnknown(node=node['uuid'], reservation=reservation_uuid)
+            raise failures.ReservationUnknown(node=node.uuid, reservation=reservation_uuid)
         return {}
     allowed = (held.instance_uuid, None) if reservation_uuid else (held.instance_uuid,)
-    if node['instance_uuid'] not in allowed:
-        raise reserved(node['uuid'], held)
+    if node.instance_uuid not in allowed:
+        raise reserved(node.uuid, held)
     connection.execute(sa.delete(reservations).where(reservations.c.uuid == held.uuid))
+    if not node.offered_before:
+        # Otherwise the provider's generation moves with what the deploy changes of the node.
+        node_providers.bump(connection, node.id)
     return {'instance_uuid': held.instance_uuid}
 
 
@@ -295,8 +294,8 @@ def _refusal(node):
         return {'reason': 'maintenance', 'message': 'It is in maintenance.'}
     if node.instance_uuid:
         return {'reason': 'instance', 'message': 'It has an instance.'}
-    if node.power_state is None:
-        return {'reason': 'power state', 'message': 'Its power state is not known.'}
+    if node.power_state in (None, states.POWER_ERROR):
+        return {'reason': 'power state', 'message': f'Its power state is {node.power_state or "not known"}.'}
     if node.reservation_uuid:
         until = f'until {_text(node.expires_at)}' if node.expires_at else 'without end'
         return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
@@ -308,7 +307,7 @@ def _hold(context, instance, node_uuid, expiry):
     """Hold a node, if that can still be: a row of FIELDS, else None."""
     with context.write() as connection:
         try:
-            take(connection, node_uuid)
+            node = take(connection, node_uuid)
         except failures.NodeNotFound:
             return None
         if not connection.scalar(sa.select(nodes.c.id).where(nodes.c.uuid == node_uuid, ELIGIBLE)):
@@ -324,6 +323,7 @@ def _hold(context, instance, node_uuid, expiry):
             'expires_at': expiry.at(context, moment),
         }
         connection.execute(sa.insert(reservations).values(row))
+        node_providers.bump(connection, node.id)
         return _read(connection, row['uuid'], _columns(FIELDS))
 
 
@@ -340,13 +340,14 @@ def _held_by(connection, instance):
 
 
 def _take(connection, uuid):
-    """Lock the node of a live reservation."""
+    """Lock the node of a live reservation, and give it."""
     seen = _read(connection, uuid, (reservations.c.node_uuid,))
     try:
-        take(connection, seen.node_uuid)
+        node = take(connection, seen.node_uuid)
     except failures.NodeNotFound:
         raise failures.ReservationNotFound(reservation=uuid) from None
     _read(connection, uuid, (reservations.c.id,))
+    return node
 
 
 def _read(connection, uuid, columns):

@@ -5,7 +5,6 @@ the name as a parameter: to make one anew, and to find out that it is the one of
 database does.
 """
 
-import datetime
 import functools
 
 import sqlalchemy as sa
@@ -13,6 +12,8 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.db.models import nodes
+from ironic_traits.db.types import now
+from ironic_traits.placement import node_providers
 
 
 def take(connection, ident, *columns):
@@ -23,13 +24,29 @@ def take(connection, ident, *columns):
     :param connection: of a writer.
     :param ident: uuid or name.
     :param columns: columns to read besides id and uuid.
-    :returns: a row.
+    :returns: a row, with what its provider is compared with after a change, too (``node_providers.BEFORE``).
     :raises failures.NodeNotFound: there is none.
     """
-    key = _key(ident)
-    if not connection.execute(_raise_generation(key), {'ident': ident, 'now': now()}).rowcount:
+    key, columns = _key(ident), (nodes.c.id, nodes.c.uuid, *node_providers.BEFORE, *columns)
+    # One statement where the database has one for it (MariaDB has none, SQLite's is wrong about IS NULL), and where
+    # what is read is the row that it locks: of other tables it would give what was there before the wait for the lock.
+    at_once = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
+    raised = connection.execute(_raise_generation(key, columns if at_once else ()), {'ident': ident, 'now': now()})
+    row = raised.first() if at_once else raised.rowcount
+    if not row:
         raise failures.NodeNotFound(node=ident)
-    return connection.execute(_select_one((nodes.c.id, nodes.c.uuid, *columns), key), {'ident': ident}).one()
+    return row if at_once else connection.execute(_select_one(columns, key), {'ident': ident}).one()
+
+
+def change(connection, node, changes):
+    """Write to a node's row, and let its provider follow.
+
+    :param connection: of a writer.
+    :param node: what ``take`` gave.
+    :param changes: {column: value}.
+    """
+    connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+    node_providers.follow(connection, node, changes)
 
 
 def read(connection, ident, columns):
@@ -52,19 +69,19 @@ def _select_one(columns, key):
     return sa.select(*columns).where(nodes.c[key] == sa.bindparam('ident'))
 
 
-@functools.lru_cache
-def _raise_generation(key):
+@functools.lru_cache(maxsize=256)
+def _raise_generation(key, columns):
     return (
         sa.update(nodes)
         .where(nodes.c[key] == sa.bindparam('ident'))
         .values(generation=nodes.c.generation + 1, updated_at=sa.bindparam('now'))
+        .returning(*columns)
     )
+
+
+def _of_the_row(column):
+    return isinstance(column, sa.Column) or any(column is each for each in node_providers.BEFORE)
 
 
 def _key(ident):
     return 'uuid' if uuidutils.is_uuid_like(ident) else 'name'
-
-
-def now():
-    """Give the time, in UTC, as the tables keep it."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

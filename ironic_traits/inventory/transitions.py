@@ -15,7 +15,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_vifs, nodes, transitions
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import base, states
-from ironic_traits.inventory.single_node import take
+from ironic_traits.inventory.single_node import change, take
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _finish(connection, node, claim, moment, done):
         changes['properties'] = node.properties | done.properties
     if claim.action == 'power':
         replace(connection, node.id, None, {}, moment)
-        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(target_power_state=None, **changes))
+        change(connection, node, {'target_power_state': None, **changes})
     elif claim.action == 'undeploy':
         _clean_after(connection, node, moment, changes)
     else:
@@ -187,7 +187,7 @@ def _give_up(connection, node, claim, moment, reason):
     changes = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
         changes['last_error'] = f"Failed to change power state to '{node.target_power_state}'. Error: {reason}"
-        connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(target_power_state=None, **changes))
+        change(connection, node, {'target_power_state': None, **changes})
         return
     if claim.action == 'clean':
         changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
@@ -203,4 +203,4 @@ def _move(connection, node, event, moment, **changes):
         'provision_updated_at': moment,
         **changes,
     }
-    connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(values))
+    change(connection, node, values)

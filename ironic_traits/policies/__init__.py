@@ -5,17 +5,24 @@ import itertools
 from oslo_policy import policy
 
 from ironic_traits.policies import (
+    aggregates,
     base,
     chassis,
     drivers,
+    inventories,
     node_states,
     node_traits,
     node_vifs,
     nodes,
     portgroups,
     ports,
+    provider_traits,
     reservations,
+    resource_classes,
+    resource_providers,
     shards,
+    traits,
+    usages,
     volume,
 )
 
@@ -33,6 +40,13 @@ _NOUNS = (
     portgroups,
     volume,
     shards,
+    traits,
+    resource_classes,
+    resource_providers,
+    provider_traits,
+    inventories,
+    aggregates,
+    usages,
 )
 
 
@@ -47,5 +61,8 @@ def enforcer(conf):
     :param conf: ConfigOpts; oslo.policy registers its own options on it.
     """
     enforcer = policy.Enforcer(conf)
+    # The Placement rules' defaults have changed once, as everywhere: not a line for each of them at each start.
+    enforcer.suppress_default_change_warnings = True
+    enforcer.suppress_deprecation_warnings = True
     enforcer.register_defaults(list_rules())
     return enforcer

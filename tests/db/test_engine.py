@@ -9,7 +9,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.models import node_traits, nodes
-from ironic_traits.inventory.single_node import now
+from ironic_traits.db.types import now
 from tests.service import make_conf
 
 
@@ -65,7 +65,7 @@ def test_names_are_compared_exactly(database):
 def test_traits_go_with_their_node(database):
     identity = insert(database)
     with database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=identity, trait='CUSTOM_A'))
+        connection.execute(sa.insert(node_traits).values(node_id=identity, trait='HW_CPU_X86_VMX'))
     with database.write() as connection:
         connection.execute(sa.delete(nodes))
     with database.read() as connection:
@@ -74,7 +74,7 @@ def test_traits_go_with_their_node(database):
 
 def test_a_trait_without_a_node_is_refused(database):
     with pytest.raises(db_exception.DBReferenceError), database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=12345, trait='CUSTOM_A'))
+        connection.execute(sa.insert(node_traits).values(node_id=12345, trait='HW_CPU_X86_VMX'))
 
 
 def test_ids_are_not_reused(database):
@@ -86,7 +86,7 @@ def test_ids_are_not_reused(database):
 
 def test_an_exception_rolls_back(database):
     with pytest.raises(RuntimeError), database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=insert_id(connection), trait='CUSTOM_A'))
+        connection.execute(sa.insert(node_traits).values(node_id=insert_id(connection), trait='HW_CPU_X86_VMX'))
         raise RuntimeError
     with database.read() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(nodes)) == 0

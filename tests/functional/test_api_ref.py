@@ -23,6 +23,7 @@ from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
 from ironic_traits.inventory.nodes import SETTABLE
+from ironic_traits.placement import failures as placement_failures
 from tests.client import Client
 from tests.routes import routes
 from tests.service import finish_work, make_app
@@ -30,6 +31,7 @@ from tests.service import finish_work, make_app
 SOURCE = pathlib.Path(__file__).parents[2] / 'api-ref' / 'source'
 SAMPLES = SOURCE / 'samples'
 _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
+_REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 NODE = {
     'uuid': '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001',
@@ -104,6 +106,21 @@ RECORDS = {
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}
+#: What is put to the Placement API: a provider of storage beside the node's own, which Nova gives a trait.
+PROVIDER = {'name': 'storage1', 'uuid': f'{RECORD}7'}
+PROVIDER_CHANGE = {'name': 'storage2', 'parent_provider_uuid': None}
+PROVIDER_TRAITS = {'traits': ['COMPUTE_NODE'], 'resource_provider_generation': 4}
+AGGREGATES = {'aggregates': ['b0a1d1c0-0000-4000-8000-000000000001'], 'resource_provider_generation': 5}
+NEW_INVENTORY = {'resource_class': 'DISK_GB', 'total': 2000}
+INVENTORY = {'resource_provider_generation': 1, 'total': 2000, 'reserved': 100, 'step_size': 10}
+INVENTORIES = {
+    'resource_provider_generation': 2,
+    'inventories': {
+        'DISK_GB': {'total': 4000, 'reserved': 100, 'step_size': 10},
+        'CUSTOM_FAST_DISK_GB': {'total': 500, 'max_unit': 100, 'allocation_ratio': 1.5},
+    },
+}
+RESOURCE_CLASS = {'name': 'CUSTOM_FAST_DISK_GB'}
 
 
 def _lists(name):
@@ -122,6 +139,44 @@ def _sampled_records(client):
     yield 'node-vif-attach-request', VIF
     client.ask('POST', '/v1/nodes/rack1-1/vifs', VIF)
     yield 'node-vifs', client.get('/v1/nodes/rack1-1/vifs')
+
+
+def _sampled_placement(client):
+    """Give the samples of the Placement API, by name.  The node is held by a reservation."""
+
+    def ask(method, path, document=None):
+        answer = client.placement(method, path, document)
+        assert answer.status_int < 300, answer.text
+        return answer.json if answer.body else None
+
+    node, provider = (f'/resource_providers/{each["uuid"]}' for each in (NODE, PROVIDER))
+    yield 'placement', ask('GET', '')
+    yield 'provider-traits-put-request', PROVIDER_TRAITS
+    yield 'provider-traits', ask('PUT', f'{node}/traits', PROVIDER_TRAITS)
+    yield 'traits-list', ask('GET', '/traits?associated=true')
+    yield 'aggregates-put-request', AGGREGATES
+    yield 'aggregates-list', ask('PUT', f'{node}/aggregates', AGGREGATES)
+    yield 'usages', ask('GET', f'{node}/usages')
+    yield 'inventories-list', ask('GET', f'{node}/inventories')
+    yield 'resource-provider-create-request', PROVIDER
+    ask('POST', '/resource_providers', PROVIDER)
+    yield 'inventory-create-request', NEW_INVENTORY
+    ask('POST', f'{provider}/inventories', NEW_INVENTORY)
+    yield 'inventory-put-request', INVENTORY
+    yield 'inventory-show', ask('PUT', f'{provider}/inventories/DISK_GB', INVENTORY)
+    yield 'resource-class-create-request', RESOURCE_CLASS
+    ask('POST', '/resource_classes', RESOURCE_CLASS)
+    yield 'resource-class-show', ask('GET', f'/resource_classes/{RESOURCE_CLASS["name"]}')
+    classes = ask('GET', '/resource_classes')['resource_classes']
+    # Most of the standard ones are left out: each release of the library has more of them.
+    shown = [each for each in classes if each['name'] == 'DISK_GB' or each['name'].startswith('CUSTOM_')]
+    yield 'resource-classes-list', {'resource_classes': shown}
+    yield 'inventories-put-request', INVENTORIES
+    ask('PUT', f'{provider}/inventories', INVENTORIES)
+    yield 'resource-provider-update-request', PROVIDER_CHANGE
+    yield 'resource-provider-show', ask('PUT', provider, PROVIDER_CHANGE)
+    yield 'resource-providers-list', ask('GET', '/resource_providers?required=HW_CPU_X86_VMX,!STORAGE_DISK_SSD')
+    yield 'placement-failure', client.placement('PUT', f'{node}/traits', PROVIDER_TRAITS).json
 
 
 def _sampled(client):
@@ -150,6 +205,7 @@ def _sampled(client):
     held['reservation']['uuid'] = f'{RECORD}9'
     yield 'reservation', held
     yield 'reservations-list', {'reservations': [held['reservation']]}
+    yield from _sampled_placement(client)
     other = RESERVATION | {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000002'}
     yield 'reservation-refused', client.ask('POST', '/v1/reservations', other).json
     client.ask('PUT', '/v1/nodes/rack1-1/states/provision', PROVISION)
@@ -167,7 +223,7 @@ def test_samples(tmp_path):
     for name, sample in samples.items():
         path = SAMPLES / f'{name}.json'
         text = _TIME.sub('2026-01-01T00:00:00.000000+00:00', json.dumps(sample, indent=4)) + '\n'
-        text = text.replace('http://localhost', 'http://127.0.0.1:6385')
+        text = _REQUEST_ID.sub(f'req-{RECORD}8', text).replace('http://localhost', 'http://127.0.0.1:6385')
         if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
             path.write_text(text)
         if path.read_text() != text:
@@ -226,7 +282,13 @@ def test_no_route_is_made_up(documented):
     assert sorted(named) == sorted([*map(str, routes()), 'GET /healthcheck'])
 
 
-FAILURES = [c for _, c in inspect.getmembers(failures, inspect.isclass) if issubclass(c, failures.Failure)]
+#: The base of all of them is in both modules.
+FAILURES = dict.fromkeys(
+    each
+    for module in (failures, placement_failures)
+    for _, each in inspect.getmembers(module, inspect.isclass)
+    if issubclass(each, failures.Failure)
+)
 
 
 @pytest.mark.parametrize('failure', FAILURES, ids=lambda failure: failure.__name__)

@@ -3,6 +3,7 @@
 import pytest
 
 from ironic_traits import failures, policies
+from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.app import Service
 from ironic_traits.context import Context
 from ironic_traits.db import migrations
@@ -76,7 +77,7 @@ MATRIX = {
 def test_roles(url, role):
     """What keystonemiddleware says becomes a context, and policy decides by it."""
     service = Service(make_conf(url, api__auth_strategy='keystone'))
-    nobody = Context(service, 37, 'http://localhost', request_id='req-1')
+    nobody = Context(service, BARE_METAL, 37, 'http://localhost', request_id='req-1')
     context = nobody.identified({'HTTP_X_ROLES': role, 'HTTP_X_USER_ID': 'someone', 'HTTP_X_PROJECT_ID': 'project'})
     assert (context.user_id, context.minor, context.request_id) == ('someone', 37, 'req-1')
     for rule in MATRIX['admin']:
@@ -93,7 +94,9 @@ def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     service = Service(make_conf(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='keystone'))
     migrations.upgrade(service.database)
-    context = Context(service, 82, 'http://localhost', request_id='req-1', project_id='mine', roles=['admin'])
+    context = Context(
+        service, BARE_METAL, 82, 'http://localhost', request_id='req-1', project_id='mine', roles=['admin']
+    )
     uuids = []
     for owner in ('mine', 'yours'):
         values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
@@ -106,4 +109,4 @@ def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
 
 def test_noauth_allows_everything(url):
     service = Service(make_conf(url))
-    Context(service, 37, 'http://localhost', request_id='req-1').can('baremetal:node:create')
+    Context(service, BARE_METAL, 37, 'http://localhost', request_id='req-1').can('baremetal:node:create')

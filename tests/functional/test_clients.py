@@ -39,12 +39,15 @@ def server(tmp_path_factory):
 @pytest.fixture
 def baremetal(server):
     """Function that runs the baremetal command and gives what it prints, as JSON where it can be had."""
-    program = pathlib.Path(sys.executable).parent / 'baremetal'
+    return _command('baremetal', '--os-auth-type', 'none', '--os-endpoint', server.base)
+
+
+def _command(program, *options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
 
     def run(*arguments, ok=True):
         done = subprocess.run(
-            [program, '--os-auth-type', 'none', '--os-endpoint', server.base, *arguments],
+            [pathlib.Path(sys.executable).parent / program, *options, *arguments],
             capture_output=True,
             text=True,
             env=environment,
@@ -298,3 +301,53 @@ def test_openstacksdk_records(sdk):
     sdk.delete_volume_target(target)
     sdk.delete_node(node)
     assert list(sdk.ports()) == list(sdk.port_groups()) == []
+
+
+@pytest.fixture
+def placement(server):
+    """Function that runs the openstack command with osc-placement's plugin."""
+    endpoint = ('--os-auth-type', 'none', '--os-endpoint', f'{server.base}/placement')
+    return _command('openstack', *endpoint, '--os-placement-api-version', '1.39')
+
+
+def test_openstack_placement(baremetal, placement):
+    """Traits and resource providers on the command line; a node among them."""
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--resource-class', 'gold')
+    baremetal('node', 'add', 'trait', UUID, 'CUSTOM_A')
+    node = placement('resource', 'provider', 'show', UUID, '-f', 'json')
+    assert (node['name'], node['root_provider_uuid']) == (UUID, UUID)
+    assert placement('resource', 'provider', 'trait', 'list', UUID, '-f', 'json') == [{'name': 'CUSTOM_A'}]
+    (inventory,) = placement('resource', 'provider', 'inventory', 'list', UUID, '-f', 'json')
+    assert (inventory['resource_class'], inventory['total'], inventory['reserved']) == ('CUSTOM_GOLD', 1, 1)
+
+    made = placement('resource', 'provider', 'create', 'rack', '-f', 'json')['uuid']
+    placement('resource', 'provider', 'inventory', 'set', made, '--resource', 'VCPU=8', '--resource', 'VCPU:reserved=1')
+    placement('trait', 'create', 'CUSTOM_B')
+    placement('resource', 'provider', 'trait', 'set', made, '--trait', 'CUSTOM_B', '--trait', 'HW_CPU_X86_VMX')
+    listed = placement(
+        'resource', 'provider', 'list', '--required', 'CUSTOM_B', '--forbidden', 'CUSTOM_A', '-f', 'json'
+    )
+    assert [row['uuid'] for row in listed] == [made]
+    either = placement('resource', 'provider', 'list', '--required', 'CUSTOM_A,CUSTOM_B', '-f', 'json')
+    assert {row['uuid'] for row in either} == {made, UUID}
+    assert {'name': 'CUSTOM_B'} in placement('trait', 'list', '--associated', '-f', 'json')
+    assert placement('trait', 'list', '--name', 'startswith:CUSTOM_', '-f', 'json') == [
+        {'name': 'CUSTOM_A'},
+        {'name': 'CUSTOM_B'},
+    ]
+    aggregate = 'b0a1d1c0-0000-4000-8000-000000000001'
+    generation = str(placement('resource', 'provider', 'show', made, '-f', 'json')['generation'])
+    placement('resource', 'provider', 'aggregate', 'set', made, '--aggregate', aggregate, '--generation', generation)
+    assert placement('resource', 'provider', 'aggregate', 'list', made, '-f', 'json') == [{'uuid': aggregate}]
+    (used,) = placement('resource', 'provider', 'usage', 'show', made, '-f', 'json')
+    assert (used['resource_class'], used['usage']) == ('VCPU', 0)
+    placement('resource', 'class', 'create', 'CUSTOM_TOKENS')
+    placement('resource', 'class', 'show', 'CUSTOM_TOKENS')
+    placement('resource', 'class', 'delete', 'CUSTOM_TOKENS')
+    assert 'in use' in placement('trait', 'delete', 'CUSTOM_B', ok=False)
+    placement('resource', 'provider', 'trait', 'delete', made)
+    placement('trait', 'delete', 'CUSTOM_B')
+    placement('resource', 'provider', 'delete', made)
+    assert 'it is a node' in placement('resource', 'provider', 'delete', UUID, ok=False)
+    baremetal('node', 'delete', UUID)
+    assert placement('resource', 'provider', 'list', '-f', 'json') == []

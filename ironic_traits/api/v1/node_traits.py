@@ -72,5 +72,5 @@ class NodeTraitsController(Resource):
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, parse_ident(context, node_ident), name)
+    node_traits.add(context, parse_ident(context, node_ident), [name])
     return Answer(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

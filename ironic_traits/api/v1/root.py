@@ -2,6 +2,7 @@
 
 from ironic_traits.api import microversions
 from ironic_traits.api.expose import expose
+from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
@@ -41,7 +42,7 @@ class V1Controller(Resource):
 class RootController(Resource):
     """The service."""
 
-    children = {'v1': V1Controller()}
+    children = {'v1': V1Controller(), 'placement': PlacementController()}
 
     @expose()
     def get_all(self, context, /):

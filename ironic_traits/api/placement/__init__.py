@@ -1,0 +1,1 @@
+"""The Placement API: HTTP in and out; no SQL in here."""

@@ -1,0 +1,43 @@
+"""/placement/resource_providers/{uuid}/aggregates"""
+
+from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.schemas import GENERATION, UUID, canonical, document
+from ironic_traits.api.resource import Resource
+from ironic_traits.placement import aggregates, resource_providers
+
+#: The minor versions that brought aggregates, and their generations.
+SINCE = 1
+GENERATION_SINCE = 19
+
+_LIST = {'type': 'array', 'items': UUID, 'uniqueItems': True}
+_DOCUMENT = document(
+    {'aggregates': _LIST, 'resource_provider_generation': GENERATION}, ['aggregates', 'resource_provider_generation']
+)
+
+
+class AggregatesController(Resource):
+    """The aggregates that a provider is a member of."""
+
+    @expose('placement:resource_providers:aggregates:list', since=SINCE)
+    def get_all(self, context, uuid, /):
+        return _show(context, *aggregates.find(context, uuid))
+
+    @expose(
+        'placement:resource_providers:aggregates:update',
+        since=SINCE,
+        body={SINCE: _LIST, GENERATION_SINCE: _DOCUMENT},
+        exists=resource_providers.get,
+    )
+    def put(self, context, uuid, /, *, body):
+        if context.minor < GENERATION_SINCE:
+            body = {'aggregates': body, 'resource_provider_generation': None}
+        generation, wanted = body['resource_provider_generation'], list(map(canonical, body['aggregates']))
+        return _show(context, aggregates.replace(context, uuid, generation, wanted), wanted)
+
+
+def _show(context, provider, uuids):
+    body = {'aggregates': uuids}
+    if context.minor >= GENERATION_SINCE:
+        body['resource_provider_generation'] = provider.generation
+    # When a provider became a member is not kept.
+    return Answer(body, now())

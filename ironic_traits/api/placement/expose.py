@@ -1,0 +1,160 @@
+"""The decorator that makes a method a route of the Placement API.
+
+Versions, Accept, policy, and what comes in are looked at here, by what the decorator is told: query and body by JSON
+schemas, whose messages are part of the wire.
+"""
+
+import datetime
+
+import jsonschema
+import pecan
+import webob.datetime_utils
+from oslo_utils import uuidutils
+
+from ironic_traits.api import body as request_body
+from ironic_traits.api import expose as common
+from ironic_traits.failures import Failure
+from ironic_traits.placement import failures
+
+#: The minor version that brought Last-Modified and Cache-Control.
+TIMES_SINCE = 15
+
+_FORMATS = jsonschema.FormatChecker()
+_FORMATS.checks('uuid')(uuidutils.is_uuid_like)
+
+
+class Answer(common.Answer):
+    """What a method returns.
+
+    :param body: a JSON document; None for no body.
+    :param modified: when it was last modified; None when that is not shown.
+    :param rest: status and location, as ``api.expose.Answer``.
+    """
+
+    def __init__(self, body=None, modified=None, **rest):
+        super().__init__(body, **rest)
+        self.modified = modified
+
+
+def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
+    """Make a method a route.
+
+    The method gets the request's context, then the rest of the path, then ``query`` (the request's query arguments,
+    which may be there several times) and ``body`` (the document) if the route takes them.
+
+    :param rule: of policy, asked first; None for a method that asks by itself.
+    :param since: the minor version that brought the route.
+    :param before: the status at earlier versions.
+    :param query: {minor version: schema of the query arguments from there on}; None to look at none.
+    :param body: {minor version: schema of the body from there on, None for no body}.
+    :param exists: function of the context and the path's first parameter that raises when there is no such thing: that
+        is told rather than that the body is wrong.
+    """
+    queries, bodies = _validators(query or {}), _validators(body or {})
+
+    def decorate(method):
+        def answer(self, context, path):
+            if context.minor < since:
+                raise failures.MethodNotAllowed(reason='') if before == 405 else failures.NotFound(reason='')
+            arguments = {}
+            raw = _raw(context, bodies)
+            if pecan.request.method == 'GET' and not common.accepts_json():
+                raise failures.NotAcceptable
+            if rule:
+                context.can(rule)
+            if queries:
+                arguments['query'] = _query(_at(queries, context.minor))
+            if bodies:
+                try:
+                    arguments['body'] = _document(raw, _at(bodies, context.minor))
+                except Failure:
+                    if exists:
+                        exists(context, *path[:1])
+                    raise
+            return _timed(context, method(self, context, *path, **arguments))
+
+        exposed = common.route(method, answer)
+        exposed.rule = rule
+        return exposed
+
+    return decorate
+
+
+def validate(document, schema):
+    """Do nothing when a document is what it must be.
+
+    :param schema: a JSON schema.
+    :raises failures.BadRequest: it is not.
+    """
+    _check(_validator(schema), document, 'JSON does not validate')
+
+
+def modified(rows):
+    """Give when rows were last modified: the latest of them; now for none."""
+    return max((row.updated_at or row.created_at for row in rows), default=now())
+
+
+def now():
+    """Give the time."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def _validators(schemas):
+    return {minor: schema and _validator(schema) for minor, schema in sorted(schemas.items())}
+
+
+def _validator(schema):
+    return jsonschema.Draft202012Validator(schema, format_checker=_FORMATS)
+
+
+def _at(validators, minor):
+    """Give the validator of a version."""
+    return next(validator for since, validator in reversed(validators.items()) if since <= minor)
+
+
+def _raw(context, bodies):
+    """Give the bytes of the body, if the route takes one at this version.
+
+    :raises failures.BadRequest: it has no type.
+    :raises failures.UnsupportedMediaType: it is no JSON.
+    """
+    request = pecan.request
+    length = request.environ.get('CONTENT_LENGTH') or '0'
+    if not length.isdecimal():
+        raise failures.BadRequest(reason='content-length header must be an integer')
+    if int(length) and not request.headers.get('Content-Type'):
+        raise failures.BadRequest(reason='content-type header required when content-length > 0')
+    if not bodies or _at(bodies, context.minor) is None:
+        return b''
+    if request.content_type != 'application/json':
+        raise failures.UnsupportedMediaType(media_type=request.content_type or None)
+    return request_body.content(context)
+
+
+def _query(validator):
+    arguments = pecan.request.GET
+    _check(validator, dict(arguments), 'Invalid query string parameters')
+    return arguments
+
+
+def _document(raw, validator):
+    if validator is None:
+        return None
+    document = request_body.parse(raw)
+    _check(validator, document, 'JSON does not validate')
+    return document
+
+
+def _check(validator, document, told):
+    error = jsonschema.exceptions.best_match(validator.iter_errors(document))
+    if error:
+        raise failures.BadRequest(reason=f'{told}: {error}')
+
+
+def _timed(context, answer):
+    if answer.modified and context.minor >= TIMES_SINCE:
+        answer.headers |= {
+            'Last-Modified': webob.datetime_utils.serialize_date(answer.modified),
+            'Cache-Control': 'no-cache',
+        }
+    return answer

@@ -1,0 +1,131 @@
+"""/placement/resource_providers/{uuid}/inventories"""
+
+import contextlib
+
+from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document
+from ironic_traits.api.resource import Resource
+from ironic_traits.placement import failures, inventories, resource_providers
+
+#: The minor versions that brought DELETE of all inventories, and ones that are reserved as a whole.
+DELETE_ALL_SINCE = 5
+ALL_RESERVED_SINCE = 26
+
+_DEFAULTS = {
+    'reserved': 0,
+    'min_unit': 1,
+    'max_unit': MAX_INTEGER,
+    'step_size': 1,
+    'allocation_ratio': 1.0,
+}
+_NATURAL = {'type': 'integer', 'minimum': 1, 'maximum': MAX_INTEGER}
+_FIELDS = {
+    'resource_provider_generation': GENERATION,
+    'total': _NATURAL,
+    'reserved': _NATURAL | {'minimum': 0},
+    'min_unit': _NATURAL,
+    'max_unit': _NATURAL,
+    'step_size': _NATURAL,
+    # What a float of single precision can be.
+    'allocation_ratio': {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 3.40282e38},
+}
+_ONE = document(_FIELDS, ['total', 'resource_provider_generation'])
+_NEW = document(_FIELDS | {'resource_class': {'type': 'string', 'pattern': NAME}}, ['total', 'resource_class'])
+_ALL = document(
+    {
+        'resource_provider_generation': GENERATION,
+        'inventories': {
+            'type': 'object',
+            'patternProperties': {NAME: document(_FIELDS, ['total'])},
+            'additionalProperties': False,
+        },
+    },
+    ['resource_provider_generation', 'inventories'],
+)
+
+
+class InventoriesController(Resource):
+    """What a provider has, by resource class."""
+
+    @expose('placement:resource_providers:inventories:list')
+    def get_all(self, context, uuid, /):
+        return _show_all(*inventories.find(context, uuid))
+
+    @expose('placement:resource_providers:inventories:show')
+    def get_one(self, context, uuid, resource_class, /):
+        provider, rows = inventories.find(context, uuid)
+        if resource_class not in {row.resource_class for row in rows}:
+            raise failures.NotFound(reason=f'No inventory of class {resource_class} for {uuid}')
+        return _show(provider, rows, resource_class)
+
+    @expose('placement:resource_providers:inventories:create', body={0: _NEW}, exists=resource_providers.get)
+    def post(self, context, uuid, /, *, body):
+        name = body['resource_class']
+        with _refused('Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound):
+            provider, rows = inventories.add(context, uuid, name, _values(context, uuid, name, body))
+        location = f'/resource_providers/{uuid}/inventories/{name}'
+        return _show(provider, rows, name, status=201, location=location)
+
+    @expose('placement:resource_providers:inventories:update', body={0: _ALL}, exists=resource_providers.get)
+    def put_all(self, context, uuid, /, *, body):
+        with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
+            wanted = {name: _values(context, uuid, name, item) for name, item in body['inventories'].items()}
+        with _refused('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
+            return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], wanted))
+
+    @expose('placement:resource_providers:inventories:update', body={0: _ONE}, exists=resource_providers.get)
+    def put(self, context, uuid, resource_class, /, *, body):
+        with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
+            values = _values(context, uuid, resource_class, body)
+        generation = body['resource_provider_generation']
+        provider, rows = inventories.change(context, uuid, resource_class, generation, values)
+        return _show(provider, rows, resource_class)
+
+    @expose('placement:resource_providers:inventories:delete', since=DELETE_ALL_SINCE, before=405)
+    def delete_all(self, context, uuid, /):
+        inventories.delete(context, uuid)
+        return Answer(status=204)
+
+    @expose('placement:resource_providers:inventories:delete')
+    def delete(self, context, uuid, resource_class, /):
+        inventories.delete(context, uuid, resource_class)
+        return Answer(status=204)
+
+
+@contextlib.contextmanager
+def _refused(what, uuid, *causes):
+    """Say what was refused, and make it a 400."""
+    try:
+        yield
+    except causes as error:
+        raise failures.BadRequest(reason=f'{what} for resource provider {uuid}: {error}') from error
+
+
+def _values(context, uuid, name, document):
+    """Give the values of an inventory, of all fields.
+
+    :raises failures.InvalidInventory: nothing of it could ever be had.
+    """
+    values = {field: document.get(field, _DEFAULTS.get(field)) for field in inventories.FIELDS}
+    left = values['total'] - values['reserved']
+    least = 0 if context.minor >= ALL_RESERVED_SINCE else 1
+    if int(left * values['allocation_ratio']) < least:
+        how = 'greater than' if least == 0 else 'greater than or equal to'
+        raise failures.InvalidInventory(name=name, uuid=uuid, how=how)
+    return values
+
+
+def _show_all(provider, rows):
+    shown = {row.resource_class: _fields(row) for row in rows}
+    body = {'resource_provider_generation': provider.generation, 'inventories': shown}
+    return Answer(body, modified(rows))
+
+
+def _show(provider, rows, resource_class, **rest):
+    (row,) = (row for row in rows if row.resource_class == resource_class)
+    body = _fields(row) | {'resource_provider_generation': provider.generation}
+    return Answer(body, modified([row]), **rest)
+
+
+def _fields(row):
+    return {field: getattr(row, field) for field in inventories.FIELDS}

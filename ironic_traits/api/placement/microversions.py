@@ -1,0 +1,61 @@
+"""The versions of the Placement API, their negotiation, and what each of them does here.
+
+=====  ============================================================================
+1.0    resource providers, their inventories and usages
+1.1    aggregates of providers
+1.2    resource classes
+1.3    the filter ``member_of``
+1.4    the filter ``resources``
+1.5    deleting all inventories of a provider
+1.6    traits, and those of providers
+1.7    PUT of a resource class makes it, without a body (before: renames it)
+1.14   parent_provider_uuid, root_provider_uuid, and the filter ``in_tree``
+1.15   Last-Modified and Cache-Control
+1.18   the filter ``required``
+1.19   generations with aggregates
+1.20   POST of a provider answers with it
+1.22   forbidden traits: ``required=!B``
+1.23   codes in errors
+1.24   ``member_of`` repeated
+1.26   all of an inventory can be reserved
+1.32   forbidden aggregates: ``member_of=!A``
+1.37   moving a provider that has a parent
+1.39   one of several traits: ``required=in:A,B``, and ``required`` repeated
+=====  ============================================================================
+"""
+
+import microversion_parse
+
+from ironic_traits.placement import failures
+
+MINIMUM = 0
+MAXIMUM = 39
+
+SERVICE_TYPE = 'placement'
+_VERSIONS = [f'1.{minor}' for minor in range(MINIMUM, MAXIMUM + 1)]
+
+
+def text(minor):
+    """Write a version as clients read it."""
+    return f'1.{minor}'
+
+
+def negotiate(headers):
+    """Choose the version of a request.
+
+    :param headers: the request's headers, {name: value}, names in lower case.
+    :returns: the minor version.
+    :raises failures.VersionNotSupported: it is outside the range.
+    :raises failures.BadRequest: it is no version.
+    """
+    try:
+        return microversion_parse.extract_version(headers, SERVICE_TYPE, _VERSIONS).minor
+    except TypeError as error:
+        raise failures.BadRequest(reason=f'Invalid microversion: {error}') from error
+    except ValueError as error:
+        raise failures.VersionNotSupported(str(error), text(MINIMUM), text(MAXIMUM)) from error
+
+
+def headers(minor):
+    """Give the headers that every answer carries: [(name, value), …]."""
+    return [('openstack-api-version', f'{SERVICE_TYPE} {text(minor)}'), ('vary', 'openstack-api-version')]

@@ -1,0 +1,39 @@
+"""/placement/resource_providers/{uuid}/traits"""
+
+from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.schemas import GENERATION, document
+from ironic_traits.api.placement.traits import SINCE
+from ironic_traits.api.resource import Resource
+from ironic_traits.matching.traits import MAX_LENGTH
+from ironic_traits.placement import failures, provider_traits
+
+_TRAIT = {'type': 'string', 'minLength': 1, 'maxLength': MAX_LENGTH}
+_BODY = document(
+    {'traits': {'type': 'array', 'items': _TRAIT}, 'resource_provider_generation': GENERATION},
+    ['traits', 'resource_provider_generation'],
+)
+
+
+class ProviderTraitsController(Resource):
+    """The traits of a provider."""
+
+    @expose('placement:resource_providers:traits:list', since=SINCE)
+    def get_all(self, context, uuid, /):
+        return _show(*provider_traits.find(context, uuid))
+
+    @expose('placement:resource_providers:traits:update', since=SINCE, body={SINCE: _BODY})
+    def put(self, context, uuid, /, *, body):
+        try:
+            return _show(*provider_traits.replace(context, uuid, body['resource_provider_generation'], body['traits']))
+        except failures.TraitNotFound as error:
+            raise failures.BadRequest(reason=f'No such trait {error.facts["names"]}') from error
+
+    @expose('placement:resource_providers:traits:delete', since=SINCE)
+    def delete(self, context, uuid, /):
+        provider_traits.replace(context, uuid, None, [])
+        return Answer(status=204)
+
+
+def _show(provider, rows):
+    body = {'traits': [row.name for row in rows], 'resource_provider_generation': provider.generation}
+    return Answer(body, modified(rows))

@@ -1,0 +1,30 @@
+"""/placement: at which versions it is served."""
+
+from ironic_traits.api.placement import microversions
+from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.resource_classes import ResourceClassesController
+from ironic_traits.api.placement.resource_providers import ResourceProvidersController
+from ironic_traits.api.placement.traits import TraitsController
+from ironic_traits.api.resource import Resource
+
+
+class PlacementController(Resource):
+    """The Placement API."""
+
+    children = {
+        'resource_classes': ResourceClassesController(),
+        'resource_providers': ResourceProvidersController(),
+        'traits': TraitsController(),
+    }
+
+    @expose(None)
+    def get_all(self, context, /):
+        version = {
+            'id': f'v{microversions.text(microversions.MINIMUM)}',
+            'max_version': microversions.text(microversions.MAXIMUM),
+            'min_version': microversions.text(microversions.MINIMUM),
+            'status': 'CURRENT',
+            # Relative: this address.
+            'links': [{'rel': 'self', 'href': ''}],
+        }
+        return Answer({'versions': [version]}, now())

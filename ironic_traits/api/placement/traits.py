@@ -1,0 +1,66 @@
+"""/placement/traits"""
+
+import re
+
+from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, document
+from ironic_traits.api.resource import Resource
+from ironic_traits.matching.traits import MAX_LENGTH
+from ironic_traits.placement import failures, traits
+
+#: The minor version that brought traits.
+SINCE = 6
+
+
+class TraitsController(Resource):
+    """All traits, standard and custom ones."""
+
+    since = SINCE
+
+    @expose('placement:traits:list', since=SINCE, query={SINCE: document({'name': TEXT, 'associated': TEXT})})
+    def get_all(self, context, /, *, query):
+        rows = traits.find(context, **_named(query.get('name')), associated=_associated(query.get('associated')))
+        return Answer({'traits': [row.name for row in rows]}, modified(rows))
+
+    @expose('placement:traits:show', since=SINCE)
+    def get_one(self, context, name, /):
+        return Answer(status=204, modified=modified([traits.get(context, name)]))
+
+    @expose('placement:traits:update', since=SINCE)
+    def put(self, context, name, /):
+        if len(name) > MAX_LENGTH or not re.fullmatch(CUSTOM_NAME, name):
+            raise failures.BadRequest(
+                reason='The trait is invalid. A valid trait must be no longer than 255 characters, start with the '
+                'prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+            )
+        row, new = traits.create(context, name)
+        return Answer(status=201 if new else 204, location=f'/traits/{name}', modified=modified([row]))
+
+    @expose('placement:traits:delete', since=SINCE)
+    def delete(self, context, name, /):
+        traits.delete(context, name)
+        return Answer(status=204)
+
+
+def _named(text):
+    """Read the argument ``name``."""
+    if text is None:
+        return {}
+    operator, colon, value = text.partition(':')
+    if colon and operator == 'in':
+        return {'name_in': value.split(',')}
+    # The specification's word, and the real service's.
+    if colon and operator in ('starts_with', 'startswith'):
+        return {'prefix': value}
+    raise failures.BadRequest(
+        reason='Badly formatted name parameter. Expected name query string parameter in form: '
+        f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{text}"'
+    )
+
+
+def _associated(text):
+    if text is None:
+        return None
+    if text.lower() not in ('true', 'false'):
+        raise failures.BadRequest(reason='The query parameter "associated" only accepts "true" or "false"')
+    return text.lower() == 'true'

@@ -1,0 +1,167 @@
+"""The providers that nodes are: what every change of a node does to them, in the node's transaction.
+
+A node with a resource class is a provider of the same uuid.  Its inventory and its own traits are read from the node
+whenever somebody asks; what is written here is that the provider is there, of which class it is, and that its
+generation moves when something of it does, and only then (DESIGN: invariant 6).  All of it under the node's lock.
+"""
+
+import os_resource_classes
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db.engine import referring
+from ironic_traits.db.models import (
+    inventories,
+    nodes,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from ironic_traits.db.types import now
+from ironic_traits.deploy import states
+from ironic_traits.placement import names
+
+#: The condition on nodes that one could be had: nova's own rule for what it takes as free.
+OFFERED = sa.and_(
+    nodes.c.provision_state == states.AVAILABLE,
+    nodes.c.instance_uuid.is_(None),
+    nodes.c.maintenance.is_(sa.false()),
+    nodes.c.power_state.is_not(None),
+    nodes.c.power_state != states.POWER_ERROR,
+)
+#: What ``follow`` compares: read when the node is locked, before anything is changed.
+BEFORE = (nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
+#: The columns that it depends on.
+_DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state'})
+
+
+def create(connection, node_id):
+    """Make the provider of a new node, if it has a class.
+
+    :raises failures.ProviderTaken: another provider has its uuid as a name, or stands below others.
+    """
+    node = connection.execute(
+        sa.select(nodes.c.id, nodes.c.uuid, nodes.c.resource_class).where(nodes.c.id == node_id)
+    ).one()
+    if node.resource_class:
+        _insert(connection, node, node.resource_class)
+
+
+def follow(connection, node, changes):
+    """Let the provider follow what has been changed of a node.
+
+    :param node: a row with BEFORE.
+    :param changes: {column: value}, as written.
+    :raises failures.ProviderTaken: as ``create``.
+    :raises failures.ProviderInUse: the node has lost its class, and its provider cannot go.
+    """
+    if _DECIDING.isdisjoint(changes):
+        return
+    after = connection.execute(sa.select(nodes.c.resource_class, OFFERED.label('offered')).where(_is(node))).one()
+    if after.resource_class != node.class_before:
+        _reclass(connection, node, after.resource_class)
+    elif after.resource_class and after.offered != node.offered_before:
+        bump(connection, node.id)
+
+
+def follow_traits(connection, node, foreign, added, lost):
+    """Let the provider follow what has been changed of a node's traits.
+
+    :param node: a row with BEFORE.
+    :param foreign: names of the traits that others have given it.
+    :param added: names that the node has got.
+    :param lost: whether it has lost any.
+    """
+    own_now = foreign.intersection(added)
+    if own_now:
+        _forget(connection, node, own_now)
+    # The provider has had those before.
+    if lost or len(own_now) < len(added):
+        bump(connection, node.id)
+
+
+# Made once and kept: to make it anew takes as long as the database does.
+_BUMP = (
+    sa.update(resource_providers)
+    .where(resource_providers.c.node_id == sa.bindparam('of_node'))
+    .values(generation=resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
+)
+
+
+def bump(connection, node_id):
+    """Raise the generation of a node's provider, if it has one."""
+    connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
+
+
+def delete(connection, node):
+    """Delete the provider of a node that goes, or has lost its class.
+
+    :param node: a row with ``id`` and ``uuid``.
+    :raises failures.ProviderInUse: other providers are below it.
+    """
+    below = sa.exists().where(resource_providers.c.parent_provider_uuid == node.uuid)
+    if connection.scalar(sa.select(below)):
+        raise failures.ProviderInUse(node=node.uuid, reason='other resource providers are below it')
+    connection.execute(sa.delete(resource_providers).where(resource_providers.c.node_id == node.id))
+
+
+def _forget(connection, node, own_now):
+    """Let traits that are a node's own now be no foreign ones any more."""
+    provider = sa.select(resource_providers.c.id).where(resource_providers.c.node_id == node.id).scalar_subquery()
+    ids = sa.select(traits.c.id).where(traits.c.name.in_(own_now))
+    mine = resource_provider_traits.c.resource_provider_id == provider
+    connection.execute(sa.delete(resource_provider_traits).where(mine, resource_provider_traits.c.trait_id.in_(ids)))
+
+
+def _is(node):
+    return nodes.c.id == node.id
+
+
+def _reclass(connection, node, name):
+    if not name:
+        delete(connection, node)
+    elif not node.class_before:
+        _insert(connection, node, name)
+    else:
+        # Two classes of nodes may be one of providers.
+        class_id = _class_id(connection, name)
+        statement = _BUMP.where(resource_providers.c.resource_class_id != class_id).values(resource_class_id=class_id)
+        with referring():
+            connection.execute(statement, {'of_node': node.id, 'now': now()})
+
+
+def _insert(connection, node, name):
+    values = {'name': node.uuid, 'node_id': node.id, 'resource_class_id': _class_id(connection, name)}
+    same = sa.or_(resource_providers.c.uuid == node.uuid, resource_providers.c.name == node.uuid)
+    present = connection.execute(sa.select(resource_providers).where(same)).all()
+    if not present:
+        values |= {'uuid': node.uuid, 'root_provider_uuid': node.uuid, 'created_at': now()}
+        with referring():
+            connection.execute(sa.insert(resource_providers).values(values))
+        return
+    # Somebody who knew of the node before this service did has made its provider: it is the node's from now on.
+    for provider in present:
+        if provider.uuid != node.uuid or provider.parent_provider_uuid:
+            raise failures.ProviderTaken(node=node.uuid, provider=provider.uuid)
+        _adopt(connection, provider, values)
+
+
+def _adopt(connection, provider, values):
+    connection.execute(sa.delete(inventories).where(inventories.c.resource_provider_id == provider.id))
+    custom = sa.select(traits.c.id).where(traits.c.name.startswith(names.PREFIX, autoescape=True))
+    connection.execute(
+        sa.delete(resource_provider_traits).where(
+            resource_provider_traits.c.resource_provider_id == provider.id,
+            resource_provider_traits.c.trait_id.in_(custom),
+        )
+    )
+    values |= {'generation': provider.generation + 1, 'updated_at': now()}
+    connection.execute(sa.update(resource_providers).where(resource_providers.c.id == provider.id).values(values))
+
+
+def _class_id(connection, name):
+    """Give the id of the resource class that stands for a node's; make it when it is missing."""
+    normalized = os_resource_classes.normalize_name(name)
+    names.ensure(connection, resource_classes, [normalized])
+    return names.ids(connection, resource_classes, [normalized])[normalized]
