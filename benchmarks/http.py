@@ -5,6 +5,7 @@ import json
 import urllib.parse
 
 VERSION = '1.37'
+PLACEMENT_VERSION = '1.39'
 
 
 class Connection:
@@ -12,13 +13,17 @@ class Connection:
 
     :param base: http://HOST:PORT, with a path prefix or without.
     :param token: X-Auth-Token; None for none.
-    :param version: of the API.
+    :param version: of the Bare Metal API.
     """
 
     def __init__(self, base, token=None, version=VERSION):
         url = urllib.parse.urlparse(base)
         self.prefix = url.path.rstrip('/')
-        self._headers = {'X-OpenStack-Ironic-API-Version': version, 'Accept': 'application/json'}
+        self._headers = {
+            'X-OpenStack-Ironic-API-Version': version,
+            'OpenStack-API-Version': f'placement {PLACEMENT_VERSION}',
+            'Accept': 'application/json',
+        }
         self._headers |= {'X-Auth-Token': token} if token else {}
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
 

@@ -344,6 +344,14 @@ class NodeReserved(Failure):
     text = 'Node {node} is reserved for instance {instance} by reservation {reservation}{until}.'
 
 
+class NodeAllocated(Failure):
+    """The node is allocated to a consumer of the Placement API, and to no other."""
+
+    status = 409
+    code = 'baremetal.node.allocated'
+    text = 'Node {node} is allocated to consumer {consumer} in Placement.'
+
+
 class ReservationUnknown(Failure):
     """The reservation that was shown is not the node's, or has expired."""
 
@@ -389,7 +397,10 @@ class ProviderTaken(Failure):
 
     status = 409
     code = 'baremetal.node.provider_taken'
-    text = 'Node {node} cannot be a resource provider: {provider} has its uuid for a name, or stands below another one.'
+    text = (
+        'Node {node} cannot be a resource provider: {provider} has its uuid for a name, stands below another one, or '
+        'is allocated.'
+    )
 
 
 class ProviderInUse(Failure):

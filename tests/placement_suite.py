@@ -42,12 +42,17 @@ def profile(path):
     return _PROFILES.get(utils.load_yaml(yaml_file=str(path))['fixtures'][-1], 'default')
 
 
+def tests(path):
+    """Count the tests of a file."""
+    return len(utils.load_yaml(yaml_file=str(path))['tests'])
+
+
 def run(path, app, client):
     """Run a file.
 
     :param app: the application, on an empty database.
     :param client: tests.client.Client of it, for an administrator.
-    :returns: ({names of the tests that passed}, {name: what was wrong}).
+    :returns: ([names of the tests that passed], {name: what was wrong}).
     """
     before = dict(os.environ)
     try:
@@ -82,10 +87,10 @@ def _decoded(app):
 class _Result(unittest.TestResult):
     def __init__(self):
         super().__init__()
-        self.passed, self.broken = set(), {}
+        self.passed, self.broken = [], {}
 
     def addSuccess(self, test):
-        self.passed.add(_name(test))
+        self.passed.append(_name(test))
 
     def addFailure(self, test, error):
         self.broken[_name(test)] = self._exc_info_to_string(error, test)

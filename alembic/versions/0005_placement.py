@@ -46,7 +46,8 @@ def _create_names(table, standard, custom, moment):
         mysql_engine='InnoDB',
         sqlite_autoincrement=True,
     )
-    names = sorted({*standard, *custom})
+    # The standard ones in the library's order, which is the one that lists of classes are given in.
+    names = [*standard, *sorted(set(custom).difference(standard))]
     op.bulk_insert(created, [{'name': name, 'created_at': moment} for name in names])
 
 

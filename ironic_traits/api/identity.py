@@ -49,7 +49,7 @@ def _believed(application):
         environ['HTTP_X_USER_ID'] = user
         environ.setdefault('HTTP_X_ROLES', 'admin' if user == 'admin' else '')
         if 'HTTP_OPENSTACK_SYSTEM_SCOPE' not in environ:
-            environ['HTTP_X_PROJECT_ID'] = project or user
+            environ.setdefault('HTTP_X_PROJECT_ID', project or user)
         return application(environ, start_response)
 
     return believed

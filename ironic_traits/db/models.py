@@ -311,3 +311,26 @@ inventories = sa.Table(
     sa.Index('inventories_resource_class_id_idx', 'resource_class_id', 'resource_provider_id'),
     mysql_engine='InnoDB',
 )
+
+consumers = _records(
+    'consumers',
+    sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
+    sa.Column('project_id', exact_string(255), nullable=False),
+    sa.Column('user_id', exact_string(255), nullable=False),
+    # NULL for those whose client does not know of types.
+    sa.Column('consumer_type', ascii_string(255)),
+    sa.Index(None, 'project_id', 'user_id'),
+)
+
+allocations = sa.Table(
+    'allocations',
+    metadata,
+    sa.Column('consumer_id', sa.Integer, sa.ForeignKey('consumers.id'), primary_key=True),
+    sa.Column('resource_provider_id', sa.Integer, sa.ForeignKey('resource_providers.id'), primary_key=True),
+    sa.Column('resource_class_id', sa.Integer, sa.ForeignKey('resource_classes.id'), primary_key=True),
+    sa.Column('used', sa.Integer, nullable=False),
+    sa.Column('created_at', timestamp(), nullable=False),
+    sa.Index('allocations_resource_provider_id_idx', 'resource_provider_id', 'resource_class_id', 'used'),
+    sa.Index(None, 'resource_class_id'),
+    mysql_engine='InnoDB',
+)

@@ -14,7 +14,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states, validate
-from ironic_traits.inventory import node_traits, reservations, transitions
+from ironic_traits.inventory import node_providers, node_traits, reservations, transitions
 from ironic_traits.inventory.single_node import change, read, take
 
 #: The interface that an event needs of a node's driver.
@@ -42,6 +42,7 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
     :raises failures.InvalidInput: its driver has no interface for the verb.
     :raises failures.DeployRefused: a hook says no.
     :raises failures.NodeReserved: it is held for another instance, and was to be deployed.
+    :raises failures.NodeAllocated: it is allocated to another consumer than its instance, and was to be deployed.
     :raises failures.ReservationUnknown: the reservation shown is not its own.
     :raises failures.InstanceAssociated: the reservation's instance is on another node by now.
     """
@@ -60,6 +61,8 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
                 changes |= reservations.use(connection, taken, reservation_uuid)
+                holder = changes.get('instance_uuid', taken.instance_uuid)
+                node_providers.check_allocation(connection, taken, holder)
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None

@@ -6,10 +6,11 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.db import names
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_traits, nodes, resource_provider_traits, resource_providers, traits
+from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.single_node import read, take
-from ironic_traits.placement import names, node_providers
 
 #: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
 #: statement for a page and its traits: a join would multiply the rows.

@@ -17,12 +17,11 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers
-from ironic_traits.inventory import node_guards, node_traits, records, reservations
+from ironic_traits.inventory import node_guards, node_providers, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, fetch
 from ironic_traits.inventory.single_node import change as write
 from ironic_traits.inventory.single_node import read, take
-from ironic_traits.placement import node_providers
 
 #: What a client may set when it creates a node, and change later (uuid apart).
 SETTABLE = (
@@ -124,6 +123,7 @@ def update(context, ident, change, fields):
     :raises failures.NodeNotFound: there is none.
     :raises failures.NodeAssociated: an instance holds it, and another was to take it.
     :raises failures.NodeReserved: it is held for another instance than was to take it.
+    :raises failures.NodeAllocated: it is allocated to another consumer than was to take it.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -139,6 +139,7 @@ def update(context, ident, change, fields):
             node_guards.check_update(node, changes)
             if changes.get('instance_uuid'):
                 _check_reservation(connection, node.uuid, changes['instance_uuid'])
+                node_providers.check_allocation(connection, node, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
                 _check_free(connection, node)
             changes |= _cleared(changes)
@@ -159,6 +160,7 @@ def delete(context, ident):
     :raises failures.NodeNotFound: there is none.
     :raises failures.NodeProtected: it is protected.
     :raises failures.NodeReserved: a reservation holds it.
+    :raises failures.NodeAllocated: it is allocated to a consumer.
     :raises failures.NodeLocked: work on it goes on.
     :raises failures.NodeAssociated: an instance holds it.
     :raises failures.InvalidState: its provision state forbids it.
@@ -167,6 +169,7 @@ def delete(context, ident):
         node = take(connection, ident, *_GUARDED, *_HELD)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         _check_reservation(connection, node.uuid)
+        node_providers.check_allocation(connection, node)
         node_providers.delete(connection, node)
         connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
 
@@ -249,10 +252,12 @@ def _check_free(connection, node):
 
     :raises failures.NodeAssociated: an instance holds it.
     :raises failures.NodeReserved: a reservation does.
+    :raises failures.NodeAllocated: it is allocated to a consumer.
     """
     if node.instance_uuid:
         raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
     _check_reservation(connection, node.uuid)
+    node_providers.check_allocation(connection, node)
 
 
 def _interfaces(context, values):

@@ -17,21 +17,21 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes, reservations
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
+from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.inventory.single_node import take
-from ironic_traits.placement import node_providers
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
 LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
 _EXPIRED = reservations.c.expires_at <= clock()
-_OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
+OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, None for none.
-UUID = sa.select(reservations.c.uuid).where(_OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
+UUID = sa.select(reservations.c.uuid).where(OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
 #: Conditions on nodes: that there is a live reservation, and that there could be one.
-RESERVED = sa.exists().where(_OF_NODE).correlate(nodes)
-ELIGIBLE = sa.and_(node_providers.OFFERED, ~RESERVED)
+RESERVED = sa.exists().where(OF_NODE).correlate(nodes)
+ELIGIBLE = sa.and_(node_providers.OFFERED, ~RESERVED, ~node_providers.ALLOCATED)
 
 
 def get(context, uuid):
@@ -84,9 +84,9 @@ def reserve(context, instance, idents, expiry):
                 if held.node_uuid in idents or held.node_name in idents:
                     return held, False
                 raise failures.InstanceReserved(instance=instance, node=held.node_uuid, reservation=held.uuid)
-            node_uuid = _first_eligible(connection, idents)
+            node_uuid = _first_eligible(connection, idents, instance)
             if node_uuid is None:
-                refusals = _refusals(context, connection, idents)
+                refusals = _refusals(context, connection, idents, instance)
                 if all(refusal for _, refusal in refusals):
                     raise failures.NothingToReserve(refusals)
                 # One has become free meanwhile.
@@ -127,7 +127,7 @@ def delete(context, uuid):
     with context.write() as connection:
         node = _take(connection, uuid)
         connection.execute(sa.delete(reservations).where(reservations.c.uuid == uuid))
-        node_providers.bump(connection, node.id)
+        node_providers.bump_for_reservation(connection, node.id)
 
 
 @retried
@@ -172,7 +172,7 @@ def use(connection, node, reservation_uuid):
     connection.execute(sa.delete(reservations).where(reservations.c.uuid == held.uuid))
     if not node.offered_before:
         # Otherwise the provider's generation moves with what the deploy changes of the node.
-        node_providers.bump(connection, node.id)
+        node_providers.bump_for_reservation(connection, node.id)
     return {'instance_uuid': held.instance_uuid}
 
 
@@ -235,20 +235,28 @@ _STATE = (
     nodes.c.power_state,
     nodes.c.owner,
     nodes.c.lessee,
+    node_providers.CONSUMER,
 )
 #: All that somebody learns of a node who may not see it.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
-def _first_eligible(connection, idents):
-    """Give the uuid of the first node that could be held, None for none.
+def _eligible_for(instance):
+    """Give the condition on nodes that one could be held for an instance: what is allocated to it is no hindrance."""
+    return sa.and_(node_providers.OFFERED, ~RESERVED, ~node_providers.allocated_to_others(instance))
+
+
+def _first_eligible(connection, idents, instance):
+    """Give the uuid of the first node that could be held for an instance, None for none.
 
     A long list is looked at in parts that grow: mostly one of the first will do.
     """
     begin, size = 0, 16
     while begin < len(idents):
         part = idents[begin : begin + size]
-        rows = connection.execute(sa.select(nodes.c.uuid, nodes.c.name).where(_among(part), ELIGIBLE)).all()
+        rows = connection.execute(
+            sa.select(nodes.c.uuid, nodes.c.name).where(_among(part), _eligible_for(instance))
+        ).all()
         found = {row.name: row.uuid for row in rows} | {row.uuid: row.uuid for row in rows}
         first = next((found[ident] for ident in part if ident in found), None)
         if first:
@@ -264,11 +272,11 @@ def _among(idents):
     return sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names)) if names else nodes.c.uuid.in_(uuids)
 
 
-def _refusals(context, connection, idents):
+def _refusals(context, connection, idents, instance):
     """Give [(ident, why the node cannot be held, None when it can), …], each node once."""
     statement = (
         sa.select(*_STATE, reservations.c.uuid.label('reservation_uuid'), reservations.c.expires_at)
-        .outerjoin(reservations, _OF_NODE)
+        .outerjoin(reservations, OF_NODE)
         .where(_among(idents))
     )
     rows = connection.execute(statement).all()
@@ -276,14 +284,14 @@ def _refusals(context, connection, idents):
     refusals: dict[str, Any] = {}
     for ident in idents:
         node = found.get(ident)
-        refusal = _refusal(node)
+        refusal = _refusal(node, instance)
         if refusal and node and not context.may('baremetal:node:get', {'owner': node.owner, 'lessee': node.lessee}):
             refusal = _HIDDEN
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))
     return list(refusals.values())
 
 
-def _refusal(node):
+def _refusal(node, instance):
     """Say why a node cannot be held: {'reason': …, 'message': …, and what belongs to it}, None when it can."""
     if node is None:
         return {'reason': 'not found', 'message': 'There is no such node.'}
@@ -299,6 +307,8 @@ def _refusal(node):
     if node.reservation_uuid:
         until = f'until {_text(node.expires_at)}' if node.expires_at else 'without end'
         return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
+    if node.consumer_uuid not in (None, instance):
+        return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}
     return None
 
 
@@ -310,7 +320,7 @@ def _hold(context, instance, node_uuid, expiry):
             node = take(connection, node_uuid)
         except failures.NodeNotFound:
             return None
-        if not connection.scalar(sa.select(nodes.c.id).where(nodes.c.uuid == node_uuid, ELIGIBLE)):
+        if not connection.scalar(sa.select(nodes.c.id).where(nodes.c.uuid == node_uuid, _eligible_for(instance))):
             return None
         key = sa.or_(reservations.c.node_uuid == node_uuid, reservations.c.instance_uuid == instance)
         connection.execute(sa.delete(reservations).where(key, _EXPIRED))
@@ -323,7 +333,7 @@ def _hold(context, instance, node_uuid, expiry):
             'expires_at': expiry.at(context, moment),
         }
         connection.execute(sa.insert(reservations).values(row))
-        node_providers.bump(connection, node.id)
+        node_providers.bump_for_reservation(connection, node.id)
         return _read(connection, row['uuid'], _columns(FIELDS))
 
 
@@ -335,7 +345,7 @@ def _held_by(connection, instance):
     node = connection.scalar(sa.select(nodes.c.uuid).where(nodes.c.instance_uuid == instance))
     if node:
         raise failures.InstanceOnNode(instance=instance, node=node)
-    statement = sa.select(*_columns(FIELDS), nodes.c.name.label('node_name')).join(nodes, _OF_NODE)
+    statement = sa.select(*_columns(FIELDS), nodes.c.name.label('node_name')).join(nodes, OF_NODE)
     return connection.execute(statement.where(reservations.c.instance_uuid == instance)).first()
 
 

@@ -13,7 +13,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import now
-from ironic_traits.placement import node_providers
+from ironic_traits.inventory import node_providers
 
 
 def take(connection, ident, *columns):

@@ -18,6 +18,12 @@ class BadRequest(PlacementFailure):
     status = 400
 
 
+class ConflictingTraits(BadRequest):
+    """Traits are required and forbidden at once."""
+
+    text = 'Conflicting required and forbidden traits found in the following traits keys: {keys}'
+
+
 class MissingValue(BadRequest):
     """A query argument is missing."""
 
@@ -127,6 +133,43 @@ class InventoryInUse(Conflict):
     """Something is taken from the inventory."""
 
     code = 'placement.inventory.inuse'
+    text = "Inventory for '{classes}' on resource provider '{uuid}' in use."
+
+
+class UnknownProvider(BadRequest):
+    """Something is wanted of a provider that is not there."""
+
+    text = "Allocation for resource provider '{uuid}' that does not exist."
+
+
+class InventoryInvalid(Conflict):
+    """The provider has no inventory of the class."""
+
+    text = "Inventory for '{name}' on resource provider '{uuid}' invalid."
+
+
+class CapacityExceeded(Conflict):
+    """There is not so much left."""
+
+    text = (
+        "Unable to create allocation for '{name}' on resource provider '{uuid}'. The requested amount would exceed "
+        'the capacity.'
+    )
+
+
+class ConstraintsViolated(Conflict):
+    """So much, or so little, cannot be had at once."""
+
+    text = (
+        "Unable to create allocation for '{name}' on resource provider '{uuid}'. The requested amount would violate "
+        'inventory constraints.'
+    )
+
+
+class ReshapedProviderNotFound(BadRequest):
+    """An inventory is wanted of a provider that is not there."""
+
+    code = 'placement.resource_provider.not_found'
 
 
 class UnsupportedMediaType(PlacementFailure):

@@ -8,35 +8,11 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.models import inventories, nodes, resource_classes, resource_providers
+from ironic_traits.db.models import inventories, resource_providers
 from ironic_traits.db.types import now
-from ironic_traits.inventory.reservations import ELIGIBLE
-from ironic_traits.placement import failures, node_providers
+from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.single_provider import bump, read, take
-
-#: What a client says of an inventory, and reads of it.
-FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
-
-_CLASS = (resource_classes.c.id.label('class_id'), resource_classes.c.name.label('resource_class'))
-_STORED = (
-    sa.select(*_CLASS, *(inventories.c[name] for name in (*FIELDS, 'created_at', 'updated_at')))
-    .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
-    .order_by(resource_classes.c.id)
-)
-_ONE = {field: sa.literal(1.0 if field == 'allocation_ratio' else 1).label(field) for field in FIELDS}
-_RESERVED = sa.case((node_providers.OFFERED, 0), else_=1).label('reserved')
-_DERIVED = (
-    sa.select(
-        *_CLASS,
-        *(_ONE | {'reserved': _RESERVED}).values(),
-        resource_providers.c.created_at,
-        resource_providers.c.updated_at,
-    )
-    .select_from(resource_providers)
-    .join(resource_classes, resource_classes.c.id == resource_providers.c.resource_class_id)
-    .join(nodes, nodes.c.id == resource_providers.c.node_id)
-)
 
 
 def find(context, uuid):
@@ -59,19 +35,15 @@ def replace(context, uuid, generation, wanted):
     :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ConcurrentUpdate: its generation is another one.
     :raises failures.ResourceClassNotFound: a resource class is not there.
+    :raises failures.InventoryInUse: something is taken from one that is to go.
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
         if provider.node_id:
             return _of(connection, provider)
         ids = classes.check(connection, wanted)
-        present = {row.class_id for row in _rows(connection, provider)}
-        _delete(connection, provider, present.difference(ids.values()))
-        for name, values in wanted.items():
-            if ids[name] in present:
-                _update(connection, provider, ids[name], values)
-            else:
-                _insert(connection, provider, ids[name], values)
+        keep(connection, provider, ids.values())
+        put(connection, provider, {ids[name]: values for name, values in wanted.items()})
         bump(connection, provider)
         return _of(connection, read(connection, uuid))
 
@@ -132,11 +104,12 @@ def delete(context, uuid, class_name=None):
 
     :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.NotFound: it has none of the class.
+    :raises failures.InventoryInUse: something is taken from it.
     :raises failures.Conflict: the provider is a node.
     """
     with context.write() as connection:
         provider = _take_writable(connection, uuid)
-        gone = {row.class_id for row in _rows(connection, provider) if class_name in (None, row.resource_class)}
+        gone = [row for row in _rows(connection, provider) if class_name in (None, row.resource_class)]
         if class_name and not gone:
             raise failures.NotFound(
                 reason=f'No inventory of class {class_name} found for delete: No inventory of class {class_name} found.'
@@ -145,21 +118,24 @@ def delete(context, uuid, class_name=None):
         bump(connection, provider)
 
 
-def has_room(class_id, amount):
-    """Give the condition on providers that so much can be had of a resource class."""
-    table = inventories.c
-    stored = sa.select(table.resource_provider_id).where(
-        table.resource_class_id == class_id,
-        table.min_unit <= amount,
-        table.max_unit >= amount,
-        amount % table.step_size == 0,
-        (table.total - table.reserved) * table.allocation_ratio >= amount,
-    )
-    if amount > 1:
-        return resource_providers.c.id.in_(stored)
-    node = sa.select(resource_providers.c.id).join(nodes, nodes.c.id == resource_providers.c.node_id)
-    free = node.where(resource_providers.c.resource_class_id == class_id, ELIGIBLE)
-    return resource_providers.c.id.in_(stored.union_all(free))
+def put(connection, provider, wanted):
+    """Give a provider that is no node these inventories; its generation does not move.
+
+    :param connection: of a writer that has locked the provider.
+    :param wanted: {id of a resource class: {field: value, of all FIELDS}}.
+    """
+    present = {row.class_id for row in _rows(connection, provider)}
+    for class_id, values in wanted.items():
+        (_update if class_id in present else _insert)(connection, provider, class_id, values)
+
+
+def keep(connection, provider, class_ids):
+    """Take all other inventories away from a provider that is no node; its generation does not move.
+
+    :param connection: of a writer that has locked the provider.
+    :raises failures.InventoryInUse: something is taken from one that is to go.
+    """
+    _delete(connection, provider, [row for row in _rows(connection, provider) if row.class_id not in class_ids])
 
 
 def _of(connection, provider):
@@ -167,11 +143,7 @@ def _of(connection, provider):
 
 
 def _rows(connection, provider):
-    if provider.node_id:
-        statement = _DERIVED.where(resource_providers.c.id == provider.id)
-    else:
-        statement = _STORED.where(inventories.c.resource_provider_id == provider.id)
-    return connection.execute(statement).all()
+    return capacity.rows(connection, resource_providers.c.id == provider.id)
 
 
 def _take_writable(connection, uuid):
@@ -192,6 +164,10 @@ def _update(connection, provider, class_id, values):
     connection.execute(sa.update(inventories).where(*row).values(updated_at=now(), **values))
 
 
-def _delete(connection, provider, class_ids):
-    rows = inventories.c.resource_provider_id == provider.id, inventories.c.resource_class_id.in_(class_ids)
+def _delete(connection, provider, gone):
+    used = [row.resource_class for row in gone if row.used]
+    if used:
+        raise failures.InventoryInUse(classes=', '.join(used), uuid=provider.uuid)
+    ids = [row.class_id for row in gone]
+    rows = inventories.c.resource_provider_id == provider.id, inventories.c.resource_class_id.in_(ids)
     connection.execute(sa.delete(inventories).where(*rows))

@@ -6,9 +6,9 @@ stored here, and only those can be taken away here.
 
 import sqlalchemy as sa
 
+from ironic_traits.db import names
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.models import node_traits, resource_provider_traits, traits
-from ironic_traits.placement import names
 from ironic_traits.placement.single_provider import bump, read, take
 from ironic_traits.placement.traits import check
 

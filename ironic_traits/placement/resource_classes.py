@@ -3,10 +3,11 @@
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db import names
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import resource_classes, resource_providers
 from ironic_traits.db.types import now
-from ironic_traits.placement import failures, names
+from ironic_traits.placement import failures
 
 
 def find(context):

@@ -8,9 +8,9 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes, resource_provider_aggregates, resource_providers
+from ironic_traits.db.models import allocations, nodes, resource_provider_aggregates, resource_providers
 from ironic_traits.db.types import now
-from ironic_traits.placement import failures, inventories, resource_classes, traits
+from ironic_traits.placement import capacity, failures, resource_classes, traits
 from ironic_traits.placement.single_provider import read, take
 
 
@@ -98,7 +98,7 @@ def delete(context, uuid):
 
     :raises failures.ProviderNotFound: there is none.
     :raises failures.ProviderHasChildren: others are below it.
-    :raises failures.ProviderInUse: it is a node.
+    :raises failures.ProviderInUse: it is a node, or something is taken from it.
     """
     try:
         with context.write() as connection:
@@ -107,6 +107,8 @@ def delete(context, uuid):
                 raise failures.ProviderHasChildren(uuid=uuid)
             if provider.node_id:
                 raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and goes with it.')
+            if connection.scalar(sa.select(sa.exists().where(allocations.c.resource_provider_id == provider.id))):
+                raise failures.ProviderInUse(uuid=uuid, reason='Resource provider has allocations.')
             connection.execute(sa.delete(resource_providers).where(resource_providers.c.id == provider.id))
     except db_exception.DBReferenceError as error:
         raise failures.ProviderHasChildren(uuid=uuid) from error
@@ -117,9 +119,7 @@ def _where(connection, wanted):
         if column in wanted:
             yield resource_providers.c[column] == wanted[column]
     if 'in_tree' in wanted:
-        of_it = resource_providers.alias()
-        root = sa.select(of_it.c.root_provider_uuid).where(of_it.c.uuid == wanted['in_tree']).scalar_subquery()
-        yield resource_providers.c.root_provider_uuid == root
+        yield in_tree(wanted['in_tree'])
     required, forbidden = wanted.get('required', []), wanted.get('forbidden', frozenset())
     known = traits.check(connection, forbidden.union(*required))
     for one_of in required:
@@ -127,19 +127,29 @@ def _where(connection, wanted):
     if forbidden:
         yield ~traits.has_one_of(known, forbidden)
     for one_of in wanted.get('member_of', []):
-        yield _is_in(one_of)
+        yield is_in(one_of)
     if wanted.get('not_member_of'):
-        yield ~_is_in(wanted['not_member_of'])
+        yield ~is_in(wanted['not_member_of'])
     resources = wanted.get('resources', {})
     classes = resource_classes.check(connection, resources)
     for name, amount in resources.items():
-        yield inventories.has_room(classes[name], amount)
+        yield capacity.has_room(classes[name], amount)
 
 
-def _is_in(aggregates):
+def in_tree(uuid):
+    """Give the condition on providers that they are in the tree of one."""
+    of_it = resource_providers.alias()
+    root = sa.select(of_it.c.root_provider_uuid).where(of_it.c.uuid == uuid).scalar_subquery()
+    return resource_providers.c.root_provider_uuid == root
+
+
+def is_in(aggregates):
+    """Give the condition on providers that they are members of at least one of these aggregates."""
     table = resource_provider_aggregates
     members = sa.select(table.c.resource_provider_id).where(table.c.aggregate_uuid.in_(sorted(aggregates)))
-    return resource_providers.c.id.in_(members)
+    # Beside something that is never true PostgreSQL runs each subquery once, and makes no joins of them: of many of
+    # those, its planner does not come to an end.
+    return sa.or_(resource_providers.c.id.in_(members), resource_providers.c.id < 0)
 
 
 def _set(connection, provider, **values):

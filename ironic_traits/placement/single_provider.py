@@ -1,4 +1,4 @@
-"""One provider: read, or locked first and then read; and its generation."""
+"""One provider, or several: read, or locked first and then read; and their generations."""
 
 import sqlalchemy as sa
 
@@ -12,7 +12,9 @@ def read(connection, uuid):
 
     :raises failures.ProviderNotFound: there is none.
     """
-    row = connection.execute(sa.select(resource_providers).where(resource_providers.c.uuid == uuid)).first()
+    # MariaDB does not compare ASCII with what is none.
+    statement = sa.select(resource_providers).where(resource_providers.c.uuid == uuid)
+    row = connection.execute(statement).first() if uuid.isascii() else None
     if row is None:
         raise failures.ProviderNotFound(uuid=uuid)
     return row
@@ -27,11 +29,7 @@ def take(connection, uuid, generation=None):
     :raises failures.ProviderNotFound: there is none.
     :raises failures.ConcurrentUpdate: its generation is another one.
     """
-    node_id = read(connection, uuid).node_id
-    if node_id:
-        connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(generation=nodes.c.generation + 1))
-    statement = sa.select(resource_providers).where(resource_providers.c.uuid == uuid).with_for_update()
-    provider = connection.execute(statement).first()
+    provider = take_all(connection, [uuid]).get(uuid)
     if provider is None:
         raise failures.ProviderNotFound(uuid=uuid)
     if generation not in (None, provider.generation):
@@ -42,20 +40,37 @@ def take(connection, uuid, generation=None):
     return provider
 
 
-def bump(connection, provider):
+def take_all(connection, uuids):
+    """Lock providers until the end of the transaction, the nodes that they are first; and read them.
+
+    In the order of their ids, so that two that want the same do not wait for each other in a circle.
+
+    :param connection: of a writer.
+    :returns: {uuid: row} of those that are there.
+    """
+    wanted = resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
+    of_nodes = sa.select(resource_providers.c.node_id).where(wanted, resource_providers.c.node_id.is_not(None))
+    for node_id in sorted(connection.scalars(of_nodes)):
+        connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(generation=nodes.c.generation + 1))
+    statement = sa.select(resource_providers).where(wanted).order_by(resource_providers.c.id)
+    return {row.uuid: row for row in connection.execute(statement.with_for_update())}
+
+
+def bump(connection, provider, times=1):
     """Raise the generation of a provider that something has been changed of.
 
     :param provider: what ``take`` gave.
+    :param times: by how much.
     :returns: the new generation.
     :raises failures.ConcurrentUpdate: somebody else did, on another machine of a cluster that shares no locks.
     """
     raised = connection.execute(
         sa.update(resource_providers)
         .where(resource_providers.c.id == provider.id, resource_providers.c.generation == provider.generation)
-        .values(generation=provider.generation + 1, updated_at=now())
+        .values(generation=provider.generation + times, updated_at=now())
     )
     if not raised.rowcount:
         raise failures.ConcurrentUpdate(
             reason='Another thread concurrently updated the resource provider data. Please retry your update'
         )
-    return provider.generation + 1
+    return provider.generation + times

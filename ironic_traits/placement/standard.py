@@ -2,10 +2,10 @@
 
 import os_resource_classes
 
+from ironic_traits.db import names
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import resource_classes, traits
 from ironic_traits.matching.traits import STANDARD
-from ironic_traits.placement import names
 
 
 @retried

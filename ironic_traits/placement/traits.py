@@ -2,9 +2,10 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db import names
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_traits, resource_provider_traits, resource_providers, traits
-from ironic_traits.placement import failures, names
+from ironic_traits.placement import failures
 
 _FOREIGN = sa.exists().where(resource_provider_traits.c.trait_id == traits.c.id)
 _OWN = sa.exists().where(node_traits.c.trait == traits.c.name, resource_providers.c.node_id == node_traits.c.node_id)
@@ -83,6 +84,11 @@ def check(connection, wanted):
     return found
 
 
+def ids(connection, wanted):
+    """Give {name: id} of those traits that are there."""
+    return names.ids(connection, traits, wanted)
+
+
 def has_one_of(found, wanted):
     """Give the condition on providers that they have at least one of these traits, a node's own counted.
 
@@ -92,12 +98,11 @@ def has_one_of(found, wanted):
     foreign = sa.select(resource_provider_traits.c.resource_provider_id).where(
         resource_provider_traits.c.trait_id.in_(sorted(found[name] for name in wanted))
     )
-    own = (
-        sa.select(resource_providers.c.id)
-        .join(node_traits, node_traits.c.node_id == resource_providers.c.node_id)
-        .where(node_traits.c.trait.in_(sorted(wanted)))
-    )
-    return resource_providers.c.id.in_(foreign.union_all(own))
+    own = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(wanted)))
+    # Each subquery is run once, and asked for each provider.  As one UNION, PostgreSQL joins it, takes the result for
+    # tiny, and runs it again and again.
+    is_node = resource_providers.c.node_id.is_not(None)
+    return sa.or_(resource_providers.c.id.in_(foreign), sa.and_(is_node, resource_providers.c.node_id.in_(own)))
 
 
 def _read(connection, name):

@@ -6,6 +6,8 @@ from oslo_policy import policy
 
 from ironic_traits.policies import (
     aggregates,
+    allocation_candidates,
+    allocations,
     base,
     chassis,
     drivers,
@@ -18,6 +20,7 @@ from ironic_traits.policies import (
     ports,
     provider_traits,
     reservations,
+    reshaper,
     resource_classes,
     resource_providers,
     shards,
@@ -47,6 +50,9 @@ _NOUNS = (
     inventories,
     aggregates,
     usages,
+    allocations,
+    allocation_candidates,
+    reshaper,
 )
 
 

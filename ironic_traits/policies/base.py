@@ -8,6 +8,7 @@ READER = 'rule:baremetal_reader_api'
 
 # Of the Placement API, by the real service's names.
 ADMIN_OR_SERVICE = 'rule:admin_or_service_api'
+SERVICE = 'rule:service_api'
 ADMIN_OR_PROJECT_READER_OR_SERVICE = 'rule:admin_or_project_reader_or_service_api'
 #: Everyone who is known.
 ANYONE = ''

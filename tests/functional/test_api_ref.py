@@ -121,6 +121,42 @@ INVENTORIES = {
     },
 }
 RESOURCE_CLASS = {'name': 'CUSTOM_FAST_DISK_GB'}
+#: Who allocates: the instance that the node is reserved for; and one whose storage is moved to another consumer.
+_OWNER = {
+    'project_id': 'c0a1d1c0-0000-4000-8000-000000000001',
+    'user_id': 'd0a1d1c0-0000-4000-8000-000000000001',
+}
+INSTANCE, MOVED, MIGRATION = (RESERVATION['instance_uuid'][:-1] + number for number in '134')
+ALLOCATIONS = {
+    'allocations': {NODE['uuid']: {'resources': {'CUSTOM_BAREMETAL_SILVER': 1}}},
+    'consumer_generation': None,
+    'consumer_type': 'INSTANCE',
+    **_OWNER,
+}
+STORAGE = ALLOCATIONS | {'allocations': {PROVIDER['uuid']: {'resources': {'DISK_GB': 200}}}}
+SEVERAL_ALLOCATIONS = {
+    MOVED: STORAGE | {'allocations': {}, 'consumer_generation': 1},
+    MIGRATION: STORAGE | {'consumer_type': 'MIGRATION'},
+}
+#: What is allocated of the storage goes to a provider below it, with the inventory.
+POOL = {'name': 'storage2-pool1', 'uuid': f'{RECORD}a', 'parent_provider_uuid': PROVIDER['uuid']}
+RESHAPE = {
+    'inventories': {
+        PROVIDER['uuid']: {
+            'resource_provider_generation': 6,
+            'inventories': {'CUSTOM_FAST_DISK_GB': {'total': 500}},
+        },
+        POOL['uuid']: {'resource_provider_generation': 0, 'inventories': {'DISK_GB': {'total': 4000}}},
+    },
+    'allocations': {
+        MIGRATION: STORAGE
+        | {
+            'allocations': {POOL['uuid']: {'resources': {'DISK_GB': 200}}},
+            'consumer_generation': 1,
+            'consumer_type': 'MIGRATION',
+        }
+    },
+}
 
 
 def _lists(name):
@@ -141,14 +177,20 @@ def _sampled_records(client):
     yield 'node-vifs', client.get('/v1/nodes/rack1-1/vifs')
 
 
-def _sampled_placement(client):
-    """Give the samples of the Placement API, by name.  The node is held by a reservation."""
+def _asking(client):
+    """Give a function that asks the Placement API for what must succeed."""
 
     def ask(method, path, document=None):
         answer = client.placement(method, path, document)
         assert answer.status_int < 300, answer.text
         return answer.json if answer.body else None
 
+    return ask
+
+
+def _sampled_placement(client):
+    """Give the samples of the Placement API, by name.  The node is held by a reservation."""
+    ask = _asking(client)
     node, provider = (f'/resource_providers/{each["uuid"]}' for each in (NODE, PROVIDER))
     yield 'placement', ask('GET', '')
     yield 'provider-traits-put-request', PROVIDER_TRAITS
@@ -179,6 +221,22 @@ def _sampled_placement(client):
     yield 'placement-failure', client.placement('PUT', f'{node}/traits', PROVIDER_TRAITS).json
 
 
+def _sampled_allocations(client):
+    """Give the samples of allocations, by name.  The node is held by a reservation for the consumer."""
+    ask = _asking(client)
+    yield 'allocations-put-request', ALLOCATIONS
+    ask('PUT', f'/allocations/{INSTANCE}', ALLOCATIONS)
+    yield 'allocations-show', ask('GET', f'/allocations/{INSTANCE}')
+    yield 'provider-allocations', ask('GET', f'/resource_providers/{NODE["uuid"]}/allocations')
+    ask('PUT', f'/allocations/{MOVED}', STORAGE)
+    yield 'allocations-post-request', SEVERAL_ALLOCATIONS
+    ask('POST', '/allocations', SEVERAL_ALLOCATIONS)
+    yield 'project-usages', ask('GET', f'/usages?project_id={_OWNER["project_id"]}&consumer_type=INSTANCE')
+    ask('POST', '/resource_providers', POOL)
+    yield 'reshaper-request', RESHAPE
+    ask('POST', '/reshaper', RESHAPE)
+
+
 def _sampled(client):
     """Give the samples, by name."""
     yield 'root', client.get('/')
@@ -200,12 +258,15 @@ def _sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', wanted)
     yield 'node-validate', client.get('/v1/nodes/rack1-1/validate')
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
+    wanted = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
+    yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{wanted}')
     yield 'reservation-create-request', RESERVATION
     held = client.ask('POST', '/v1/reservations', RESERVATION).json
     held['reservation']['uuid'] = f'{RECORD}9'
     yield 'reservation', held
     yield 'reservations-list', {'reservations': [held['reservation']]}
     yield from _sampled_placement(client)
+    yield from _sampled_allocations(client)
     other = RESERVATION | {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000002'}
     yield 'reservation-refused', client.ask('POST', '/v1/reservations', other).json
     client.ask('PUT', '/v1/nodes/rack1-1/states/provision', PROVISION)

@@ -344,6 +344,19 @@ def test_openstack_placement(baremetal, placement):
     placement('resource', 'class', 'create', 'CUSTOM_TOKENS')
     placement('resource', 'class', 'show', 'CUSTOM_TOKENS')
     placement('resource', 'class', 'delete', 'CUSTOM_TOKENS')
+    (candidate,) = placement('allocation', 'candidate', 'list', '--resource', 'VCPU=2', '--limit', '5', '-f', 'json')
+    assert (candidate['resource provider'], candidate['allocation']) == (made, 'VCPU=2')
+    consumer = 'c0ffee00-0000-4000-8000-000000000001'
+    owners = ('--project-id', 'p', '--user-id', 'u', '--consumer-type', 'INSTANCE')
+    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={made},VCPU=2', *owners)
+    (shown,) = placement('resource', 'provider', 'allocation', 'show', consumer, '-f', 'json')
+    assert (shown['resource_provider'], shown['resources']) == (made, {'VCPU': 2})
+    (used,) = placement('resource', 'provider', 'usage', 'show', made, '-f', 'json')
+    assert used['usage'] == 2
+    assert placement('resource', 'usage', 'show', 'p', '-f', 'json')[0]['usage'] == {'consumer_count': 1, 'VCPU': 2}
+    placement('resource', 'provider', 'allocation', 'unset', consumer, '--provider', made)
+    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={made},VCPU=2', *owners)
+    placement('resource', 'provider', 'allocation', 'delete', consumer)
     assert 'in use' in placement('trait', 'delete', 'CUSTOM_B', ok=False)
     placement('resource', 'provider', 'trait', 'delete', made)
     placement('trait', 'delete', 'CUSTOM_B')

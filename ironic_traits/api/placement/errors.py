@@ -3,6 +3,7 @@
 import webob
 import webob.exc
 
+from ironic_traits import failures
 from ironic_traits.api.expose import CONTEXT
 
 #: The minor version that brought error codes.
@@ -24,7 +25,10 @@ def failure(error, environ):
             told['code'] = error.code if error.code.startswith('placement.') else 'placement.undefined_code'
         return {'errors': [told | {'request_id': context.request_id} | error.beside]}
 
-    raised = webob.exc.status_map[error.status](str(error), json_formatter=document)
+    sentence = str(error)
+    if isinstance(error, failures.Forbidden):
+        sentence = f'Policy does not allow {error.facts["rule"]} to be performed.'
+    raised = webob.exc.status_map[error.status](sentence, json_formatter=document)
     accept = environ.get('HTTP_ACCEPT', '*/*')
     environ = environ | {
         'HTTP_ACCEPT': 'application/json' if accept == '*/*' else accept,

@@ -133,7 +133,10 @@ def _raw(context, bodies):
 
 def _query(validator):
     arguments = pecan.request.GET
-    _check(validator, dict(arguments), 'Invalid query string parameters')
+    # Of what is there several times, the first and the last.
+    given = list(arguments.items())
+    for document in (dict(given), dict(reversed(given))):
+        _check(validator, document, 'Invalid query string parameters')
     return arguments
 
 

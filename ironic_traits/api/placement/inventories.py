@@ -3,9 +3,10 @@
 import contextlib
 
 from ironic_traits.api.placement.expose import Answer, expose, modified
-from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document
+from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, inventories, resource_providers
+from ironic_traits.placement.capacity import FIELDS
 
 #: The minor versions that brought DELETE of all inventories, and ones that are reserved as a whole.
 DELETE_ALL_SINCE = 5
@@ -31,14 +32,11 @@ _FIELDS = {
 }
 _ONE = document(_FIELDS, ['total', 'resource_provider_generation'])
 _NEW = document(_FIELDS | {'resource_class': {'type': 'string', 'pattern': NAME}}, ['total', 'resource_class'])
-_ALL = document(
+#: All inventories of a provider.
+ALL = document(
     {
         'resource_provider_generation': GENERATION,
-        'inventories': {
-            'type': 'object',
-            'patternProperties': {NAME: document(_FIELDS, ['total'])},
-            'additionalProperties': False,
-        },
+        'inventories': table(NAME, document(_FIELDS, ['total'])),
     },
     ['resource_provider_generation', 'inventories'],
 )
@@ -62,21 +60,21 @@ class InventoriesController(Resource):
     def post(self, context, uuid, /, *, body):
         name = body['resource_class']
         with _refused('Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound):
-            provider, rows = inventories.add(context, uuid, name, _values(context, uuid, name, body))
+            provider, rows = inventories.add(context, uuid, name, read_values(context, uuid, name, body))
         location = f'/resource_providers/{uuid}/inventories/{name}'
         return _show(provider, rows, name, status=201, location=location)
 
-    @expose('placement:resource_providers:inventories:update', body={0: _ALL}, exists=resource_providers.get)
+    @expose('placement:resource_providers:inventories:update', body={0: ALL}, exists=resource_providers.get)
     def put_all(self, context, uuid, /, *, body):
         with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
-            wanted = {name: _values(context, uuid, name, item) for name, item in body['inventories'].items()}
+            wanted = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
         with _refused('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
             return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], wanted))
 
     @expose('placement:resource_providers:inventories:update', body={0: _ONE}, exists=resource_providers.get)
     def put(self, context, uuid, resource_class, /, *, body):
         with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
-            values = _values(context, uuid, resource_class, body)
+            values = read_values(context, uuid, resource_class, body)
         generation = body['resource_provider_generation']
         provider, rows = inventories.change(context, uuid, resource_class, generation, values)
         return _show(provider, rows, resource_class)
@@ -88,7 +86,13 @@ class InventoriesController(Resource):
 
     @expose('placement:resource_providers:inventories:delete')
     def delete(self, context, uuid, resource_class, /):
-        inventories.delete(context, uuid, resource_class)
+        try:
+            inventories.delete(context, uuid, resource_class)
+        except failures.InventoryInUse as error:
+            # With the code that the real service gives it here, and nowhere else.
+            raise failures.ConcurrentUpdate(
+                reason=f'Unable to delete inventory of class {resource_class}: {error}'
+            ) from error
         return Answer(status=204)
 
 
@@ -101,12 +105,12 @@ def _refused(what, uuid, *causes):
         raise failures.BadRequest(reason=f'{what} for resource provider {uuid}: {error}') from error
 
 
-def _values(context, uuid, name, document):
+def read_values(context, uuid, name, document):
     """Give the values of an inventory, of all fields.
 
     :raises failures.InvalidInventory: nothing of it could ever be had.
     """
-    values = {field: document.get(field, _DEFAULTS.get(field)) for field in inventories.FIELDS}
+    values = {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
     left = values['total'] - values['reserved']
     least = 0 if context.minor >= ALL_RESERVED_SINCE else 1
     if int(left * values['allocation_ratio']) < least:
@@ -128,4 +132,4 @@ def _show(provider, rows, resource_class, **rest):
 
 
 def _fields(row):
-    return {field: getattr(row, field) for field in inventories.FIELDS}
+    return {field: getattr(row, field) for field in FIELDS}

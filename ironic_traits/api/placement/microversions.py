@@ -9,17 +9,37 @@
 1.5    deleting all inventories of a provider
 1.6    traits, and those of providers
 1.7    PUT of a resource class makes it, without a body (before: renames it)
+1.8    ``project_id`` and ``user_id`` with allocations
+1.9    usages of projects
+1.10   allocation candidates
+1.11   resource providers link to their allocations
+1.12   allocations as objects by provider; owners shown with them
+1.13   POST of the allocations of several consumers
 1.14   parent_provider_uuid, root_provider_uuid, and the filter ``in_tree``
 1.15   Last-Modified and Cache-Control
+1.16   ``limit`` of candidates
+1.17   ``required`` of candidates, and traits in their summaries
 1.18   the filter ``required``
 1.19   generations with aggregates
 1.20   POST of a provider answers with it
+1.21   ``member_of`` of candidates
 1.22   forbidden traits: ``required=!B``
 1.23   codes in errors
 1.24   ``member_of`` repeated
+1.25   candidates for several groups: numbers as suffixes, and ``group_policy``
 1.26   all of an inventory can be reserved
+1.27   summaries of candidates show all resource classes
+1.28   generations of consumers; PUT of no allocations
+1.29   candidates that take from several of a tree; trees in their summaries
+1.30   the reshaper
+1.31   ``in_tree`` of candidates
 1.32   forbidden aggregates: ``member_of=!A``
+1.33   suffixes that are no numbers
+1.34   ``mappings`` of candidates, which come back with allocations
+1.35   ``root_required`` of candidates
+1.36   ``same_subtree`` of candidates, and groups without resources
 1.37   moving a provider that has a parent
+1.38   types of consumers, with allocations and in usages of projects
 1.39   one of several traits: ``required=in:A,B``, and ``required`` repeated
 =====  ============================================================================
 """

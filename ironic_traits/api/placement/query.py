@@ -1,5 +1,7 @@
 """What stands in the query arguments of the Placement API: traits, aggregates, resources."""
 
+import re
+
 from oslo_utils import uuidutils
 
 from ironic_traits.api.placement.schemas import MAX_INTEGER, canonical
@@ -12,7 +14,13 @@ ANY_SINCE = 39
 MEMBER_OF_REPEATED_SINCE = 24
 NOT_MEMBER_OF_SINCE = 32
 
+#: Most traits and most aggregates that one argument, however often it is there, may name: beyond that, databases take
+#: long to plan what they are to do.
+MOST_NAMES = 100
+
 _INVALID = 'Invalid query string parameters: '
+_INTEGER = re.compile(r'-?[0-9]+')
+_DIGITS = len(str(MAX_INTEGER))
 
 
 def required(name, values, minor):
@@ -26,6 +34,7 @@ def required(name, values, minor):
     """
     wanted: list[set[str]] = []
     forbidden: set[str] = set()
+    _check_count(name, values)
     for value in values if minor >= ANY_SINCE else values[-1:]:
         if value.startswith('in:'):
             wanted.append(_one_of(name, value, minor))
@@ -34,12 +43,10 @@ def required(name, values, minor):
             wanted += [{each} for each in names if not each.startswith('!')]
             forbidden |= {each[1:] for each in names if each.startswith('!')}
             _check_names(name, value, minor, {each.removeprefix('!') for each in names}, forbidden)
-    impossible = [names for names in wanted if names <= forbidden]
+    impossible = [', '.join(sorted(names)) for names in wanted if names <= forbidden]
     if impossible:
-        told = ', '.join(sorted(f'{name}: ({", ".join(sorted(names))})' for names in impossible))
-        raise failures.BadRequest(
-            reason=f'Conflicting required and forbidden traits found in the following traits keys: {told}'
-        )
+        keys = ', '.join(sorted(f'{name}: ({names})' for names in impossible))
+        raise failures.ConflictingTraits(keys=keys, names=', '.join(impossible))
     return wanted, forbidden
 
 
@@ -56,6 +63,7 @@ def member_of(name, values, minor):
         raise failures.BadRequest(reason=f'Multiple {name} parameters are not supported')
     wanted: list[set[str]] = []
     forbidden: set[str] = set()
+    _check_count(name, values)
     for value in values:
         positive = value.removeprefix('!')
         if ',' in value and not positive.startswith('in:'):
@@ -92,17 +100,21 @@ def resources(value):
         name, colon, text = item.partition(':')
         if not colon or ':' in text:
             raise failures.BadRequest(reason=f'{form}{item}.')
-        try:
-            amount = int(text)
-        except ValueError as error:
+        if not _INTEGER.fullmatch(text.strip()):
             raise failures.BadRequest(
                 reason=f'Requested resource {name} expected positive integer amount. Got: {text}.'
-            ) from error
+            )
+        # More than anybody could ever give is as good as anything larger, which no database could compare.
+        amount = int(text) if len(text.strip()) <= _DIGITS else MAX_INTEGER + 1
         if amount < 1:
             raise failures.BadRequest(reason=f'Requested resource {name} requires amount >= 1. Got: {amount}.')
-        # More than anybody could ever give is as good as anything larger, which no database could compare.
         wanted[name] = min(amount, MAX_INTEGER + 1)
     return wanted
+
+
+def _check_count(name, values):
+    if sum(value.count(',') + 1 for value in values) > MOST_NAMES:
+        raise failures.BadRequest(reason=f'{_INVALID}{name} may name {MOST_NAMES} at most.')
 
 
 def _one_of(name, value, minor):

@@ -3,6 +3,7 @@
 from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
+from ironic_traits.api.placement.allocations import ProviderAllocationsController
 from ironic_traits.api.placement.expose import Answer, expose, modified
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
@@ -44,6 +45,7 @@ class ResourceProvidersController(Resource):
         'usages': ProviderUsagesController(),
         'aggregates': AggregatesController(),
         'traits': ProviderTraitsController(),
+        'allocations': ProviderAllocationsController(),
     }
 
     @expose('placement:resource_providers:list', query=dict(_queries()))
@@ -117,6 +119,7 @@ _LINKS = {
     'usages': 0,
     'aggregates': aggregates.SINCE,
     'traits': traits_api.SINCE,
+    'allocations': 11,
 }
 
 

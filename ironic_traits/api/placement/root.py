@@ -1,10 +1,14 @@
 """/placement: at which versions it is served."""
 
 from ironic_traits.api.placement import microversions
+from ironic_traits.api.placement.allocation_candidates import AllocationCandidatesController
+from ironic_traits.api.placement.allocations import AllocationsController
 from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.reshaper import ReshaperController
 from ironic_traits.api.placement.resource_classes import ResourceClassesController
 from ironic_traits.api.placement.resource_providers import ResourceProvidersController
 from ironic_traits.api.placement.traits import TraitsController
+from ironic_traits.api.placement.usages import UsagesController
 from ironic_traits.api.resource import Resource
 
 
@@ -12,6 +16,10 @@ class PlacementController(Resource):
     """The Placement API."""
 
     children = {
+        'allocation_candidates': AllocationCandidatesController(),
+        'allocations': AllocationsController(),
+        'reshaper': ReshaperController(),
+        'usages': UsagesController(),
         'resource_classes': ResourceClassesController(),
         'resource_providers': ResourceProvidersController(),
         'traits': TraitsController(),

@@ -1,8 +1,16 @@
-"""/placement/resource_providers/{uuid}/usages"""
+"""/placement/usages, and those of a provider"""
 
 from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.schemas import IDENTITY, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import usages
+
+#: The minor versions that brought usages of projects, and types of consumers.
+SINCE = 9
+TYPES_SINCE = 38
+
+_OWNERS = {'project_id': IDENTITY, 'user_id': IDENTITY}
+_TYPE = IDENTITY | {'pattern': r'^([A-Z0-9_]+|all|unknown)\Z'}
 
 
 class ProviderUsagesController(Resource):
@@ -12,3 +20,24 @@ class ProviderUsagesController(Resource):
     def get_all(self, context, uuid, /):
         provider, used = usages.of_provider(context, uuid)
         return Answer({'resource_provider_generation': provider.generation, 'usages': used}, now())
+
+
+class UsagesController(Resource):
+    """What the consumers of a project use."""
+
+    since = SINCE
+
+    @expose(
+        None,
+        since=SINCE,
+        query={
+            SINCE: document(_OWNERS, ['project_id']),
+            TYPES_SINCE: document(_OWNERS | {'consumer_type': _TYPE}, ['project_id']),
+        },
+    )
+    def get_all(self, context, /, *, query):
+        context.can('placement:usages', {'project_id': query['project_id']})
+        owners = query['project_id'], query.get('user_id')
+        if context.minor < TYPES_SINCE:
+            return Answer({'usages': usages.of_project(context, *owners)}, now())
+        return Answer({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, now())

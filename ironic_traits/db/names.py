@@ -19,6 +19,8 @@ PREFIX = 'CUSTOM_'
 
 def ids(connection, table, names):
     """Give {name: id} of those names that are there."""
+    # MariaDB does not compare ASCII with what is none.
+    names = [name for name in names if name.isascii()]
     if not names:
         return {}
     statement = sa.select(table.c.name, table.c.id).where(table.c.name.in_(sorted(names)))
@@ -63,6 +65,8 @@ def sync(connection, table, standard):
 
 def read(connection, table, name):
     """Give the row of a name, None for none."""
+    if not name.isascii():
+        return None
     return connection.execute(sa.select(table).where(table.c.name == name)).first()
 
 

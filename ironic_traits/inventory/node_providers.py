@@ -9,8 +9,11 @@ import os_resource_classes
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.db import names
 from ironic_traits.db.engine import referring
 from ironic_traits.db.models import (
+    allocations,
+    consumers,
     inventories,
     nodes,
     resource_classes,
@@ -20,7 +23,6 @@ from ironic_traits.db.models import (
 )
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
-from ironic_traits.placement import names
 
 #: The condition on nodes that one could be had: nova's own rule for what it takes as free.
 OFFERED = sa.and_(
@@ -30,6 +32,16 @@ OFFERED = sa.and_(
     nodes.c.power_state.is_not(None),
     nodes.c.power_state != states.POWER_ERROR,
 )
+_ALLOCATIONS = (
+    sa.select(consumers.c.uuid)
+    .join(allocations, allocations.c.consumer_id == consumers.c.id)
+    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+    .where(resource_providers.c.node_id == nodes.c.id)
+    .correlate(nodes)
+)
+#: The condition on nodes that they are allocated to a consumer; and a column of a SELECT from nodes: to which.
+ALLOCATED = _ALLOCATIONS.exists()
+CONSUMER = _ALLOCATIONS.limit(1).scalar_subquery().label('consumer_uuid')
 #: What ``follow`` compares: read when the node is locked, before anything is changed.
 BEFORE = (nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
 #: The columns that it depends on.
@@ -39,7 +51,7 @@ _DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'ma
 def create(connection, node_id):
     """Make the provider of a new node, if it has a class.
 
-    :raises failures.ProviderTaken: another provider has its uuid as a name, or stands below others.
+    :raises failures.ProviderTaken: another provider has its uuid as a name, stands below others, or is allocated.
     """
     node = connection.execute(
         sa.select(nodes.c.id, nodes.c.uuid, nodes.c.resource_class).where(nodes.c.id == node_id)
@@ -89,9 +101,36 @@ _BUMP = (
 )
 
 
+def allocated_to_others(consumer):
+    """Give the condition on nodes that they are allocated to another consumer."""
+    return _ALLOCATIONS.where(consumers.c.uuid != consumer).exists()
+
+
+def check_allocation(connection, node, consumer=None):
+    """Do nothing when a node is allocated to nobody, or to this consumer.
+
+    :param node: a row with ``id`` and ``uuid``.
+    :raises failures.NodeAllocated: it is another's.
+    """
+    holder = connection.scalar(sa.select(CONSUMER).select_from(nodes).where(_is(node)))
+    if holder not in (None, consumer):
+        raise failures.NodeAllocated(node=node.uuid, consumer=holder)
+
+
+_BUMP_UNALLOCATED = _BUMP.where(~sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id))
+
+
 def bump(connection, node_id):
     """Raise the generation of a node's provider, if it has one."""
     connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
+
+
+def bump_for_reservation(connection, node_id):
+    """Raise the generation of a node's provider that a reservation has come to, or gone from.
+
+    Not when it is allocated: it can be so to the reservation's instance alone, and is used by that already.
+    """
+    connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
 
 def delete(connection, node):
@@ -142,7 +181,8 @@ def _insert(connection, node, name):
         return
     # Somebody who knew of the node before this service did has made its provider: it is the node's from now on.
     for provider in present:
-        if provider.uuid != node.uuid or provider.parent_provider_uuid:
+        used = sa.exists().where(allocations.c.resource_provider_id == provider.id)
+        if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
             raise failures.ProviderTaken(node=node.uuid, provider=provider.uuid)
         _adopt(connection, provider, values)
 

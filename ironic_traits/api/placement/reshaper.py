@@ -1,0 +1,44 @@
+"""/placement/reshaper"""
+
+from ironic_traits.api.placement.allocations import CLAIMS, GENERATIONS_SINCE, POST_SINCE, claims, told
+from ironic_traits.api.placement.expose import Answer, expose
+from ironic_traits.api.placement.inventories import ALL, read_values
+from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
+from ironic_traits.api.resource import Resource
+from ironic_traits.placement import allocations, failures
+
+#: The minor version that brought the reshaper.
+SINCE = 30
+
+_INVENTORIES = table(UUID_KEY, ALL, 1)
+_BODY = {
+    SINCE if since == GENERATIONS_SINCE else since: document(
+        {'inventories': _INVENTORIES, 'allocations': schema}, ['inventories', 'allocations']
+    )
+    for since, schema in CLAIMS.items()
+    if since != POST_SINCE
+}
+
+
+class ReshaperController(Resource):
+    """Inventories and allocations that move at once."""
+
+    since = SINCE
+
+    @expose('placement:reshaper:reshape', since=SINCE, body=_BODY)
+    def post(self, context, /, *, body):
+        wanted = {
+            uuid: (
+                given['resource_provider_generation'],
+                {name: read_values(context, uuid, name, values) for name, values in given['inventories'].items()},
+            )
+            for uuid, given in by_uuid(body['inventories']).items()
+        }
+        try:
+            with told('malformed reshaper data:'):
+                allocations.reshape(context, wanted, claims(context, body['allocations']))
+        except failures.ProviderNotFound as error:
+            raise failures.ReshapedProviderNotFound(
+                reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'
+            ) from error
+        return Answer(status=204)

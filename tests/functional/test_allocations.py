@@ -1,0 +1,361 @@
+"""Many clients that claim at once, on each database: nobody gets what another one has, and nobody a 5xx."""
+
+import concurrent.futures
+import datetime
+import multiprocessing
+import random
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db.models import inventories, nodes, resource_classes, resource_providers
+from ironic_traits.db.types import Json
+from ironic_traits.inventory import node_providers
+from tests.client import Client
+from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
+from tests.functional.test_reservations import instance, reserve
+from tests.service import make_app
+
+PROCESSES = 4
+CLIENTS = 8
+MOMENT = datetime.datetime.fromisoformat('2026-01-01')
+
+
+def uuid(number):
+    """Give the uuid of a provider."""
+    return f'aaaaaaaa-0000-4000-8000-{number:012}'
+
+
+def make_providers(app, count):
+    """Make providers of one VCPU each."""
+    with app.service.write() as connection:
+        rows = [
+            {'id': number, 'uuid': uuid(number), 'name': uuid(number), 'root_provider_uuid': uuid(number)}
+            for number in range(1, count + 1)
+        ]
+        connection.execute(sa.insert(resource_providers), [row | {'created_at': MOMENT} for row in rows])
+        class_id = connection.scalar(sa.select(resource_classes.c.id).where(resource_classes.c.name == 'VCPU'))
+        values = dict.fromkeys(('total', 'min_unit', 'max_unit', 'step_size'), 1)
+        values |= {'reserved': 0, 'allocation_ratio': 1.0, 'resource_class_id': class_id, 'created_at': MOMENT}
+        connection.execute(sa.insert(inventories), [{'resource_provider_id': row['id'], **values} for row in rows])
+
+
+def make_nodes(app, count):
+    """Make available nodes of class gold."""
+    blank = {column.name: {} for column in nodes.c if isinstance(column.type, Json)}
+    fixed = {'driver': 'fake-hardware', 'provision_state': 'available', 'power_state': 'power off'}
+    with app.service.write() as connection:
+        for number in range(1, count + 1):
+            row = {**blank, **fixed, 'uuid': uuid(number), 'created_at': MOMENT, 'resource_class': 'gold'}
+            made = connection.execute(sa.insert(nodes).values(row))
+            node_providers.create(connection, made.inserted_primary_key.id)
+
+
+def claim(client, consumer, resources):
+    """Look for a candidate and claim it: (status, the provider's uuid; None when there are no candidates)."""
+    found = client.placement('GET', f'/allocation_candidates?resources={resources}&limit=40')
+    if found.status_int != 200 or not found.json['allocation_requests']:
+        return found.status_int, None
+    allocations = random.choice(found.json['allocation_requests'])['allocations']
+    body = {
+        'allocations': allocations,
+        'project_id': 'project',
+        'user_id': 'user',
+        'consumer_generation': None,
+        'consumer_type': 'INSTANCE',
+    }
+    return client.placement('PUT', f'/allocations/{consumer}', body).status_int, next(iter(allocations))
+
+
+def claim_until_none(client, number, resources):
+    """Claim for one consumer after the other, until there are no candidates: (what was got, statuses)."""
+    got, seen = [], set()
+    while True:
+        consumer = instance(number * 10_000 + len(got))
+        status, provider = claim(client, consumer, resources)
+        seen.add(status)
+        if provider is None or status >= 500:
+            return got, seen
+        if status == 204:
+            got.append((consumer, provider))
+
+
+def reserve_until_none(client, number, uuids):
+    """Reserve for one instance after the other, until no node is left: (what was got, statuses)."""
+    got, seen = [], set()
+    while True:
+        held = instance(number * 10_000 + len(got))
+        answer = reserve(client, number * 10_000 + len(got), uuids)
+        seen.add(answer.status_int)
+        if answer.status_int != 201:
+            return got, seen
+        got.append((held, answer.json['reservation']['node_uuid']))
+
+
+def _grab(url, process, uuids, gate, results):
+    """Let some clients of one process take all that they can get: by claims, every other one by reservations."""
+    with make_app(url) as app:
+        client = Client(app)
+        gate.wait()
+
+        def work(number):
+            who = process * CLIENTS + number
+            if uuids and number % 2:
+                return reserve_until_none(client, who, uuids[who:] + uuids[:who])
+            return claim_until_none(client, who, 'CUSTOM_GOLD:1' if uuids else 'VCPU:1')
+
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+            results.put(list(pool.map(work, range(CLIENTS))))
+
+
+def grab(url, uuids=()):
+    """Let all clients take what they can get: ([(who, what), …], statuses)."""
+    context = multiprocessing.get_context('spawn')
+    gate, results = context.Barrier(PROCESSES), context.Queue()
+    processes = [context.Process(target=_grab, args=(url, number, uuids, gate, results)) for number in range(PROCESSES)]
+    for process in processes:
+        process.start()
+    taken = [result for _ in processes for result in results.get(timeout=500)]
+    for process in processes:
+        process.join()
+    return [each for got, _ in taken for each in got], set().union(*(seen for _, seen in taken))
+
+
+def test_a_thousand_providers_and_thirty_two_clients(app, client, database_url):
+    """Candidates and claims, until none is left: each unit once."""
+    make_providers(app, 1000)
+    got, statuses = grab(database_url)
+    assert statuses <= {200, 204, 409}
+    assert sorted(provider for _, provider in got) == [uuid(number) for number in range(1, 1001)]
+    assert client.placement('GET', '/usages?project_id=project').json == {
+        'usages': {'INSTANCE': {'VCPU': 1000, 'consumer_count': 1000}}
+    }
+
+
+def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
+    """Half of the clients claim, half reserve: each node goes to one of them."""
+    make_nodes(app, 200)
+    uuids = [uuid(number) for number in range(1, 201)]
+    got, statuses = grab(database_url, uuids)
+    assert statuses <= {200, 201, 204, 409}
+    assert sorted(node for _, node in got) == uuids
+    held = {row['node_uuid'] for row in client.get('/v1/reservations?limit=1000')['reservations']}
+    allocated = {
+        node for node in uuids if client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations']
+    }
+    assert not held & allocated
+    assert held | allocated == set(uuids)
+
+
+def test_the_last_unit(app, clients):  # noqa: F811
+    """Sixteen claims of it: one is a 204, the others 409."""
+    make_providers(app, 1)
+
+    def work(client, number):
+        body = {
+            'allocations': {uuid(1): {'resources': {'VCPU': 1}}},
+            'project_id': 'project',
+            'user_id': 'user',
+            'consumer_generation': None,
+            'consumer_type': 'INSTANCE',
+        }
+        return client.placement('PUT', f'/allocations/{instance(number)}', body).status_int
+
+    assert sorted(at_once(clients, work)) == [204] + [409] * 15
+
+
+def test_one_consumer_is_written_at_once(app, clients):  # noqa: F811
+    """Sixteen that take it for new, each of another provider: one wins, and there is nothing of the others."""
+    make_providers(app, 16)
+
+    def work(client, number):
+        body = {
+            'allocations': {uuid(number + 1): {'resources': {'VCPU': 1}}},
+            'project_id': 'project',
+            'user_id': 'user',
+            'consumer_generation': None,
+            'consumer_type': 'INSTANCE',
+        }
+        return client.placement('PUT', f'/allocations/{instance(1)}', body)
+
+    answers = at_once(clients, work)
+    assert sorted(answer.status_int for answer in answers) == [204] + [409] * 15
+    assert {a.json['errors'][0]['code'] for a in answers if a.status_int == 409} == {'placement.concurrent_update'}
+    shown = clients[0].placement('GET', f'/allocations/{instance(1)}').json
+    assert shown['consumer_generation'] == 1
+    assert len(shown['allocations']) == 1
+
+
+def test_two_move_to_and_fro(app, clients):  # noqa: F811
+    """POSTs that take from each other's providers do not wait for each other for ever, and none is half done."""
+    make_providers(app, 2)
+
+    def work(client, number):
+        first, second = (1, 2) if number % 2 else (2, 1)
+        body = {
+            instance(each): {
+                'allocations': {uuid(provider): {'resources': {'VCPU': 1}}},
+                'project_id': 'project',
+                'user_id': 'user',
+            }
+            for each, provider in ((1, first), (2, second))
+        }
+        return [client.placement('POST', '/allocations', body, '1.27').status_int for _ in range(5)]
+
+    statuses = {status for given in at_once(clients, work) for status in given}
+    assert statuses <= {204, 409}
+    shown = [clients[0].placement('GET', f'/allocations/{instance(each)}').json['allocations'] for each in (1, 2)]
+    assert sorted(provider for each in shown for provider in each) == [uuid(1), uuid(2)]
+
+
+@pytest.mark.parametrize('strategy', ['depth-first', 'breadth-first'])
+def test_a_request_of_many_groups_ends(database_url, strategy):
+    """Twelve groups over two trees of thirty devices each: more combinations than there are atoms, and an answer."""
+    with make_app(database_url, placement__allocation_candidates_generation_strategy=strategy) as app:
+        client = Client(app)
+        for tree in 'ab':
+            root = client.placement('POST', '/resource_providers', {'name': tree}).json['uuid']
+            for number in range(30):
+                body = {'name': f'{tree}{number}', 'parent_provider_uuid': root}
+                device = client.placement('POST', '/resource_providers', body).json['uuid']
+                body = {'resource_class': 'VGPU', 'total': 1}
+                client.placement('POST', f'/resource_providers/{device}/inventories', body)
+        groups = '&'.join(f'resources{number}=VGPU:1' for number in range(12))
+        path = f'/allocation_candidates?{groups}&group_policy=isolate&limit=20'
+        found = client.placement('GET', path).json['allocation_requests']
+        assert len(found) == 20
+        assert all(len(request['allocations']) == 12 for request in found)
+        trees = {request['mappings']['0'][0] for request in found}
+        assert len(trees) == (1 if strategy == 'depth-first' else 2)
+
+
+def test_a_request_that_nothing_fulfils_ends(database_url):
+    """Eleven of ten devices: there is no answer but after trying all combinations, of which only some are tried."""
+    with make_app(database_url, placement__max_candidate_combinations=1000) as app:
+        client = Client(app)
+        root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
+        for number in range(10):
+            body = {'name': f'{number}', 'parent_provider_uuid': root}
+            device = client.placement('POST', '/resource_providers', body).json['uuid']
+            client.placement(
+                'POST', f'/resource_providers/{device}/inventories', {'resource_class': 'VGPU', 'total': 1}
+            )
+        groups = '&'.join(f'resources{number}=VGPU:1' for number in range(11))
+        path = f'/allocation_candidates?{groups}&group_policy=isolate'
+        assert client.placement('GET', path).json['allocation_requests'] == []
+
+
+def test_traits_that_no_combination_has_end(database_url):
+    """Five classes, each of thirty devices of one tree, and traits that no five of them have: not all are tried."""
+    with make_app(database_url, placement__max_candidate_combinations=1000) as app:
+        client = Client(app)
+        root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
+        classes = ['VGPU', 'FPGA', 'PGPU', 'SRIOV_NET_VF', 'PCI_DEVICE']
+        traits = [f'CUSTOM_{number}' for number in range(6)]
+        for name in traits:
+            client.placement('PUT', f'/traits/{name}')
+        for number in range(30):
+            for class_ in classes:
+                body = {'name': f'{class_}{number}', 'parent_provider_uuid': root}
+                path = '/resource_providers/' + client.placement('POST', '/resource_providers', body).json['uuid']
+                client.placement('POST', f'{path}/inventories', {'resource_class': class_, 'total': 1})
+                body = {'traits': [traits[number % 6]], 'resource_provider_generation': 1}
+                client.placement('PUT', f'{path}/traits', body)
+        wanted = ','.join(f'{class_}:1' for class_ in classes)
+        found = client.placement('GET', f'/allocation_candidates?resources={wanted}&required={",".join(traits)}')
+        assert found.json == {'allocation_requests': [], 'provider_summaries': {}}
+
+
+def test_candidates_are_what_a_look_at_each_provider_gives(client):
+    """Required, forbidden, one of several, members of aggregates: on random providers, nodes among them."""
+    choose = random.Random(3)
+    traits = [f'CUSTOM_{letter}' for letter in 'ABCDE']
+    aggregates = [f'b0a1d1c0-0000-4000-8000-{number:012}' for number in range(3)]
+    for name in traits:
+        client.placement('PUT', f'/traits/{name}')
+    client.placement('PUT', '/resource_classes/CUSTOM_GOLD')
+    has, member, room = {}, {}, {}
+    for number in range(30):
+        names = choose.sample(traits, choose.randrange(len(traits) + 1))
+        if number % 2:
+            made = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json['uuid']
+            client.ask('PATCH', f'/v1/nodes/{made}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
+            client.ask('PUT', f'/v1/nodes/{made}/traits', {'traits': names})
+            if choose.random() < 0.2:
+                client.ask('PUT', f'/v1/nodes/{made}/maintenance')
+                room[made] = 0
+        else:
+            made = client.placement('POST', '/resource_providers', {'name': f'{number}'}).json['uuid']
+            room[made] = choose.randrange(1, 4)
+            body = {'resource_class': 'CUSTOM_GOLD', 'total': room[made]}
+            client.placement('POST', f'/resource_providers/{made}/inventories', body)
+            body = {'traits': names, 'resource_provider_generation': 1}
+            client.placement('PUT', f'/resource_providers/{made}/traits', body)
+        room.setdefault(made, 1)
+        has[made], member[made] = set(names), set(choose.sample(aggregates, choose.randrange(3)))
+        client.placement('PUT', f'/resource_providers/{made}/aggregates', sorted(member[made]), '1.18')
+    for _ in range(40):
+        names = choose.sample(traits, 4)
+        required, one_of, forbidden = names[:1], names[1:3], names[3:]
+        within, amount = choose.choice(aggregates), choose.randrange(1, 4)
+        limits = f'required={required[0]},!{forbidden[0]}&required=in:{",".join(one_of)}&member_of={within}'
+        expected = {
+            each
+            for each, traits_of in has.items()
+            if room[each] >= amount
+            and within in member[each]
+            and traits_of.issuperset(required)
+            and traits_of & set(one_of)
+            and not traits_of & set(forbidden)
+        }
+        path = f'?resources=CUSTOM_GOLD:{amount}&{limits}'
+        listed = client.placement('GET', f'/resource_providers{path}').json['resource_providers']
+        found = client.placement('GET', f'/allocation_candidates{path}').json
+        assert {row['uuid'] for row in listed} == expected
+        assert {next(iter(each['allocations'])) for each in found['allocation_requests']} == expected
+        assert set(found['provider_summaries']) == expected
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        'required={}'.format(','.join(f'HW_{number}' for number in range(101))),
+        '&'.join(f'member_of={uuid(number)}' for number in range(101)),
+        '&'.join(f'resources{number}=VCPU:1' for number in range(1, 52)),
+    ],
+)
+def test_there_is_an_end_to_what_can_be_asked(client, query):
+    """Databases plan for long what is made of very many conditions: refused before one is asked."""
+    answer = client.placement('GET', f'/allocation_candidates?resources=VCPU:1&{query}&group_policy=none')
+    assert answer.status_int == 400
+    assert 'at most' in answer.json['errors'][0]['detail']
+
+
+def test_as_much_as_can_be_asked(client):
+    """A hundred aggregates in as many arguments, fifty traits of each kind, fifty groups: an answer."""
+    names = [f'CUSTOM_{number}' for number in range(100)]
+    for name in names:
+        client.placement('PUT', f'/traits/{name}')
+    required = f'required={",".join(names[:50])},!{",!".join(names[50:])}'
+    member_of = '&'.join(f'member_of={uuid(number)}' for number in range(100))
+    groups = '&'.join(f'resources{number}=VCPU:1' for number in range(1, 50))
+    wanted = f'resources=VCPU:1&{required}&{member_of}'
+    for path in (f'/resource_providers?{wanted}', f'/allocation_candidates?{wanted}&{groups}&group_policy=isolate'):
+        assert client.placement('GET', path).status_int == 200
+
+
+@pytest.mark.parametrize(
+    ('method', 'path', 'status'),
+    [
+        ('GET', '/allocations/%C3%A9', 200),
+        ('DELETE', '/allocations/%C3%A9', 404),
+        ('PUT', '/allocations/%C3%A9', 415),
+        ('GET', '/resource_providers/%C3%A9/allocations', 404),
+        ('DELETE', '/resource_providers/%C3%A9/traits', 404),
+        ('GET', '/resource_classes/%C3%A9', 404),
+        ('GET', '/traits/%C3%A9', 404),
+    ],
+)
+def test_what_is_not_ascii(client, method, path, status):
+    """MariaDB does not compare it with what is."""
+    assert client.placement(method, path).status_int == status
