@@ -19,6 +19,7 @@ from ironic_traits.db.models import (
     resource_providers,
     traits,
 )
+from ironic_traits.db.names import PREFIX
 from ironic_traits.matching.candidates import Collective, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
@@ -336,7 +337,11 @@ class _Search:
         for row in self.connection.execute(given):
             names[row.id].extend(row.traits.split(','))
         rows = self.connection.execute(sa.select(resource_providers).where(condition))
-        return {row.uuid: Summary(row, inventories[row.id], names[row.id]) for row in rows}
+        return {row.uuid: Summary(row, inventories[row.id], sorted(names[row.id], key=_standard_first)) for row in rows}
+
+
+def _standard_first(name):
+    return name.startswith(PREFIX), name
 
 
 #: SELECT the traits of providers, joined by commas: those that others gave them, and those of nodes.
