@@ -126,11 +126,14 @@ def _use_wal(connection):
 
 def _set_session(dialect, autocommit, connection, record):
     """Make the session the same on each server: UTC, READ COMMITTED, no endless waiting, nothing cut."""
+    statements: tuple[str, ...]
     if dialect.name == 'postgresql':
         statements = (
             'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
             f"SET SESSION lock_timeout = '{LOCK_TIMEOUT}s'",
             "SET SESSION TIME ZONE 'UTC'",
+            # Compiling a statement takes longer than any of ours does.
+            'SET SESSION jit = off',
         )
     else:
         statements = (
