@@ -2,8 +2,9 @@
 
     python -m benchmarks.placement http://127.0.0.1:6385/placement -n 10000 --fill --pid PID
 
-Providers with 20 traits each and one unit of CUSTOM_BAREMETAL, of which three in ten are allocated; the same -n gives
-the same everywhere.  Each line as ``benchmarks.measure`` has it.
+Providers with 20 traits each, one more that half of them have, and one that a fifth has; each with one unit of
+CUSTOM_BAREMETAL, of which three in ten are allocated.  The same -n gives the same everywhere.  Each line as
+``benchmarks.measure`` has it.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from benchmarks.seed import generate
 
 CLASS = 'CUSTOM_BAREMETAL'
 ALLOCATED = 0.3
+#: A trait that half of the providers have, and one that a fifth has.
+HALF, FIFTH = 'CUSTOM_HALF', 'CUSTOM_FIFTH'
 
 
 def plan(count):
@@ -29,6 +32,7 @@ def plan(count):
     for node, traits in generate(count, 42):
         # A provider that shares makes the real service look at trees where there are none.
         traits = [name for name in traits if name != 'MISC_SHARES_VIA_AGGREGATE']
+        traits += [name for name, share in ((HALF, 0.5), (FIFTH, 0.2)) if choose.random() < share]
         yield node['uuid'], node['name'], traits, choose.random() < ALLOCATED
 
 
@@ -103,7 +107,7 @@ class Bench(Load):
             names = choose.sample(self.common, 20)
             return [('PUT', path, {'traits': names, 'resource_provider_generation': generation})]
 
-        first, second, third = self.common[0], self.common[1], self.common[2]
+        first, second, third = [name for name in self.common if name not in (HALF, FIFTH)][:3]
         rare, candidates = self.common[-1], f'/allocation_candidates?resources={CLASS}:1'
         yield 'traits', fixed('/traits')
         yield 'traits that begin so', fixed('/traits?name=startswith:HW_CPU_X86')
@@ -112,9 +116,11 @@ class Bench(Load):
         yield 'providers, a rare trait', fixed(f'/resource_providers?required={rare}')
         yield 'candidates, limit 50', fixed(f'{candidates}&limit=50')
         yield 'candidates, limit 1000', fixed(f'{candidates}&limit=1000')
+        for limit in (50, 1000):
+            required = f'{candidates}&required={HALF},!{FIFTH}&limit={limit}'
+            yield f'candidates, half of them but a fifth, limit {limit}', fixed(required)
         required = f'{candidates}&required={first},{second},!{third}'
         yield 'candidates, 2 required 1 forbidden, limit 50', fixed(f'{required}&limit=50')
-        yield 'candidates, 2 required 1 forbidden, limit 1000', fixed(f'{required}&limit=1000')
         yield 'traits of a provider', traits
         yield 'PUT 20 traits of a provider', put
 
