@@ -75,12 +75,21 @@ class InvalidTrait(Failure):
     status = 400
     code = 'baremetal.trait.invalid'
     text = (
-        "'{trait}' is not a trait: it must be a name of os-traits, or CUSTOM_ followed by A-Z, 0-9 and _, "
+        "{where}'{trait}' is not a trait: it must be a name of os-traits, or CUSTOM_ followed by A-Z, 0-9 and _, "
         '255 characters at most.{hint}'
     )
 
-    def __init__(self, trait, nearest=None):
-        super().__init__(trait=trait, hint=f" Did you mean '{nearest}'?" if nearest else '')
+    def __init__(self, trait, nearest=None, where=None):
+        hint = f" Did you mean '{nearest}'?" if nearest else ''
+        super().__init__(trait=trait, hint=hint, where=f'{where}: ' if where else '')
+
+
+class ConflictingTraits(Failure):
+    """A trait is required and forbidden by one request."""
+
+    status = 400
+    code = 'baremetal.match.conflict'
+    text = '{what} is required by {here} and forbidden by {there}.'
 
 
 class TooManyTraits(Failure):
@@ -188,6 +197,14 @@ class TraitNotFound(Failure):
     status = 404
     code = 'baremetal.trait.not_found'
     text = "Node {node} doesn't have a trait '{trait}'"
+
+
+class InstanceNotFound(Failure):
+    """The instance holds nothing (that this caller may see)."""
+
+    status = 404
+    code = 'baremetal.instance.not_found'
+    text = 'Instance {instance} holds no node, and nothing is allocated to it.'
 
 
 class DriverNotFound(Failure):
@@ -361,11 +378,11 @@ class ReservationUnknown(Failure):
 
 
 class InstanceReserved(Failure):
-    """The instance holds a node by a reservation, and none of those that are wanted."""
+    """The instance holds a node by a reservation, and none such as is wanted."""
 
     status = 409
     code = 'baremetal.instance.reserved'
-    text = 'Instance {instance} holds node {node} by reservation {reservation}, and that node is not in the list.'
+    text = 'Instance {instance} holds node {node} by reservation {reservation}, and that node {why}.'
 
 
 class InstanceOnNode(Failure):
@@ -377,19 +394,53 @@ class InstanceOnNode(Failure):
 
 
 class NothingToReserve(Failure):
-    """None of the nodes can be held.
+    """Too few nodes of a list can be held.
 
+    :param needed: how many are wanted.
     :param refusals: [(the node as the client named it, {'reason': …, 'message': …, …}), …], in the client's order.
+    :param explanation: of a request, as for NoMatch; None where nothing but the list is given.
     """
 
     status = 409
     code = 'baremetal.reservation.nothing'
-    text = 'None of the nodes can be reserved: {summary}.'
+    text = '{what} can be reserved: {summary}.'
 
-    def __init__(self, refusals):
+    def __init__(self, needed, refusals, explanation=None):
         counted = Counter(refusal['reason'] for _, refusal in refusals)
-        super().__init__(summary=', '.join(f'{count} {reason}' for reason, count in counted.items()))
+        what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
+        summary = ', '.join(f'{count} {reason}' for reason, count in counted.items()) or 'the list is too short'
+        super().__init__(what=what, summary=summary)
         self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
+        if explanation:
+            self.beside['explanation'] = explanation
+
+
+class NoMatch(Failure):
+    """Too few nodes match a request, and can be held.
+
+    :param needed: how many are wanted.
+    :param explanation: what ``inventory.explanations.explain`` gave.
+    """
+
+    status = 409
+    code = 'baremetal.reservation.no_match'
+    text = '{matched} of {considered} nodes match, {needed} wanted. {rejected}{relaxed}'
+
+    def __init__(self, needed, explanation):
+        rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
+        told = ', '.join(f'{clause["clause"]} {clause["rejected"]}' for clause in rejected[:5] if clause['rejected'])
+        relaxed = ''
+        if explanation['relaxations']:
+            first = explanation['relaxations'][0]
+            relaxed = f' Without {" and ".join(first["drop"])}, {first["nodes"]} would match.'
+        super().__init__(
+            matched=explanation['matched'],
+            considered=explanation['considered'],
+            needed=f'{needed} {"is" if needed == 1 else "are"}',
+            rejected=f'Rejected by {told}.' if told else 'There are no others.',
+            relaxed=relaxed,
+        )
+        self.beside = {'explanation': explanation}
 
 
 class ProviderTaken(Failure):
@@ -432,6 +483,14 @@ class DatabaseUnavailable(Failure):
     status = 503
     code = 'baremetal.database_unavailable'
     text = 'The database is not available at the moment. Look whether the request took effect before you repeat it.'
+
+
+class GlanceUnavailable(Failure):
+    """An image that was named by its id could not be looked up."""
+
+    status = 503
+    code = 'baremetal.glance_unavailable'
+    text = 'Image {image} could not be looked up: Glance did not answer, or not with an image.'
 
 
 def known(error):

@@ -42,7 +42,7 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.35   a config drive with rebuild
 1.36   agent_version in heartbeats (not served)
 1.37   traits of nodes, and the four list filters of the specification
-1.38   rescue_interface; the verbs rescue and unrescue.  Ours: reservations, and what shows them
+1.38   rescue_interface; the verbs rescue and unrescue.  Ours: reservations, and what shows them; matches
 1.39   the state "inspect wait" (before: "inspecting")
 1.40   bios_interface (BIOS settings are not served)
 1.41   an inspection can be aborted while it waits

@@ -204,12 +204,16 @@ class Fault(wsme.types.UserType):
 
 
 class Texts(wsme.types.UserType):
-    """Strings joined by commas."""
+    """Strings joined by commas, or a list of them."""
 
     basetype = str
     name = 'strings'
 
     def validate(self, value):
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f'{value!r} is no string, and no list of strings')
         return [text.strip() for text in value.split(',') if text.strip()]
 
 

@@ -17,7 +17,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers
-from ironic_traits.inventory import node_guards, node_providers, node_traits, records, reservations
+from ironic_traits.inventory import node_filters, node_guards, node_providers, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, fetch
 from ironic_traits.inventory.single_node import change as write
@@ -73,14 +73,16 @@ def find(context, fields, filters, traits, page: Page):
     """List nodes.
 
     :param fields: names of the fields, a tuple.
-    :param filters: {column: value} that must be equal, and those of ``_CONDITIONS``.
+    :param filters: as ``node_filters.conditions`` takes them.
     :param traits: ironic_traits.matching.traits.Filter.
     :param page: which page, in which order.
     :returns: (rows, whether there are more).
     :raises failures.NodeNotFound: the marker is no node.
     :raises failures.RecordNotFound: nodes in a chassis that is not there are asked for.
     """
-    statement = sa.select(*_columns(fields)).where(*_where(filters), *node_traits.where(traits))
+    statement = sa.select(*_columns(fields)).where(
+        *node_filters.visible(context), *node_filters.conditions(filters).values(), *node_traits.where(traits)
+    )
     with context.read() as connection:
         if 'chassis_uuid' in filters:
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
@@ -203,29 +205,6 @@ def _column(field):
     if field in JSON_FIELDS:
         return sa.type_coerce(nodes.c[field], sa.Text).label(field)
     return nodes.c[field]
-
-
-def _where(filters):
-    for name, value in filters.items():
-        condition = _CONDITIONS.get(name)
-        yield condition(value) if condition else nodes.c[name] == value
-
-
-def _is_set(column):
-    return lambda value: column.is_not(None) if value else column.is_(None)
-
-
-#: Filters that are more than a column with a value.
-_CONDITIONS = {
-    'associated': _is_set(nodes.c.instance_uuid),
-    'sharded': _is_set(nodes.c.shard),
-    'eligible': lambda value: reservations.ELIGIBLE if value else ~reservations.ELIGIBLE,
-    'reserved': lambda value: reservations.RESERVED if value else ~reservations.RESERVED,
-    'shard': nodes.c.shard.in_,
-    'project': lambda project: sa.or_(nodes.c.owner == project, nodes.c.lessee == project),
-    'description_contains': lambda text: nodes.c.description.icontains(text, autoescape=True),
-    'nothing': lambda nothing: sa.false(),
-}
 
 
 def _maintenance(maintenance, reason=None):

@@ -1,12 +1,10 @@
 """Reservations: a node is held for an instance, for a while.
 
-A reservation is live until its ``expires_at``, by the clock of the database, and holds nothing from then on; the row of
-an expired one goes when somebody needs its node or its instance, or by ``purge``.  Every decision is made under the
-node's lock.
+The row of an expired one goes when somebody needs its node or its instance, or by ``purge``.  Every decision is made
+under the node's lock.
 """
 
 import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -16,22 +14,21 @@ from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes, reservations
 from ironic_traits.db.types import clock
-from ironic_traits.deploy import states
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
+from ironic_traits.inventory.eligibility import LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.inventory.single_node import take
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
-LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
 _EXPIRED = reservations.c.expires_at <= clock()
-OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, None for none.
 UUID = sa.select(reservations.c.uuid).where(OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
-#: Conditions on nodes: that there is a live reservation, and that there could be one.
-RESERVED = sa.exists().where(OF_NODE).correlate(nodes)
-ELIGIBLE = sa.and_(node_providers.OFFERED, ~RESERVED, ~node_providers.ALLOCATED)
+#: How many nodes more than are wanted are looked at, of which others may be holding some at the same time.
+_SPARE = 32
+#: All that somebody learns of a node who may not see it.
+_HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
 def get(context, uuid):
@@ -64,41 +61,32 @@ def find(context, fields, filters, page):
         return fetch(connection, statement, reservations, page, lambda columns: _read(connection, page.marker, columns))
 
 
-def reserve(context, instance, idents, expiry):
-    """Hold the first node of a list that can be held.
+def reserve(context, instances, wanted, expiry):
+    """Hold a node for each of some instances: all of them, or none.
 
-    :param instance: uuid of the instance that it is held for.
-    :param idents: uuids or names of nodes, in the order in which they are wanted.
+    :param instances: uuids of the instances that they are held for, no one twice.
+    :param wanted: ironic_traits.inventory.matches.Wanted.
     :param expiry: Expiry.
-    :returns: (a row of FIELDS, whether it is new): the instance may hold a node of the list already.
-    :raises failures.InstanceReserved: the instance holds a node that is not in the list.
-    :raises failures.InstanceOnNode: the instance is on a node.
-    :raises failures.NothingToReserve: no node of the list can be held.
+    :returns: (a row of FIELDS for each instance, whether one of them is new): an instance may hold such a node already.
+    :raises failures.InstanceReserved: an instance holds another node.
+    :raises failures.InstanceOnNode: an instance is on a node.
+    :raises failures.NothingToReserve: not so many nodes of the list can be held.
+    :raises failures.NoMatch: not so many nodes match.
     :raises failures.InvalidInput: the time is over, or too far away.
     """
+    # The first of a list is waited for, if it is being written to; otherwise one node will do as well as another.
+    patient = wait = wanted.idents is not None
     while True:
-        with context.read() as connection:
-            expiry.check(context, connection)
-            held = _held_by(connection, instance)
-            if held:
-                if held.node_uuid in idents or held.node_name in idents:
-                    return held, False
-                raise failures.InstanceReserved(instance=instance, node=held.node_uuid, reservation=held.uuid)
-            node_uuid = _first_eligible(connection, idents, instance)
-            if node_uuid is None:
-                refusals = _refusals(context, connection, idents, instance)
-                if all(refusal for _, refusal in refusals):
-                    raise failures.NothingToReserve(refusals)
-                # One has become free meanwhile.
-                continue
         try:
-            held = _hold(context, instance, node_uuid, expiry)
+            return _hold(context, instances, wanted, expiry, wait)
+        except _TooFew as few:
+            _refuse(context, few.instances, wanted)
+            # There are enough by now.
+        except _Lost:
+            wait = patient or not wait
         except db_exception.DBDuplicateEntry:
             # Another request for the same instance was quicker: look what it got.
             continue
-        if held:
-            return held, True
-        # Somebody took the node since it was looked at: others may be gone, too.
 
 
 @retried
@@ -181,7 +169,7 @@ def reserved(node_uuid, held):
 
     :param held: the node's live reservation.
     """
-    until = f' until {_text(held.expires_at)}' if held.expires_at else ''
+    until = f' until {moment_text(held.expires_at)}' if held.expires_at else ''
     return failures.NodeReserved(node=node_uuid, instance=held.instance_uuid, reservation=held.uuid, until=until)
 
 
@@ -211,10 +199,12 @@ class Expiry:
             seconds = [each for each in (options.default_lifetime, options.max_lifetime) if each]
             return moment + datetime.timedelta(seconds=min(seconds)) if seconds else None
         if at <= moment:
-            raise failures.InvalidInput(reason=f'expires_at, {_text(at)}, is over: here it is {_text(moment)}.')
+            raise failures.InvalidInput(
+                reason=f'expires_at, {moment_text(at)}, is over: here it is {moment_text(moment)}.'
+            )
         if latest and at > latest:
             raise failures.InvalidInput(
-                reason=f'A reservation may last {options.max_lifetime} seconds, until {_text(latest)}, at most.'
+                reason=f'A reservation may last {options.max_lifetime} seconds, until {moment_text(latest)}, at most.'
             )
         return at
 
@@ -226,127 +216,159 @@ class Expiry:
         self.at(context, connection.scalar(sa.select(clock())))
 
 
-_STATE = (
-    nodes.c.uuid,
-    nodes.c.name,
-    nodes.c.provision_state,
-    nodes.c.maintenance,
-    nodes.c.instance_uuid,
-    nodes.c.power_state,
-    nodes.c.owner,
-    nodes.c.lessee,
-    node_providers.CONSUMER,
-)
-#: All that somebody learns of a node who may not see it.
-_HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
+class _Lost(Exception):
+    """Somebody was quicker, or is about to be."""
 
 
-def _eligible_for(instance):
-    """Give the condition on nodes that one could be held for an instance: what is allocated to it is no hindrance."""
-    return sa.and_(node_providers.OFFERED, ~RESERVED, ~node_providers.allocated_to_others(instance))
+class _TooFew(Exception):
+    """There are not as many nodes as are wanted.
 
-
-def _first_eligible(connection, idents, instance):
-    """Give the uuid of the first node that could be held for an instance, None for none.
-
-    A long list is looked at in parts that grow: mostly one of the first will do.
+    :param instances: those that still want one.
     """
-    begin, size = 0, 16
-    while begin < len(idents):
-        part = idents[begin : begin + size]
-        rows = connection.execute(
-            sa.select(nodes.c.uuid, nodes.c.name).where(_among(part), _eligible_for(instance))
-        ).all()
-        found = {row.name: row.uuid for row in rows} | {row.uuid: row.uuid for row in rows}
-        first = next((found[ident] for ident in part if ident in found), None)
-        if first:
-            return first
-        begin, size = begin + size, size * 4
-    return None
+
+    def __init__(self, instances):
+        super().__init__()
+        self.instances = instances
 
 
-def _among(idents):
-    """Give the condition that a node is one of these, by uuid or by name."""
-    uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
-    names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
-    return sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names)) if names else nodes.c.uuid.in_(uuids)
+@retried
+def _hold(context, instances, wanted, expiry, wait):
+    """Find nodes and hold them, in one transaction; as ``reserve``.
+
+    :param wait: whether to wait for those that somebody is writing to, or to pass over them.
+    """
+    with context.write() as connection:
+        expiry.check(context, connection)
+        held = _held_by(connection, instances)
+        _check_held(context, connection, wanted, held.values())
+        rest = [instance for instance in instances if instance not in held]
+        if rest:
+            found = _take_free(context, connection, wanted, rest, wait)
+            _insert(context, connection, dict(zip(rest, found, strict=True)), expiry)
+        rows = connection.execute(sa.select(*_columns(FIELDS)).where(reservations.c.instance_uuid.in_(instances))).all()
+        made = {row.instance_uuid: row for row in rows}
+        return [made[instance] for instance in instances], bool(rest)
 
 
-def _refusals(context, connection, idents, instance):
+def _held_by(connection, instances):
+    """Give the live reservations of instances: {instance: row}.
+
+    :raises failures.InstanceOnNode: an instance is on a node.
+    """
+    columns = (nodes.c.instance_uuid, nodes.c.uuid)
+    found = connection.execute(sa.select(*columns).where(nodes.c.instance_uuid.in_(instances)).limit(1)).first()
+    if found:
+        raise failures.InstanceOnNode(instance=found.instance_uuid, node=found.uuid)
+    statement = sa.select(*_columns(FIELDS)).where(reservations.c.instance_uuid.in_(instances), LIVE)
+    return {row.instance_uuid: row for row in connection.execute(statement)}
+
+
+def _check_held(context, connection, wanted, held):
+    """Do nothing when the nodes that are held already are such as are wanted."""
+    if held:
+        fine = matches.matching(context, connection, wanted, [row.node_uuid for row in held])
+        why = 'is not in the list' if wanted.is_a_list else 'does not match'
+        for row in held:
+            if row.node_uuid not in fine:
+                instance, node = row.instance_uuid, row.node_uuid
+                raise failures.InstanceReserved(instance=instance, node=node, reservation=row.uuid, why=why)
+
+
+def _take_free(context, connection, wanted, instances, wait):
+    """Lock as many nodes as there are instances, and be sure that they are still free.
+
+    :returns: what ``take`` gave, in the order of the nodes' preference.
+    """
+    count, free = len(instances), eligibility.eligible_for(_alone(instances))
+    found = matches.candidates(context, connection, wanted, free, count if wait else count + _SPARE)
+    if len(found) < count:
+        raise _TooFew(instances)
+    chosen = found if wait else _not_locked(connection, found, count)
+    taken = {}
+    # In the order of their ids, as everybody does who locks several.
+    for node in sorted(chosen, key=lambda node: node.id):
+        try:
+            taken[node.id] = take(connection, node.uuid)
+        except failures.NodeNotFound:
+            raise _Lost from None
+    still = sa.select(sa.func.count()).where(nodes.c.id.in_(taken), *wanted.conditions(context), free)
+    if connection.scalar(still) < count:
+        raise _Lost
+    return [taken[node.id] for node in chosen]
+
+
+def _not_locked(connection, found, count):
+    """Lock as many nodes as are wanted, of those that nobody else has locked."""
+    chosen: list[sa.Row] = []
+    for node in found:
+        lock = sa.select(nodes.c.id).where(nodes.c.id == node.id).with_for_update(skip_locked=True)
+        if connection.scalar(lock):
+            chosen.append(node)
+        if len(chosen) == count:
+            return chosen
+    raise _Lost
+
+
+def _insert(context, connection, held, expiry):
+    """Make reservations: {instance: node that is locked}."""
+    uuids = [node.uuid for node in held.values()]
+    key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(held))
+    connection.execute(sa.delete(reservations).where(key, _EXPIRED))
+    moment = connection.scalar(sa.select(clock()))
+    same = {'created_at': moment, 'expires_at': expiry.at(context, moment)}
+    rows = [
+        {'uuid': uuidutils.generate_uuid(), 'node_uuid': node.uuid, 'instance_uuid': instance, **same}
+        for instance, node in held.items()
+    ]
+    connection.execute(sa.insert(reservations), rows)
+    for node in held.values():
+        node_providers.bump_for_reservation(connection, node.id)
+
+
+def _refuse(context, instances, wanted):
+    """Say why there are not as many nodes as are wanted; nothing when there are by now.
+
+    :param instances: those that still want one.
+    """
+    needed, explanation = len(instances), None
+    if not wanted.is_a_list:
+        explanation = explanations.explain(context, wanted, _alone(instances), needed=needed)
+        if explanation['matched'] >= needed:
+            return
+    if wanted.idents is None:
+        raise failures.NoMatch(needed, explanation)
+    refusals = _refusals(context, instances, wanted)
+    if sum(refusal is None for _, refusal in refusals) < needed:
+        raise failures.NothingToReserve(needed, [told for told in refusals if told[1]], explanation)
+
+
+def _refusals(context, instances, wanted):
     """Give [(ident, why the node cannot be held, None when it can), …], each node once."""
-    statement = (
-        sa.select(*_STATE, reservations.c.uuid.label('reservation_uuid'), reservations.c.expires_at)
-        .outerjoin(reservations, OF_NODE)
-        .where(_among(idents))
-    )
-    rows = connection.execute(statement).all()
+    seen = sa.and_(sa.true(), *node_filters.visible(context)).label('seen')
+    columns = (nodes.c.uuid, nodes.c.name, seen, *eligibility.STATE)
+    statement = sa.select(*columns).outerjoin(reservations, OF_NODE).where(matches.among(wanted.idents))
+    with context.read() as connection:
+        rows = connection.execute(statement).all()
+    instance = _alone(instances)
+    rejected = {} if wanted.is_a_list else explanations.rejections(context, wanted, instance)
     found = {row.name: row for row in rows} | {row.uuid: row for row in rows}
-    refusals: dict[str, Any] = {}
-    for ident in idents:
+    refusals: dict[str, tuple] = {}
+    for ident in wanted.idents:
         node = found.get(ident)
-        refusal = _refusal(node, instance)
-        if refusal and node and not context.may('baremetal:node:get', {'owner': node.owner, 'lessee': node.lessee}):
+        refusal = eligibility.refusal(node, instance)
+        if node and not node.seen:
             refusal = _HIDDEN
+        elif node and rejected.get(node.uuid):
+            clauses = rejected[node.uuid]
+            refusal = refusal or {'reason': 'rejected', 'message': f'It is rejected by {", ".join(clauses)}.'}
+            refusal = refusal | {'rejected_by': clauses}
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))
     return list(refusals.values())
 
 
-def _refusal(node, instance):
-    """Say why a node cannot be held: {'reason': …, 'message': …, and what belongs to it}, None when it can."""
-    if node is None:
-        return {'reason': 'not found', 'message': 'There is no such node.'}
-    if node.provision_state != states.AVAILABLE:
-        message = f'It is in provision state "{node.provision_state}", not "{states.AVAILABLE}".'
-        return {'reason': 'provision state', 'provision_state': node.provision_state, 'message': message}
-    if node.maintenance:
-        return {'reason': 'maintenance', 'message': 'It is in maintenance.'}
-    if node.instance_uuid:
-        return {'reason': 'instance', 'message': 'It has an instance.'}
-    if node.power_state in (None, states.POWER_ERROR):
-        return {'reason': 'power state', 'message': f'Its power state is {node.power_state or "not known"}.'}
-    if node.reservation_uuid:
-        until = f'until {_text(node.expires_at)}' if node.expires_at else 'without end'
-        return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
-    if node.consumer_uuid not in (None, instance):
-        return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}
-    return None
-
-
-@retried
-def _hold(context, instance, node_uuid, expiry):
-    """Hold a node, if that can still be: a row of FIELDS, else None."""
-    with context.write() as connection:
-        try:
-            node = take(connection, node_uuid)
-        except failures.NodeNotFound:
-            return None
-        if not connection.scalar(sa.select(nodes.c.id).where(nodes.c.uuid == node_uuid, _eligible_for(instance))):
-            return None
-        key = sa.or_(reservations.c.node_uuid == node_uuid, reservations.c.instance_uuid == instance)
-        connection.execute(sa.delete(reservations).where(key, _EXPIRED))
-        moment = connection.scalar(sa.select(clock()))
-        row = {
-            'uuid': uuidutils.generate_uuid(),
-            'node_uuid': node_uuid,
-            'instance_uuid': instance,
-            'created_at': moment,
-            'expires_at': expiry.at(context, moment),
-        }
-        connection.execute(sa.insert(reservations).values(row))
-        node_providers.bump_for_reservation(connection, node.id)
-        return _read(connection, row['uuid'], _columns(FIELDS))
-
-
-def _held_by(connection, instance):
-    """Give the live reservation of an instance, with ``node_name``; None for none.
-
-    :raises failures.InstanceOnNode: the instance is on a node.
-    """
-    node = connection.scalar(sa.select(nodes.c.uuid).where(nodes.c.instance_uuid == instance))
-    if node:
-        raise failures.InstanceOnNode(instance=instance, node=node)
-    statement = sa.select(*_columns(FIELDS), nodes.c.name.label('node_name')).join(nodes, OF_NODE)
-    return connection.execute(statement.where(reservations.c.instance_uuid == instance)).first()
+def _alone(instances):
+    """Give the instance that is the only one, None for several: what one of them has allocated is not for another."""
+    return instances[0] if len(instances) == 1 else None
 
 
 def _take(connection, uuid):
@@ -369,7 +391,3 @@ def _read(connection, uuid, columns):
 
 def _columns(fields):
     return tuple(reservations.c[name] for name in fields)
-
-
-def _text(moment):
-    return f'{moment.isoformat(timespec="seconds")}+00:00'

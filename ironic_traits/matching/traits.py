@@ -12,6 +12,9 @@ STANDARD = frozenset(os_traits.get_traits())
 _CUSTOM = re.compile(r'CUSTOM_[A-Z0-9_]+')
 _WELL_FORMED = re.compile(r'[A-Z0-9_]{1,255}')
 MAX_LENGTH = 255
+#: Most names in one request, and most sets of which one will do: each costs the database a subquery.
+MAX_NAMES = 200
+MAX_ANY_OF = 10
 
 
 def is_trait(name):

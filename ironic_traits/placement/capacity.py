@@ -16,7 +16,7 @@ from ironic_traits.db.models import (
     resource_providers,
 )
 from ironic_traits.inventory import node_providers
-from ironic_traits.inventory.reservations import ELIGIBLE, OF_NODE
+from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
 
 #: What a client says of an inventory, and reads of it.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')

@@ -16,7 +16,8 @@ from wsme.rest import json as wsme_json
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
-from ironic_traits.api.v1.nodes import FIELDS_QUERY, LIST_QUERY
+from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
+from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
@@ -159,6 +160,32 @@ RESHAPE = {
 }
 
 
+FLAVOR = {
+    'extra_specs': {
+        'resources:CUSTOM_BAREMETAL_SILVER': '1',
+        'resources:VCPU': '0',
+        'trait:HW_CPU_X86_VMX': 'required',
+        'trait:CUSTOM_RESERVED_FOR_TESTS': 'forbidden',
+    }
+}
+MATCH = {
+    'flavor': FLAVOR,
+    'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'os_distro': 'debian'}},
+    'preferred': [{'trait': 'STORAGE_DISK_SSD', 'weight': 10}],
+    'limit': 10,
+    'explain': True,
+}
+BY_REQUEST = {
+    'instance_uuids': [INSTANCE, 'a8b2c1c0-0000-4000-8000-000000000002'],
+    'flavor': FLAVOR,
+    'expires_in': 600,
+}
+REBUILD = {
+    'instance_uuid': INSTANCE,
+    'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'trait:STORAGE_DISK_SSD': 'required'}},
+}
+
+
 def _lists(name):
     return f'{name}-list' if name == 'chassis' else f'{name}s-list'
 
@@ -237,6 +264,14 @@ def _sampled_allocations(client):
     ask('POST', '/reshaper', RESHAPE)
 
 
+def _sampled_matches(client):
+    """Give the samples of matches, by name."""
+    yield 'match-request', MATCH
+    yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
+    yield 'reservation-by-request-request', BY_REQUEST
+    yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
+
+
 def _sampled(client):
     """Give the samples, by name."""
     yield 'root', client.get('/')
@@ -260,6 +295,7 @@ def _sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
     wanted = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
     yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{wanted}')
+    yield from _sampled_matches(client)
     yield 'reservation-create-request', RESERVATION
     held = client.ask('POST', '/v1/reservations', RESERVATION).json
     held['reservation']['uuid'] = f'{RECORD}9'
@@ -269,6 +305,8 @@ def _sampled(client):
     yield from _sampled_allocations(client)
     other = RESERVATION | {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000002'}
     yield 'reservation-refused', client.ask('POST', '/v1/reservations', other).json
+    yield 'match-instance-request', REBUILD
+    yield 'match-instance', client.ask('POST', '/v1/matches', REBUILD).json
     client.ask('PUT', '/v1/nodes/rack1-1/states/provision', PROVISION)
     yield 'node-states', client.get('/v1/nodes/rack1-1/states')
     yield 'drivers-list', client.get('/v1/drivers')
@@ -300,6 +338,8 @@ GIVEN_BY = {
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
+    'matches': 'POST /v1/matches',
+    'match-instance': 'POST /v1/matches',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
     'drivers-list': 'GET /v1/drivers',
@@ -378,6 +418,15 @@ def test_every_field_is_documented(documented):
 def test_every_field_has_a_type_and_a_version():
     declared = {attribute.name for attribute in wsme.types.list_attributes(node_types.Node)}
     assert declared == set(node_fields.SINCE) | set(node_fields.LINKS_SINCE) | {'links'}
+
+
+@pytest.mark.parametrize(
+    ('noun', 'route'), [('matches', 'POST /v1/matches'), ('reservations', 'POST /v1/reservations')]
+)
+def test_every_key_of_a_body_is_documented(documented, noun, route):
+    (function,) = [each.function for each in routes() if str(each) == route]
+    for attribute in wsme.types.list_attributes(function.definition.body_type):
+        assert f'  - {attribute.name}: ' in documented[noun], attribute.name
 
 
 @pytest.mark.parametrize('noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS], ids=lambda noun: noun.path)

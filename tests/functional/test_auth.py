@@ -8,6 +8,7 @@ from ironic_traits.app import Service
 from ironic_traits.context import Context
 from ironic_traits.db import migrations
 from ironic_traits.inventory import nodes, reservations
+from ironic_traits.inventory.matches import Wanted
 from tests.client import VERSION, Client
 from tests.service import make_app, make_conf
 
@@ -54,7 +55,10 @@ MATRIX = {
     'admin': ALL - {'placement:reshaper:reshape'},
     'service': ALL,
     'reader': {
+        'baremetal:match:list',
+        'baremetal:match:check',
         'baremetal:node:list',
+        'baremetal:node:list_all',
         'baremetal:node:get',
         'baremetal:node:get_states',
         'baremetal:node:traits:list',
@@ -95,7 +99,7 @@ def test_roles(url, role):
 
 def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
     """Somebody else's node is just not available."""
-    (tmp_path / 'policy.yaml').write_text('"baremetal:node:get": "project_id:%(owner)s"\n')
+    (tmp_path / 'policy.yaml').write_text('"baremetal:node:list_all": "!"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     service = Service(make_conf(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='keystone'))
     migrations.upgrade(service.database)
@@ -107,7 +111,8 @@ def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
         values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
         uuids.append(nodes.create(context, values, ('uuid',)).uuid)
     with pytest.raises(failures.NothingToReserve) as refused:
-        reservations.reserve(context, 'a8b2c1c0-0000-4000-8000-000000000001', [*uuids, 'x'], reservations.Expiry())
+        wanted = Wanted(idents=(*uuids, 'x'))
+        reservations.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], wanted, reservations.Expiry())
     told = [reason['reason'] for reason in refused.value.beside['reasons']]
     assert told == ['provision state', 'not available', 'not found']
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from ironic_traits.api.v1 import node_fields
-from ironic_traits.api.v1.nodes import LIST_QUERY
+from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.deploy import states
 from tests.client import Client, message
 from tests.conftest import empty

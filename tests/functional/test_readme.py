@@ -23,5 +23,7 @@ def test_the_tour(tmp_path):
     assert '{"traits":["CUSTOM_FAST","HW_CPU_X86_VMX"]}\n' in done.stdout
     assert '{"nodes":[{"name":"rack1-1"}]}\n{"nodes":[{"name":"rack1-2"}]}\n' in done.stdout
     assert "Did you mean 'HW_CPU_X86_VMX'?" in done.stdout
+    assert '"nodes":[{"uuid":"' in done.stdout
+    assert '{"drop":["required:CUSTOM_GPU"],"nodes":1}' in done.stdout
     assert "['CUSTOM_FAST', 'HW_CPU_X86_VMX']" in done.stdout
     assert done.stdout.rstrip().endswith('Deleted node rack1-3')

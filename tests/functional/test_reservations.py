@@ -11,7 +11,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from ironic_traits.cmd import manage
-from ironic_traits.db.models import nodes, reservations
+from ironic_traits.db.models import node_traits, nodes, reservations, traits
 from ironic_traits.db.types import Json
 from tests.client import Client, message
 from tests.conftest import empty
@@ -241,7 +241,18 @@ CLIENTS = 8
 HELD = 1000
 
 
-def _grab(url, process, uuids, gate, results):
+def of_the_list(uuids, offset, who):
+    """Want one node of an overlapping list."""
+    return {'instance_uuid': who[0], 'node_uuid': uuids[offset:] + uuids[:offset]}
+
+
+def by_request(uuids, offset, who):
+    """Want what all of the nodes are; every other client wants two of them."""
+    request = {'required': ['CUSTOM_A'], 'forbidden': ['CUSTOM_B']}
+    return request | ({'instance_uuid': who[0]} if offset % 2 else {'instance_uuids': who})
+
+
+def _grab(url, wants, process, uuids, gate, results):
     """Let some clients of one process reserve until none is left."""
     with make_app(url) as app:
         client = Client(app)
@@ -249,21 +260,22 @@ def _grab(url, process, uuids, gate, results):
 
         def work(number):
             mine, seen, offset = [], set(), (process * CLIENTS + number) * 31
-            wanted = uuids[offset:] + uuids[:offset]
             while True:
-                who = (process * CLIENTS + number) * 10_000 + len(mine)
-                answer = reserve(client, who, wanted)
+                who = [instance((process * CLIENTS + number) * 10_000 + len(mine) + more) for more in range(2)]
+                answer = client.ask('POST', PATH, wants(uuids, offset, who))
                 seen.add(answer.status_int)
                 if answer.status_int != 201:
                     return mine, seen
-                mine.append(answer.json['reservation']['node_uuid'])
+                made = answer.json.get('reservations') or [answer.json['reservation']]
+                mine += [held['node_uuid'] for held in made]
 
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
             results.put([result for result in pool.map(work, range(CLIENTS))])
 
 
-def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url):
-    """In four processes, from overlapping lists, until none is left: each node once, and no 5xx."""
+@pytest.mark.parametrize('wants', [of_the_list, by_request])
+def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, wants):
+    """In four processes, until none is left: each node once, and no 5xx."""
     with app.service.write() as connection:
         blank = {column.name: {} for column in nodes.c if isinstance(column.type, Json)}
         made = [
@@ -278,11 +290,15 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url):
             for number in range(HELD)
         ]
         connection.execute(sa.insert(nodes), made)
+        connection.execute(sa.insert(traits), {'name': 'CUSTOM_A', 'created_at': made[0]['created_at']})
+        carried = sa.select(nodes.c.id, sa.literal('CUSTOM_A'))
+        connection.execute(sa.insert(node_traits).from_select(['node_id', 'trait'], carried))
     uuids = [node['uuid'] for node in made]
     context = multiprocessing.get_context('spawn')
     gate, results = context.Barrier(PROCESSES), context.Queue()
     processes = [
-        context.Process(target=_grab, args=(database_url, number, uuids, gate, results)) for number in range(PROCESSES)
+        context.Process(target=_grab, args=(database_url, wants, number, uuids, gate, results))
+        for number in range(PROCESSES)
     ]
     for process in processes:
         process.start()
@@ -299,6 +315,7 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url):
 
 NODES = range(3)
 INSTANCES = range(3)
+TRAITS = ['CUSTOM_A', 'CUSTOM_B']
 
 
 class Holding(stateful.RuleBasedStateMachine):
@@ -318,6 +335,7 @@ class Holding(stateful.RuleBasedStateMachine):
         self.held = {}
         self.maintenance = set()
         self.traits = {number: set() for number in NODES}
+        self.order = list(NODES)
 
     @property
     def client(self):
@@ -365,6 +383,44 @@ class Holding(stateful.RuleBasedStateMachine):
         else:
             assert answer.status_int == 409
             assert [reason['node'] for reason in answer.json['reasons']] == list(dict.fromkeys(uuids))
+
+    @stateful.rule(
+        who=st.lists(st.sampled_from(INSTANCES), min_size=1, unique=True),
+        required=st.sets(st.sampled_from(TRAITS)),
+        forbidden=st.sets(st.sampled_from(TRAITS)),
+        ends=st.booleans(),
+    )
+    def reserve_by_request(self, who, required, forbidden, ends):
+        forbidden -= required
+        wanted = {'required': sorted(required), 'forbidden': sorted(forbidden)}
+        body = wanted | {'instance_uuids': [instance(one) for one in who]} | ({'expires_in': 1000} if ends else {})
+        answer = self.client.ask('POST', PATH, body)
+        matching = [node for node in self.order if required <= self.traits[node] and not forbidden & self.traits[node]]
+        free = [node for node in matching if self.free(node)]
+        if answer.status_int != 201:
+            found = self.client.ask('POST', '/v1/matches', wanted).json['nodes']
+            assert [node['uuid'] for node in found] == [self.uuids[node] for node in free]
+        mine = {one: self.node_held_by(one) for one in who if self.node_held_by(one) is not None}
+        rest = [one for one in who if one not in mine]
+        if not self.on_none(who):
+            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.on_node')
+        elif not set(mine.values()) <= set(matching):
+            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
+        elif len(free) < len(rest):
+            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.reservation.no_match')
+            assert (answer.json['explanation']['considered'], answer.json['explanation']['matched']) == (3, len(free))
+        else:
+            assert answer.status_int == (201 if rest else 200), answer.text
+            mine |= dict(zip(rest, free, strict=False))
+            held = answer.json['reservations']
+            assert [row['node_uuid'] for row in held] == [self.uuids[mine[one]] for one in who]
+            for one, row in zip(who, held, strict=True):
+                if one in rest:
+                    self.held[mine[one]] = (one, row['uuid'], ends)
+
+    def on_none(self, who):
+        """Tell whether no instance of these is on a node."""
+        return not set(who) & set(self.on.values())
 
     @stateful.rule()
     def expire(self):
@@ -435,7 +491,7 @@ class Holding(stateful.RuleBasedStateMachine):
         assert self.client.ask(method, f'{self.path(node)}/maintenance').status_int == 202
         self.maintenance ^= {node}
 
-    @stateful.rule(node=st.sampled_from(NODES), trait=st.sampled_from(['CUSTOM_A', 'CUSTOM_B']))
+    @stateful.rule(node=st.sampled_from(NODES), trait=st.sampled_from(TRAITS))
     def change_trait(self, node, trait):
         method = 'DELETE' if trait in self.traits[node] else 'PUT'
         assert self.client.ask(method, f'{self.path(node)}/traits/{trait}').status_int == 204
@@ -451,6 +507,8 @@ class Holding(stateful.RuleBasedStateMachine):
             return
         assert status == 204
         self.uuids[node] = available(self.client, name=f'node-{node}')
+        self.order.remove(node)
+        self.order.append(node)
         self.state[node], self.on[node], self.traits[node] = 'available', None, set()
         self.maintenance.discard(node)
 

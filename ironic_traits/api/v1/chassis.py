@@ -5,7 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_fields, node_types, nodes
+from ironic_traits.api.v1 import node_fields, node_filters, node_types, nodes
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.chassis import CHASSIS as KIND
 
@@ -47,7 +47,7 @@ CHASSIS = Records(
 class ChassisNodesDetailController(Resource):
     """The nodes in a chassis, with all their fields."""
 
-    @expose(node_types.Nodes, query=nodes.LIST_QUERY)
+    @expose(node_types.Nodes, query=node_filters.QUERY)
     def get_all(self, context, chassis_uuid, /, **query):
         context.can('baremetal:node:list')
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
@@ -59,7 +59,7 @@ class ChassisNodesController(Resource):
 
     children = {'detail': ChassisNodesDetailController()}
 
-    @expose(node_types.Nodes, query=nodes.LIST_QUERY | nodes.FIELDS_QUERY)
+    @expose(node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
     def get_all(self, context, chassis_uuid, /, *, fields=None, **query):
         context.can('baremetal:node:list')
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)

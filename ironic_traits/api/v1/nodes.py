@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_fields, node_patch, node_types
+from ironic_traits.api.v1 import node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
@@ -18,72 +18,14 @@ from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
 from ironic_traits.inventory import nodes
-from ironic_traits.matching.traits import Filter
 
-#: The filters of a list, each with the minor version that brought it.
-FILTERS_SINCE = {
-    'instance_uuid': 1,
-    'associated': 1,
-    'chassis_uuid': 1,
-    'maintenance': 1,
-    'provision_state': 9,
-    'driver': 16,
-    'resource_class': 21,
-    'traits': 37,
-    'traits_any': 37,
-    'not_traits': 37,
-    'not_traits_any': 37,
-    'eligible': 38,
-    'reserved': 38,
-    'fault': 42,
-    'conductor_group': 46,
-    'conductor': 49,
-    'owner': 50,
-    'description_contains': 51,
-    'retired': 61,
-    'lessee': 65,
-    'project': 65,
-    'shard': 82,
-    'sharded': 82,
-}
-#: Most names in the trait filters of one request, and most lists in ``traits-any``: each costs the database a subquery.
-MAX_FILTER_TRAITS = 200
-MAX_ANY_OF = 10
-TRAIT_FILTERS = ('traits', 'traits_any', 'not_traits', 'not_traits_any')
-
-LIST_QUERY = {
-    **paging.QUERY,
-    'instance_uuid': types.UUID,
-    'associated': types.BOOLEAN,
-    'chassis_uuid': types.UUID,
-    'maintenance': types.BOOLEAN,
-    'provision_state': types.TEXT,
-    'driver': types.TEXT,
-    'resource_class': types.TEXT,
-    'traits': [types.TraitNames()],
-    'traits-any': [types.TraitNames()],
-    'not-traits': [types.TraitNames()],
-    'not-traits-any': [types.TraitNames()],
-    'eligible': types.BOOLEAN,
-    'reserved': types.BOOLEAN,
-    'fault': types.Fault(),
-    'conductor_group': types.ConductorGroup(),
-    'conductor': types.TEXT,
-    'owner': types.TEXT,
-    'description_contains': types.TEXT,
-    'retired': types.BOOLEAN,
-    'lessee': types.TEXT,
-    'project': types.TEXT,
-    'shard': types.Texts(),
-    'sharded': types.BOOLEAN,
-}
 FIELDS_QUERY = {'fields': [types.Names()]}
 
 
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose(node_types.Nodes, query=LIST_QUERY)
+    @expose(node_types.Nodes, query=node_filters.QUERY)
     def get_all(self, context, /, **query):
         context.can('baremetal:node:list')
         return list_page(context, node_fields.all_fields(context), 'all', query)
@@ -104,7 +46,7 @@ class NodesController(Resource):
         'volume': NodeVolumeController(),
     }
 
-    @expose(node_types.Nodes, query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
+    @expose(node_types.Nodes, query=node_filters.QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
     def get_all(self, context, /, *, fields=None, detail=None, **query):
         context.can('baremetal:node:list')
         if detail is not None:
@@ -168,30 +110,10 @@ def _show(context, row):
 def list_page(context, fields, links, query):
     """Answer a list: the page, and where the next one is."""
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
-    filters, traits = _filters(context, query)
+    filters, traits = node_filters.parse(context, query)
     rows, more = nodes.find(context, ('uuid', *fields), filters, traits, page)
     show = node_fields.shower(context, fields, links)
     answer = {'nodes': [show(row[1:]) for row in rows]}
     if more:
         answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
     return answer
-
-
-def _filters(context, query):
-    for name, minor in FILTERS_SINCE.items():
-        if name in query:
-            context.needs(minor, f"the filter '{name.replace('_', '-') if name in TRAIT_FILTERS else name}'")
-    state = query.get('provision_state')
-    if state is not None and state not in states.PROVISION_STATES:
-        raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
-    filters = {name: query[name] for name in FILTERS_SINCE if name in query and name not in TRAIT_FILTERS}
-    # There is one conductor: this service.
-    if filters.pop('conductor', context.conf.host) != context.conf.host:
-        filters['nothing'] = True
-    traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
-    if sum(len(names) for given in traits.values() for names in given) > MAX_FILTER_TRAITS:
-        raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_FILTER_TRAITS} traits.')
-    wanted = Filter.of(**traits)
-    if len(wanted.any_of) > MAX_ANY_OF:
-        raise failures.InvalidInput(reason=f'traits-any is given more than {MAX_ANY_OF} times.')
-    return filters, wanted

@@ -8,7 +8,7 @@ from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_ident
+from ironic_traits.api.v1 import match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.inventory import reservations
 from ironic_traits.inventory.reservations import FIELDS, Expiry
@@ -23,11 +23,14 @@ class RenewBody(wsme.types.Base):
     expires_in = types.PositiveInteger(maximum=10**9)
 
 
-class ReservationBody(RenewBody):
-    """Which nodes an instance would have, the best first."""
+class ReservationBody(match_types.RequestBody):
+    """Which nodes one instance, or several, would have: a list, the best first, or what they must be, or both."""
 
-    instance_uuid = wsme.types.wsattr(types.UUID, mandatory=True)
-    node_uuid = wsme.types.wsattr(types.Any(), mandatory=True)
+    instance_uuid = types.UUID
+    instance_uuids = [types.UUID]
+    node_uuid = types.Any()
+    expires_at = types.Moment()
+    expires_in = types.PositiveInteger(maximum=10**9)
 
 
 class Reservation(wsme.types.Base):
@@ -45,6 +48,12 @@ class OneReservation(wsme.types.Base):
     """One reservation in an answer."""
 
     reservation = Reservation
+
+
+class Made(OneReservation):
+    """What was made: for one instance, or for several."""
+
+    reservations = [Reservation]
 
 
 class Reservations(wsme.types.Base):
@@ -91,15 +100,17 @@ class ReservationsController(Resource):
         _served(context)
         return _one(reservations.get(context, _uuid(reservation_uuid)))
 
-    @expose(OneReservation, body=ReservationBody)
+    @expose(Made, body=ReservationBody)
     def post(self, context, /, *, body):
         context.can('baremetal:reservation:create')
         _served(context)
-        idents = _idents(context, body.node_uuid)
-        if body.instance_uuid is None:
-            raise failures.InvalidInput(reason="'instance_uuid' is the uuid of an instance, and not null.")
-        row, new = reservations.reserve(context, body.instance_uuid, idents, _expiry(body))
-        return Answer(_one(row), status=201 if new else 200, location=f'/v1/reservations/{row.uuid}')
+        instances = _instances(context, body)
+        wanted = match_types.wanted(context, body, _idents(context, body))
+        rows, new = reservations.reserve(context, instances, wanted, _expiry(body))
+        status = 201 if new else 200
+        if body.instance_uuids:
+            return Answer({'reservations': [_shown(row) for row in rows]}, status=status)
+        return Answer(_one(rows[0]), status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
     @expose()
     def delete(self, context, reservation_uuid, /):
@@ -115,7 +126,11 @@ def _served(context):
 
 
 def _one(row):
-    return {'reservation': {name: getattr(row, name) for name in FIELDS}}
+    return {'reservation': _shown(row)}
+
+
+def _shown(row):
+    return {name: getattr(row, name) for name in FIELDS}
 
 
 def _uuid(text):
@@ -134,15 +149,38 @@ def _selected(given):
     return names
 
 
-def _idents(context, given):
-    """Give the uuids and names of the nodes that are wanted: of a list, or of a string, which is a list of one."""
-    wanted = [given] if isinstance(given, str) else given
+def _instances(context, body):
+    """Give the uuids of the instances that nodes are to be held for."""
+    several = body.instance_uuids or None
+    if bool(body.instance_uuid) == bool(several):
+        raise failures.InvalidInput(
+            reason="'instance_uuid' is the uuid of an instance, or 'instance_uuids' lists several: one of the two."
+        )
+    if several is None:
+        return [body.instance_uuid]
+    limit = context.conf.reservations.max_nodes
+    if len(several) > limit or None in several or len(set(several)) < len(several):
+        raise failures.InvalidInput(
+            reason=f"'instance_uuids' lists the uuids of instances, each once, {limit} of them at most."
+        )
+    return several
+
+
+def _idents(context, body):
+    """Give the uuids and names of the nodes that it may be, None for any that is such as is asked for."""
+    if body.node_uuid is wsme.types.Unset and match_types.is_said(body):
+        return None
+    # A string is a list of one.
+    wanted = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid
     limit = context.conf.reservations.max_nodes
     if not isinstance(wanted, list) or not wanted or not all(isinstance(ident, str) for ident in wanted):
-        raise failures.InvalidInput(reason="'node_uuid' is the uuid of a node, or a list of them, one at least.")
+        raise failures.InvalidInput(
+            reason="'node_uuid' is the uuid of a node, or a list of them, one at least; or the request says what the "
+            "node must be: 'required', 'flavor', …"
+        )
     if len(wanted) > limit:
         raise failures.InvalidInput(reason=f"'node_uuid' lists {len(wanted)} nodes; {limit} are allowed.")
-    return [node_ident.ident(context, ident) for ident in wanted]
+    return tuple(node_ident.ident(context, ident) for ident in wanted)
 
 
 def _expiry(body):

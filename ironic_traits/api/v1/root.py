@@ -6,6 +6,7 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
+from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
@@ -19,6 +20,7 @@ class V1Controller(Resource):
 
     children = {
         'chassis': ChassisController(),
+        'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),
         'drivers': DriversController(),

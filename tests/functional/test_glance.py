@@ -1,0 +1,199 @@
+"""Images that are named by their id: looked up in a real Glance, and in some that do not work."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from wsgiref import simple_server
+
+import pytest
+
+from ironic_traits.db import migrations
+from tests.client import Client, message
+from tests.functional.test_reservations import available, instance
+from tests.servers import free_port
+from tests.service import make_app
+
+IMAGE = 'dddddddd-0000-4000-8000-000000000001'
+
+
+@contextlib.contextmanager
+def service(tmp_path, endpoint, **options):
+    """Give a client of a service that looks images up."""
+    with make_app(f'sqlite:///{tmp_path}/x.sqlite', glance__endpoint_override=endpoint, **options) as app:
+        migrations.upgrade(app.service.database)
+        yield Client(app)
+
+
+def match(client, image, **more):
+    """Ask for what an image wants."""
+    return client.ask('POST', '/v1/matches', {'image': image}, **more)
+
+
+@pytest.fixture(scope='module')
+def glance(tmp_path_factory):
+    """The address of a real Glance."""
+    directory, port = tmp_path_factory.mktemp('glance'), free_port()
+    command = [sys.executable, '-m', 'tests.glance_server', str(directory), str(port)]
+    with (directory / 'output').open('w+') as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            deadline = time.monotonic() + 60
+            while 'listening' not in (directory / 'output').read_text():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError((directory / 'output').read_text())
+                time.sleep(0.05)
+            yield f'http://127.0.0.1:{port}'
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def tell(method, url, document, content_type='application/json'):
+    """Send a document to Glance, and give its answer."""
+    headers = {'Content-Type': content_type}
+    request = urllib.request.Request(url, json.dumps(document).encode(), headers, method=method)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def test_a_real_image(glance, tmp_path):
+    """Its traits count, what else it says does not, and what has been changed counts at once."""
+    properties = {'trait:CUSTOM_A': 'required', 'trait:CUSTOM_B': 'forbidden', 'os_distro': 'debian'}
+    document = {'name': 'one', 'disk_format': 'raw', 'container_format': 'bare', **properties}
+    made = tell('POST', f'{glance}/v2/images', document)
+    with service(tmp_path, glance) as client:
+        first, second = available(client), available(client)
+        client.ask('PUT', f'/v1/nodes/{second}/traits', {'traits': ['CUSTOM_A']})
+        answer = match(client, {'id': made['id']}).json
+        assert answer['request']['required'] == ['CUSTOM_A']
+        assert answer['warnings'] == [
+            "image property 'trait:CUSTOM_B' is 'forbidden', and ignored: only 'required' counts in an image."
+        ]
+        assert [node['uuid'] for node in answer['nodes']] == [second]
+
+        body = {'instance_uuid': instance(1), 'image': {'id': made['id']}}
+        assert client.ask('POST', '/v1/reservations', body).json['reservation']['node_uuid'] == second
+        patch = [{'op': 'replace', 'path': '/trait:CUSTOM_A', 'value': 'no more'}]
+        tell('PATCH', f'{glance}/v2/images/{made["id"]}', patch, 'application/openstack-images-v2.1-json-patch')
+        assert [node['uuid'] for node in match(client, {'id': made['id']}).json['nodes']] == [first]
+        assert client.ask('POST', '/v1/matches', body).json['satisfied']
+
+
+def test_there_is_no_such_image(glance, tmp_path):
+    with service(tmp_path, glance) as client:
+        answer = match(client, {'id': IMAGE})
+        assert (answer.status_int, message(answer)) == (400, f'Glance has no image {IMAGE}.')
+
+
+@pytest.mark.parametrize('image', [{'id': 'my-image'}, {'id': 5}, {'id': None}, {'id': f'{IMAGE}/../x'}])
+def test_no_id(tmp_path, image):
+    """It is not even asked for."""
+    with service(tmp_path, 'http://127.0.0.1:1') as client:
+        answer = match(client, image)
+        assert answer.status_int == 400
+        assert "'id' of the image is a uuid" in message(answer)
+
+
+def test_without_glance(tmp_path):
+    with service(tmp_path, None) as client:
+        answer = match(client, {'id': IMAGE})
+        assert answer.status_int == 400
+        assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set here' in answer.text
+        # Who has looked it up may say its id, too.
+        assert match(client, {'id': 'mine', 'properties': {}}).status_int == 200
+
+
+class Stub(simple_server.WSGIRequestHandler):
+    """Says nothing of each request."""
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def stub(answer):
+    """Serve what looks like Glance, until an image is asked for.
+
+    :param answer: function of the WSGI environment that gives (status, body) for an image.
+    """
+
+    def application(environ, start_response):
+        href = f'http://{environ["HTTP_HOST"]}/v2/'
+        version = {'id': 'v2.9', 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': href}]}
+        status, body = '300 Multiple Choices', json.dumps({'versions': [version]}).encode()
+        if environ['PATH_INFO'] not in ('', '/'):
+            status, body = answer(environ)
+        start_response(status, [('Content-Type', 'application/json'), ('Content-Length', str(len(body)))])
+        return [body]
+
+    with simple_server.make_server('127.0.0.1', 0, application, handler_class=Stub) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f'http://127.0.0.1:{server.server_port}'
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+BROKEN = {
+    'an error': ('500 Oh', b'{}'),
+    'overload': ('503 Later', b''),
+    'no token': ('401 Who', b'{}'),
+    'no right': ('403 No', b'{}'),
+    'no JSON': ('200 OK', b'<html>'),
+    'nothing': ('200 OK', b''),
+    'no image': ('200 OK', b'{}'),
+    'a list': ('200 OK', b'[1, 2]'),
+    'null': ('200 OK', b'null'),
+}
+
+
+@pytest.mark.parametrize('answer', BROKEN.values(), ids=BROKEN)
+def test_a_glance_that_does_not_work(tmp_path, answer):
+    with stub(lambda environ: answer) as endpoint, service(tmp_path, endpoint) as client:
+        failed = match(client, {'id': IMAGE})
+        assert (failed.status_int, failed.json['code']) == (503, 'baremetal.glance_unavailable')
+        assert IMAGE in message(failed)
+
+
+def test_a_glance_that_is_not_there(tmp_path):
+    with service(tmp_path, f'http://127.0.0.1:{free_port()}') as client:
+        assert match(client, {'id': IMAGE}).status_int == 503
+
+
+def test_a_glance_that_never_answers(tmp_path):
+    stop = threading.Event()
+
+    def answer(environ):
+        stop.wait(20)
+        return '200 OK', b'{}'
+
+    with stub(answer) as endpoint, service(tmp_path, endpoint, glance__timeout=0.2) as client:
+        assert match(client, {'id': IMAGE}).status_int == 503
+        stop.set()
+
+
+def test_the_token_is_passed_on(tmp_path):
+    """And nobody else's."""
+    tokens = []
+
+    def answer(environ):
+        tokens.append(environ.get('HTTP_X_AUTH_TOKEN'))
+        image = {'id': IMAGE, 'status': 'active', 'trait:CUSTOM_A': 'required'}
+        return '200 OK', json.dumps(image).encode()
+
+    with stub(answer) as endpoint:
+        with service(tmp_path, endpoint, api__auth_strategy='noauth2') as client:
+            headers = {'X-Auth-Token': 'admin'}
+            assert match(client, {'id': IMAGE}, headers=headers).json['request']['required'] == ['CUSTOM_A']
+            assert set(tokens) == {'admin'}
+        tokens.clear()
+        with service(tmp_path, endpoint) as client:
+            assert match(client, {'id': IMAGE}).status_int == 200
+            # As every client of OpenStack that has none.
+            assert set(tokens) == {'notused'}
