@@ -28,6 +28,8 @@ class Context(oslo_context.RequestContext):
         self.minor = minor
         self.base = base
         self._service = service
+        #: The rules that policy is still to be asked by, of a certain node; () for none.
+        self.limited_to = ()
 
     def identified(self, environ):
         """Give the same context with whom keystonemiddleware found to be asking.
@@ -44,21 +46,44 @@ class Context(oslo_context.RequestContext):
             global_request_id=self.global_request_id,
         )
 
-    def can(self, rule, target=None):
-        """Do nothing when policy allows it.
+    def to_policy_values(self):
+        """Give what rules compare with; oslo.context leaves the project's name out."""
+        values = super().to_policy_values()
+        values['project_name'] = self.project_name
+        return values
+
+    def can(self, rule, *others, target=None):
+        """Do nothing when policy allows it, for all nodes or for some.
+
+        Without a target the latter is enough: ``limited_to`` then names the rules that are still to be asked, of the
+        node that it is done to (``api.v1.access``).
 
         :param rule: name of a policy rule (``policies/``).
+        :param others: rules each of which will do instead.
         :param target: what it is done to, as a dict.
         :raises failures.Forbidden: policy does not allow it.
         """
-        if not self.may(rule, target):
+        rules = (rule, *others)
+        if any(self.may(each, target) for each in rules):
+            self.limited_to = ()
+            return
+        mine = {'node.owner': self.project_id, 'node.lessee': self.project_id}
+        if target is not None or not self.project_id or not any(self.may(each, mine) for each in rules):
             raise failures.Forbidden(rule=rule)
+        self.limited_to = rules
 
     def may(self, rule, target=None):
         """Tell whether policy allows it; as ``can``."""
         # Under noauth there is no enforcer, and everything is allowed.
         enforcer = self._service.enforcer
-        return enforcer is None or enforcer.authorize(rule, target or {}, self)
+        if enforcer is None:
+            return True
+        services = {'config.service_project_name': self.conf.api.service_project_name}
+        return enforcer.authorize(rule, services | (target or {}), self)
+
+    def sees_secrets(self, rule):
+        """Tell whether policy says that secrets are not masked; where there is no policy, they are."""
+        return self._service.enforcer is not None and self.may(rule)
 
     def needs(self, minor, what):
         """Do nothing when the version is high enough.

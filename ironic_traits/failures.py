@@ -156,7 +156,8 @@ class Unauthorized(Failure):
 
     status = 401
     code = 'baremetal.unauthorized'
-    text = 'The request needs a valid token.'
+    text = 'The request needs somebody who is known: a valid token, or a user with the right password.'
+    routing = True
 
 
 class Forbidden(Failure):
@@ -382,7 +383,7 @@ class InstanceReserved(Failure):
 
     status = 409
     code = 'baremetal.instance.reserved'
-    text = 'Instance {instance} holds node {node} by reservation {reservation}, and that node {why}.'
+    text = 'Instance {instance} holds {node} by a reservation, and that node {why}.'
 
 
 class InstanceOnNode(Failure):
@@ -390,7 +391,7 @@ class InstanceOnNode(Failure):
 
     status = 409
     code = 'baremetal.instance.on_node'
-    text = 'Instance {instance} is already on node {node}.'
+    text = 'Instance {instance} is already on {node}.'
 
 
 class NothingToReserve(Failure):

@@ -4,6 +4,8 @@ Nothing is kept: a property may change at any time, and an image is asked for on
 """
 
 import logging
+import reprlib
+import uuid
 
 from oslo_utils import uuidutils
 
@@ -20,11 +22,12 @@ def image(context, given):
     :raises failures.InvalidInput: there is no such image, or images cannot be looked up here.
     :raises failures.GlanceUnavailable: Glance does not answer, or not with an image.
     """
-    if not isinstance(given, dict) or 'id' not in given or 'properties' in given:
+    if not isinstance(given, dict) or given.get('id') is None or given.get('properties') is not None:
         return given
     image_id = given['id']
     if not isinstance(image_id, str) or not uuidutils.is_uuid_like(image_id):
-        raise failures.InvalidInput(reason=f"'id' of the image is a uuid, and not {image_id!r}.")
+        raise failures.InvalidInput(reason=f"'id' of the image is a uuid, and not {reprlib.repr(image_id)}.")
+    image_id = str(uuid.UUID(image_id))
     if not context.conf.glance.endpoint_override:
         raise failures.InvalidInput(
             reason=f'Image {image_id} cannot be looked up, because [glance] endpoint_override is not set here. '
@@ -42,8 +45,8 @@ def _properties(context, image_id):
         found = _connection(context).image.get_image(image_id)
     except NotFoundException as error:
         raise failures.InvalidInput(reason=f'Glance has no image {image_id}.') from error
-    except (SDKException, ClientException, TypeError, AttributeError) as error:
-        # The last two are what becomes of JSON that is no image.
+    except (SDKException, ClientException, TypeError, AttributeError, RecursionError) as error:
+        # The last three are what becomes of JSON that is no image.
         LOG.warning('Image %s could not be looked up: %s: %s', image_id, type(error).__name__, error)
         raise failures.GlanceUnavailable(image=image_id) from error
     if found.status is None:

@@ -23,7 +23,7 @@ class Service:
         self.write = self.database.write
         self.drivers = drivers.load(conf)
         self.hooks = validate.load()
-        self.enforcer = None if conf.api.auth_strategy == 'noauth' else policies.enforcer(conf)
+        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else policies.enforcer(conf)
 
     def close(self):
         """Close what is open."""

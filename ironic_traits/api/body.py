@@ -78,11 +78,18 @@ def parse(raw):
 
 
 def _has_nul(document):
-    if isinstance(document, dict):
-        return any('\0' in key or _has_nul(value) for key, value in document.items())
-    if isinstance(document, list):
-        return any(map(_has_nul, document))
-    return isinstance(document, str) and '\0' in document
+    # Not by recursion: a body may be nested deeper than that goes.
+    left = [document]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            left += part.keys()
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+        elif isinstance(part, str) and '\0' in part:
+            return True
+    return False
 
 
 def typed(datatype, document):

@@ -1,8 +1,14 @@
 """Who asks: found out before a request reaches its route, as [api] auth_strategy says."""
 
+import logging
+
+from oslo_config import cfg
 from webob import exc
 
+from ironic_traits import failures
 from ironic_traits.api.expose import CONTEXT
+
+LOG = logging.getLogger(__name__)
 
 
 def known(application, conf):
@@ -13,6 +19,7 @@ def known(application, conf):
     :param application: WSGI application.
     :param conf: ConfigOpts.
     :returns: WSGI application.
+    :raises oslo_config.cfg.Error: the options of how that is to be found out are not what they must be.
     """
 
     def identified(environ, start_response):
@@ -24,6 +31,10 @@ def known(application, conf):
         from keystonemiddleware import auth_token
 
         checked = auth_token.AuthProtocol(identified, {'oslo_config_config': conf})
+        if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
+            raise cfg.Error('[keystone_authtoken] does not say how to ask keystone about tokens: auth_type is not set')
+    elif conf.api.auth_strategy == 'http_basic':
+        checked = _with_password(application, conf)
     elif conf.api.auth_strategy == 'noauth2':
         checked = _believed(identified)
     else:
@@ -34,6 +45,33 @@ def known(application, conf):
         prefix = '' if conf.api.serve == 'placement' else protocol.prefix
         public = environ['PATH_INFO'].removeprefix(prefix) in protocol.public
         return (application if public else checked)(environ, start_response)
+
+    return asked
+
+
+def _with_password(application, conf):
+    """Let through whoever is in the file of users, with the password of that."""
+    from oslo_middleware import basic_auth, exceptions
+
+    path = conf.api.http_basic_auth_user_file
+    try:
+        basic_auth.validate_auth_file(path)
+    except (exceptions.ConfigInvalid, exc.HTTPError) as error:
+        raise cfg.Error(f'[api] http_basic_auth_user_file = {path}: {error}') from error
+
+    def asked(environ, start_response):
+        try:
+            token = basic_auth.parse_header(environ)
+            environ.update(basic_auth.authenticate(path, *basic_auth.parse_token(token)))
+        except (exc.HTTPError, ValueError) as error:
+            # The latter is what bcrypt says of passwords that are too long for it.
+            LOG.info('No user known: %s', error)
+            body, content_type = environ[CONTEXT].protocol.failure(failures.Unauthorized(), environ)
+            challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
+            answer = [('Content-Type', content_type), ('Content-Length', str(len(body))), challenge]
+            start_response('401 Unauthorized', answer)
+            return [body]
+        return application(environ, start_response)
 
     return asked
 

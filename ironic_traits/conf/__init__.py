@@ -48,8 +48,14 @@ def _check_values(conf):
     for group, options in list_opts():
         for option in options:
             getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
-    if conf.api.auth_strategy == 'noauth2' and not _is_loopback(conf.host):
+    beyond = not _is_loopback(conf.host)
+    if conf.api.auth_strategy == 'noauth2' and beyond:
         raise cfg.Error(f'[api] auth_strategy = noauth2 believes whatever it is told: host is {conf.host}, no loopback')
+    if conf.api.auth_strategy == 'noauth' and beyond and not conf.api.noauth_beyond_loopback:
+        raise cfg.Error(
+            f'Everyone who reaches {conf.host} could do everything: [api] auth_strategy says how it is found out who '
+            'asks. If that is what you want, set [api] noauth_beyond_loopback.'
+        )
 
 
 def _is_loopback(host):

@@ -10,6 +10,7 @@ OPTIONS = [
         default='noauth',
         choices=[
             ('noauth', 'everyone may do everything: for a machine of your own, on loopback'),
+            ('http_basic', 'users and bcrypt passwords of a file, who may do everything'),
             ('keystone', 'tokens of the Identity service, checked by keystonemiddleware'),
             (
                 'noauth2',
@@ -17,7 +18,23 @@ OPTIONS = [
                 'policies, on loopback only',
             ),
         ],
-        help='Who is asked for what.',
+        help='How it is found out who asks.',
+    ),
+    cfg.StrOpt(
+        'http_basic_auth_user_file',
+        default='/etc/ironic-traits/htpasswd',
+        help='Where the users of http_basic are: lines of USER:PASSWORD, as htpasswd -B writes them.',
+    ),
+    cfg.BoolOpt(
+        'noauth_beyond_loopback',
+        default=False,
+        help='Whether noauth is allowed to listen where others than this machine reach it: everyone who does may do '
+        'everything.',
+    ),
+    cfg.StrOpt(
+        'service_project_name',
+        default='service',
+        help="Project of the services that work for the whole system, as nova does, by the role 'service'.",
     ),
     cfg.StrOpt(
         'serve',

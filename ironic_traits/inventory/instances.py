@@ -12,7 +12,7 @@ from ironic_traits.db.models import (
     resource_providers,
     traits,
 )
-from ironic_traits.inventory import node_filters, node_traits
+from ironic_traits.inventory import node_filters, node_providers, node_traits
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
 
@@ -28,53 +28,47 @@ def fulfil(context, instance, request):
     """
     with context.read() as connection:
         held = [*_nodes(context, connection, instance), *_others(context, connection, instance)]
-    if not held:
+    # Of what somebody sees a part of, there is nothing to be said.
+    if not held or None in held:
         raise failures.InstanceNotFound(instance=instance)
     return check(request, sorted(held, key=lambda each: each.uuid))
 
 
 def _nodes(context, connection, instance):
-    """Give the nodes that an instance is on, has reserved, or has allocated: with the traits that a deploy checks."""
+    """Give the nodes that an instance is on, has reserved, or has allocated: with the traits that a deploy checks.
+
+    None stands for one that the caller may not see.
+    """
     mine = sa.or_(
         nodes.c.instance_uuid == instance,
         sa.exists().where(OF_NODE, reservations.c.instance_uuid == instance).correlate(nodes),
-        nodes.c.id.in_(
-            _allocated(instance, resource_providers.c.node_id).where(resource_providers.c.node_id.is_not(None))
-        ),
+        node_providers.allocated_to(instance),
     )
-    statement = sa.select(nodes.c.uuid, node_traits.JOINED).where(mine, *node_filters.visible(context))
-    return [Held(row.uuid, frozenset(node_traits.split(row.traits)), True) for row in connection.execute(statement)]
+    seen = sa.and_(sa.true(), *node_filters.visible(context)).label('seen')
+    return [
+        Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
+        for row in connection.execute(sa.select(nodes.c.uuid, node_traits.JOINED, seen).where(mine))
+    ]
 
 
 def _others(context, connection, instance):
-    """Give the providers that are no nodes."""
+    """Give the providers that are no nodes.
+
+    Those of the consumers of all projects to whom all nodes are shown, to others those of the own project's.
+    """
+    whose = [consumers.c.project_id == context.project_id] if node_filters.visible(context) else []
+    allocated = (
+        sa.select(allocations.c.resource_provider_id)
+        .join(consumers, consumers.c.id == allocations.c.consumer_id)
+        .where(consumers.c.uuid == instance, *whose)
+    )
     columns = (resource_providers.c.uuid, sa.func.aggregate_strings(traits.c.name, ',').label('traits'))
     statement = (
         sa.select(*columns)
         .select_from(resource_providers)
         .outerjoin(resource_provider_traits, resource_provider_traits.c.resource_provider_id == resource_providers.c.id)
         .outerjoin(traits, traits.c.id == resource_provider_traits.c.trait_id)
-        .where(
-            resource_providers.c.node_id.is_(None),
-            resource_providers.c.id.in_(_allocated(instance, resource_providers.c.id, context)),
-        )
+        .where(resource_providers.c.node_id.is_(None), resource_providers.c.id.in_(allocated))
         .group_by(resource_providers.c.uuid)
     )
     return [Held(row.uuid, frozenset(node_traits.split(row.traits)), False) for row in connection.execute(statement)]
-
-
-def _allocated(instance, column, context=None):
-    """Give the SELECT of a column of the providers that are allocated to an instance.
-
-    :param context: of a caller who is to see the allocations of the own project, or all; None for all.
-    """
-    statement = (
-        sa.select(column)
-        .select_from(allocations)
-        .join(consumers, consumers.c.id == allocations.c.consumer_id)
-        .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
-        .where(consumers.c.uuid == instance)
-    )
-    if context and node_filters.visible(context):
-        statement = statement.where(consumers.c.project_id == context.project_id)
-    return statement

@@ -15,6 +15,8 @@ from ironic_traits.matching.requests import Request
 
 #: How many nodes of a list are looked at first, when one of them is wanted; each time that none will do, more are.
 _FIRST, _GROWTH = 16, 4
+#: Most characters of a value in the name of a clause.
+_LONGEST = 80
 _COLUMNS = (nodes.c.id, nodes.c.uuid)
 
 
@@ -34,7 +36,7 @@ class Wanted:
     @property
     def is_a_list(self):
         """Whether a list says it all."""
-        return self.idents is not None and self == Wanted(idents=self.idents)
+        return self.idents is not None and not self.filters and self.request.is_empty
 
     def flags(self):
         """Give the conditions on nodes that are not about traits, each with the name of its clause."""
@@ -143,6 +145,8 @@ def _is_of_class(name):
 
 
 def _text(value):
+    """Give the value of a filter as the name of its clause has it: an explanation may say it many times."""
     if isinstance(value, bool):
         return str(value).lower()
-    return ','.join(value) if isinstance(value, list) else str(value)
+    text = ','.join(value) if isinstance(value, list) else value
+    return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'

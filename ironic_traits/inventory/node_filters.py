@@ -15,9 +15,12 @@ def conditions(filters):
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
-def visible(context):
-    """Give the conditions on the nodes that the caller may see: all, or those that the own project owns or leases."""
-    if context.may('baremetal:node:list_all'):
+def visible(context, list_all='baremetal:node:list_all'):
+    """Give the conditions on the nodes that the caller may see: all, or those that the own project owns or leases.
+
+    :param list_all: the policy rule of who sees all of them, or what belongs to them.
+    """
+    if context.may(list_all):
         return []
     return [_is_of(context.project_id)]
 

@@ -106,6 +106,24 @@ def allocated_to_others(consumer):
     return _ALLOCATIONS.where(consumers.c.uuid != consumer).exists()
 
 
+def has_allocations(consumer):
+    """Give the SELECT of whether a consumer has any allocations; those that have none are no consumers."""
+    return sa.select(sa.exists().where(consumers.c.uuid == consumer))
+
+
+def allocated_to(consumer):
+    """Give the condition on nodes that they are allocated to a consumer."""
+    provider_ids = sa.select(allocations.c.resource_provider_id).join(
+        consumers, consumers.c.id == allocations.c.consumer_id
+    )
+    return nodes.c.id.in_(
+        sa.select(resource_providers.c.node_id).where(
+            resource_providers.c.id.in_(provider_ids.where(consumers.c.uuid == consumer)),
+            resource_providers.c.node_id.is_not(None),
+        )
+    )
+
+
 def check_allocation(connection, node, consumer=None):
     """Do nothing when a node is allocated to nobody, or to this consumer.
 

@@ -8,6 +8,7 @@ Every write first takes the node's lock (``single_node``); what is decided after
 
 import functools
 
+import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
@@ -50,6 +51,8 @@ SETTABLE = (
 )
 #: Fields of Ironic's that no node has here.
 _ABSENT = frozenset({'allocation_uuid', 'conductor'})
+#: Those with a policy rule of their own.
+_WITH_RULES = frozenset({'last_error', 'reservation', 'driver_internal_info', 'driver_info'})
 #: What decides whether a write is allowed, beside what it changes.
 _GUARDED = (nodes.c.provision_state, nodes.c.target_provision_state, nodes.c.reservation)
 _HELD = (nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.protected)
@@ -66,7 +69,7 @@ def get(context, ident, fields):
     :raises failures.NodeNotFound: there is none.
     """
     with context.read() as connection:
-        return read(connection, ident, _columns(fields))
+        return read(connection, ident, _columns(context, fields))
 
 
 def find(context, fields, filters, traits, page: Page):
@@ -80,7 +83,7 @@ def find(context, fields, filters, traits, page: Page):
     :raises failures.NodeNotFound: the marker is no node.
     :raises failures.RecordNotFound: nodes in a chassis that is not there are asked for.
     """
-    statement = sa.select(*_columns(fields)).where(
+    statement = sa.select(*_columns(context, fields)).where(
         *node_filters.visible(context), *node_filters.conditions(filters).values(), *node_traits.where(traits)
     )
     with context.read() as connection:
@@ -106,7 +109,7 @@ def create(context, values, fields):
         with context.write() as connection:
             made = connection.execute(sa.insert(nodes).values(values))
             node_providers.create(connection, made.inserted_primary_key.id)
-            return read(connection, values['uuid'], _columns(fields))
+            return read(connection, values['uuid'], _columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
     except db_exception.DBReferenceError as error:
@@ -147,7 +150,7 @@ def update(context, ident, change, fields):
             changes |= _cleared(changes)
             if changes:
                 write(connection, node, changes)
-            return read(connection, node.uuid, _columns(fields))
+            return read(connection, node.uuid, _columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
     except db_exception.DBReferenceError as error:
@@ -190,9 +193,30 @@ def set_maintenance(context, ident, maintenance, reason=None):
         write(connection, node, _maintenance(maintenance, reason))
 
 
+def _columns(context, fields):
+    """Give the columns that stand for fields: of nodes of which the caller may not see one, a word about that."""
+    hidden = [field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')]
+    if not hidden:
+        return _all_columns(fields)
+    return tuple(_shown_to(context, field) if field in hidden else _column(field) for field in fields)
+
+
 @functools.lru_cache(maxsize=256)
-def _columns(fields):
+def _all_columns(fields):
     return tuple(map(_column, fields))
+
+
+def _shown_to(context, field):
+    """Give a column that is seen by those who own a node, or lease it, and by nobody else."""
+    rule, project = f'baremetal:node:get:{field}', context.project_id
+    seen = [
+        nodes.c[role] == project
+        for role in ('owner', 'lessee')
+        if project and context.may(rule, {f'node.{role}': project})
+    ]
+    told = f'** Redacted - requires {rule} permission. **'
+    redacted = orjson.dumps({'content': told}).decode() if field in JSON_FIELDS else told
+    return sa.case((sa.or_(sa.false(), *seen), _column(field)), else_=redacted).label(field)
 
 
 def _column(field):

@@ -34,4 +34,5 @@ PORTGROUPS = Kind(
     },
     {'name': 'with name {name}', 'address': 'with MAC address {address}'},
     _decide,
+    'baremetal:portgroup:list_all',
 )

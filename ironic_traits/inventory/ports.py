@@ -81,4 +81,5 @@ PORTS = Kind(
     },
     {'address': 'with MAC address {address}'},
     _decide,
+    'baremetal:port:list_all',
 )

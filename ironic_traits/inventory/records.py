@@ -21,7 +21,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
-from ironic_traits.inventory import single_node
+from ironic_traits.inventory import node_filters, single_node
 from ironic_traits.inventory.paging import fetch
 
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
@@ -45,6 +45,7 @@ class Kind:
     :ivar decide: function of (connection, the node with its state, the record before, and after) that raises when a
         write must not be.  Before is None for a new record: its node is not locked yet, and the node is None.  After is
         None when the record goes.
+    :ivar list_all: the policy rule of who sees those of all nodes.
     """
 
     table: sa.Table
@@ -52,6 +53,7 @@ class Kind:
     settable: dict[str, Any]
     duplicates: dict[str, str] = dataclasses.field(default_factory=dict)
     decide: Callable = _anything_goes
+    list_all: str = ''
 
     @functools.cached_property
     def json_fields(self):
@@ -81,6 +83,22 @@ def get(context, kind, ident, fields):
         return read(connection, kind, ident, _columns(kind, fields))
 
 
+def owner(context, kind, ident):
+    """Give whose node a record belongs to.
+
+    :param ident: uuid, or the name of a kind that has names.
+    :returns: a row with ``owner`` and ``lessee``.
+    :raises failures.RecordNotFound: there is none.
+    """
+    table = kind.table
+    statement = sa.select(nodes.c.owner, nodes.c.lessee).join(table, table.c.node_uuid == nodes.c.uuid)
+    with context.read() as connection:
+        row = connection.execute(statement.where(_is(kind, ident))).first()
+    if row is None:
+        raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident)
+    return row
+
+
 def find(context, kind, fields, filters, page):
     """List records.
 
@@ -93,7 +111,7 @@ def find(context, kind, fields, filters, page):
     :raises failures.NodeNotFound: records of a node that is not there are asked for.
     """
     with context.read() as connection:
-        statement = sa.select(*_columns(kind, fields)).where(*_where(connection, kind.table, filters))
+        statement = sa.select(*_columns(kind, fields)).where(*_where(context, connection, kind, filters))
         marker = functools.partial(read, connection, kind, page.marker)
         return fetch(connection, statement, kind.table, page, marker)
 
@@ -217,10 +235,14 @@ def _columns(kind, fields):
     return tuple(sa.type_coerce(c, sa.Text).label(c.name) if isinstance(c.type, Json) else c for c in columns)
 
 
-def _where(connection, table, filters):
+def _where(context, connection, kind, filters):
+    table = kind.table
+    seen = node_filters.visible(context, kind.list_all) if kind.has_node else []
+    if seen:
+        yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))
     for name, value in filters.items():
         if name == 'node':
-            node = single_node.read(connection, value, (nodes.c.uuid,))
+            node = single_node.read(connection, value, (nodes.c.uuid,), seen)
             yield table.c.node_uuid == node.uuid
         elif name == 'portgroup':
             portgroup_kind, ident = value

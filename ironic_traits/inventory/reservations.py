@@ -19,6 +19,7 @@ from ironic_traits.inventory.eligibility import LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.inventory.single_node import take
+from ironic_traits.matching.explanations import MOST
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
@@ -41,6 +42,20 @@ def get(context, uuid):
         return _read(connection, uuid, _columns(FIELDS))
 
 
+def owner(context, uuid):
+    """Give whose node a live reservation is of.
+
+    :returns: a row with ``owner`` and ``lessee``.
+    :raises failures.ReservationNotFound: there is none, or it is not live any more.
+    """
+    statement = sa.select(nodes.c.owner, nodes.c.lessee).join(reservations, OF_NODE)
+    with context.read() as connection:
+        row = connection.execute(statement.where(reservations.c.uuid == uuid)).first()
+    if row is None:
+        raise failures.ReservationNotFound(reservation=uuid)
+    return row
+
+
 def find(context, fields, filters, page):
     """List live reservations.
 
@@ -52,9 +67,12 @@ def find(context, fields, filters, page):
     :raises failures.ReservationNotFound: the marker is no live reservation.
     """
     statement = sa.select(*_columns(fields)).where(LIVE)
+    seen = node_filters.visible(context)
+    if seen:
+        statement = statement.where(reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen)))
     with context.read() as connection:
         if 'node' in filters:
-            node = read_node(connection, filters['node'], (nodes.c.uuid,))
+            node = read_node(connection, filters['node'], (nodes.c.uuid,), seen)
             statement = statement.where(reservations.c.node_uuid == node.uuid)
         if 'instance_uuid' in filters:
             statement = statement.where(reservations.c.instance_uuid == filters['instance_uuid'])
@@ -239,28 +257,36 @@ def _hold(context, instances, wanted, expiry, wait):
     """
     with context.write() as connection:
         expiry.check(context, connection)
-        held = _held_by(connection, instances)
+        held = _held_by(context, connection, instances)
         _check_held(context, connection, wanted, held.values())
         rest = [instance for instance in instances if instance not in held]
         if rest:
             found = _take_free(context, connection, wanted, rest, wait)
-            _insert(context, connection, dict(zip(rest, found, strict=True)), expiry)
-        rows = connection.execute(sa.select(*_columns(FIELDS)).where(reservations.c.instance_uuid.in_(instances))).all()
-        made = {row.instance_uuid: row for row in rows}
-        return [made[instance] for instance in instances], bool(rest)
+            held |= _insert(context, connection, dict(zip(rest, found, strict=True)), expiry)
+        return [held[instance] for instance in instances], bool(rest)
 
 
-def _held_by(connection, instances):
-    """Give the live reservations of instances: {instance: row}.
+def _held_by(context, connection, instances):
+    """Give the live reservations of instances: {instance: row}, with how the caller may be told of the node.
 
     :raises failures.InstanceOnNode: an instance is on a node.
     """
-    columns = (nodes.c.instance_uuid, nodes.c.uuid)
-    found = connection.execute(sa.select(*columns).where(nodes.c.instance_uuid.in_(instances)).limit(1)).first()
+    told = _told(context)
+    on_node = sa.select(nodes.c.instance_uuid, told).where(nodes.c.instance_uuid.in_(instances)).limit(1)
+    found = connection.execute(on_node).first()
     if found:
-        raise failures.InstanceOnNode(instance=found.instance_uuid, node=found.uuid)
-    statement = sa.select(*_columns(FIELDS)).where(reservations.c.instance_uuid.in_(instances), LIVE)
-    return {row.instance_uuid: row for row in connection.execute(statement)}
+        raise failures.InstanceOnNode(instance=found.instance_uuid, node=found.told)
+    statement = sa.select(*_columns(FIELDS), told).join(nodes, OF_NODE)
+    return {
+        row.instance_uuid: row
+        for row in connection.execute(statement.where(reservations.c.instance_uuid.in_(instances)))
+    }
+
+
+def _told(context):
+    """Give the column of a SELECT from nodes that says which node it is, to those who may see it."""
+    seen = sa.and_(sa.true(), *node_filters.visible(context))
+    return sa.case((seen, sa.literal('node ') + nodes.c.uuid), else_='a node of another project').label('told')
 
 
 def _check_held(context, connection, wanted, held):
@@ -270,8 +296,7 @@ def _check_held(context, connection, wanted, held):
         why = 'is not in the list' if wanted.is_a_list else 'does not match'
         for row in held:
             if row.node_uuid not in fine:
-                instance, node = row.instance_uuid, row.node_uuid
-                raise failures.InstanceReserved(instance=instance, node=node, reservation=row.uuid, why=why)
+                raise failures.InstanceReserved(instance=row.instance_uuid, node=row.told, why=why)
 
 
 def _take_free(context, connection, wanted, instances, wait):
@@ -279,8 +304,14 @@ def _take_free(context, connection, wanted, instances, wait):
 
     :returns: what ``take`` gave, in the order of the nodes' preference.
     """
-    count, free = len(instances), eligibility.eligible_for(_alone(instances))
-    found = matches.candidates(context, connection, wanted, free, count if wait else count + _SPARE)
+    count, alone = len(instances), _alone(instances)
+    free = eligibility.eligible_for(alone)
+    found = []
+    if alone and wanted.idents is None and connection.scalar(node_providers.has_allocations(alone)):
+        # What it has been given in Placement is what it is to have.
+        given = sa.and_(free, node_providers.allocated_to(alone))
+        found = matches.candidates(context, connection, wanted, given, count)
+    found = found or matches.candidates(context, connection, wanted, free, count if wait else count + _SPARE)
     if len(found) < count:
         raise _TooFew(instances)
     chosen = found if wait else _not_locked(connection, found, count)
@@ -298,19 +329,28 @@ def _take_free(context, connection, wanted, instances, wait):
 
 
 def _not_locked(connection, found, count):
-    """Lock as many nodes as are wanted, of those that nobody else has locked."""
-    chosen: list[sa.Row] = []
-    for node in found:
-        lock = sa.select(nodes.c.id).where(nodes.c.id == node.id).with_for_update(skip_locked=True)
-        if connection.scalar(lock):
-            chosen.append(node)
-        if len(chosen) == count:
-            return chosen
-    raise _Lost
+    """Lock as many nodes as are wanted, of those that nobody else has locked: the best ones, or what comes after."""
+    chosen = _lock(connection, found[:count], count)
+    if len(chosen) < count:
+        chosen += _lock(connection, found[count:], count - len(chosen))
+    if len(chosen) < count:
+        raise _Lost
+    return chosen
+
+
+def _lock(connection, found, count):
+    # By the key, and no further than the limit: what is looked at is locked, and what is sorted has been looked at.
+    ids = sa.select(nodes.c.id).where(nodes.c.id.in_([node.id for node in found])).order_by(nodes.c.id).limit(count)
+    locked = set(connection.scalars(ids.with_for_update(skip_locked=True)))
+    return [node for node in found if node.id in locked]
 
 
 def _insert(context, connection, held, expiry):
-    """Make reservations: {instance: node that is locked}."""
+    """Make reservations.
+
+    :param held: {instance: node that is locked}.
+    :returns: {instance: row}.
+    """
     uuids = [node.uuid for node in held.values()]
     key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(held))
     connection.execute(sa.delete(reservations).where(key, _EXPIRED))
@@ -323,6 +363,8 @@ def _insert(context, connection, held, expiry):
     connection.execute(sa.insert(reservations), rows)
     for node in held.values():
         node_providers.bump_for_reservation(connection, node.id)
+    made = sa.select(*_columns(FIELDS)).where(reservations.c.instance_uuid.in_(held))
+    return {row.instance_uuid: row for row in connection.execute(made)}
 
 
 def _refuse(context, instances, wanted):
@@ -360,8 +402,9 @@ def _refusals(context, instances, wanted):
             refusal = _HIDDEN
         elif node and rejected.get(node.uuid):
             clauses = rejected[node.uuid]
-            refusal = refusal or {'reason': 'rejected', 'message': f'It is rejected by {", ".join(clauses)}.'}
-            refusal = refusal | {'rejected_by': clauses}
+            refusal = refusal or {'reason': 'rejected', 'message': f'It does not match: rejected by {clauses[0]}.'}
+            # There may be a thousand of these; the nearest ones are told in full by the explanation.
+            refusal = refusal | {'rejected_by': clauses[:MOST]}
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))
     return list(refusals.values())
 

@@ -49,15 +49,17 @@ def change(connection, node, changes):
     node_providers.follow(connection, node, changes)
 
 
-def read(connection, ident, columns):
+def read(connection, ident, columns, seen=()):
     """Read a node.
 
     :param ident: uuid or name.
     :param columns: what to select, a tuple.
+    :param seen: conditions on nodes that somebody may see (``node_filters.visible``).
     :returns: a row.
-    :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeNotFound: there is none, or none that is seen.
     """
-    row = connection.execute(_select_one(columns, _key(ident)), {'ident': ident}).first()
+    statement = _select_one(columns, _key(ident))
+    row = connection.execute(statement.where(*seen) if seen else statement, {'ident': ident}).first()
     if row is None:
         raise failures.NodeNotFound(node=ident)
     return row

@@ -20,6 +20,7 @@ CONNECTORS = Kind(
     {'node_uuid': None, 'type': None, 'connector_id': None, 'extra': {}},
     {'connector_id': 'with type {type} and connector ID {connector_id}'},
     _decide,
+    'baremetal:volume:list_all',
 )
 
 TARGETS = Kind(
@@ -28,4 +29,5 @@ TARGETS = Kind(
     {'node_uuid': None, 'volume_type': None, 'boot_index': None, 'volume_id': None, 'properties': {}, 'extra': {}},
     {'boot_index': "with boot index '{boot_index}' for the same node"},
     _decide,
+    'baremetal:volume:list_all',
 )

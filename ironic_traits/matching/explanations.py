@@ -4,10 +4,13 @@ A node fails a set of clauses, given as a bit mask: bit n stands for clause n.  
 """
 
 import dataclasses
+import heapq
 from collections import Counter
 
 #: Most relaxations, and most near misses, in one explanation.
 MOST = 20
+#: Most sets of clauses that are looked at for relaxations.
+MOST_TRIES = 200
 
 
 class TraitClauses:
@@ -73,7 +76,10 @@ class Explanation:
         ]
 
     def relaxations(self, needed=1):
-        """Give the smallest sets of clauses without which more nodes would match, the fewest clauses first.
+        """Give the smallest sets of clauses without which enough nodes would match, the fewest clauses first.
+
+        Such a set is all that some nodes fail together.  For one match it is what one node fails; for several there may
+        be more sets than can be tried, and those of most clauses are not.
 
         :param needed: how many matches there should be; when there are, nothing is to be relaxed.
         :returns: [{'drop': [name, …], 'nodes': how many would match}, …], MOST at most.  None of the sets has another
@@ -81,13 +87,24 @@ class Explanation:
         """
         if self.matched >= needed:
             return []
-        minimal: list[int] = []
-        for mask in sorted(self.failing, key=self._nearest):
-            if mask and not any(smaller & ~mask == 0 for smaller in minimal):
-                minimal.append(mask)
-            if len(minimal) == MOST:
-                break
-        return [{'drop': self.names(mask), 'nodes': self.matched + self.failing[mask]} for mask in minimal]
+        masks = sorted((mask for mask in self.failing if mask), key=self._nearest)
+        waiting = [self._nearest(mask) for mask in masks]
+        known = set(masks)
+        minimal: dict[int, int] = {}
+        tries = MOST_TRIES
+        while waiting and tries and len(minimal) < MOST:
+            *_, mask = heapq.heappop(waiting)
+            if any(smaller & ~mask == 0 for smaller in minimal):
+                continue
+            tries -= 1
+            matched = sum(count for failed, count in self.failing.items() if failed & ~mask == 0)
+            if matched >= needed:
+                minimal[mask] = matched
+                continue
+            for wider in {mask | other for other in masks[:MOST_TRIES]} - known:
+                known.add(wider)
+                heapq.heappush(waiting, self._nearest(wider))
+        return [{'drop': self.names(mask), 'nodes': matched} for mask, matched in minimal.items()]
 
     def near_misses(self):
         """Give the masks of the nodes that fail fewest clauses: as many of them as it takes for MOST nodes."""

@@ -8,6 +8,7 @@ import dataclasses
 import re
 import urllib.parse
 from collections.abc import Iterator
+from reprlib import repr  # of what a client sent: neither long nor deep
 from typing import Any
 
 import os_resource_classes
@@ -15,8 +16,6 @@ import os_resource_classes
 from ironic_traits import failures
 from ironic_traits.matching import traits
 
-#: What a client says besides a flavor and an image.
-KEYS = ('required', 'required_any', 'forbidden', 'preferred', 'resource_class')
 #: Most points that one preferred trait may give or take.
 MAX_WEIGHT = 1_000_000
 
@@ -79,6 +78,11 @@ class Request:
     warnings: tuple[str, ...] = ()
 
     @property
+    def is_empty(self):
+        """Whether it asks for nothing."""
+        return not (self.groups or self.preferred)
+
+    @property
     def filter(self):
         """What it asks of a node's traits, as an ironic_traits.matching.traits.Filter."""
         return traits.Filter(all_of=self.required, any_of=self.required_any, none_of=self.forbidden)
@@ -104,9 +108,9 @@ def understand(flavor=None, image=None, **said):
 
     :param flavor: {'extra_specs': {key: value}}; None for none.
     :param image: {'properties': {key: value}}; None for none.
-    :param said: the KEYS that a client gives besides: lists of traits, for ``required_any`` a list of lists, for
-        ``preferred`` a list of traits or of {'trait': …, 'weight': …}; ``resource_class`` is a node's, or Placement's
-        name of it.
+    :param said: what a client says besides: ``required`` and ``forbidden``, lists of traits; ``required_any``, a list
+        of lists; ``preferred``, a list of traits or of {'trait': …, 'weight': …}; ``resource_class``, a node's, or
+        Placement's name of it.
     :returns: Request.
     :raises failures.InvalidInput: something is not what it must be; the sentence names the key of the document.
     :raises failures.InvalidTrait: a name is no trait; likewise.
@@ -235,15 +239,17 @@ def _read_flavor(union, flavor):
 
 def _read_resource(union, name, value, where, suffix):
     if not (name in os_resource_classes.STANDARDS or _CUSTOM_CLASS.fullmatch(name)):
-        raise failures.InvalidInput(reason=f'{where}: {name!r} is no resource class.')
+        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is no resource class.')
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not re.fullmatch(r'[0-9]{1,10}', text):
-        raise failures.InvalidInput(reason=f'{where} is {value!r}: a resource has an amount, an integer of 0 or more.')
+        raise failures.InvalidInput(
+            reason=f'{where} is {repr(value)}: a resource has an amount, an integer of 0 or more.'
+        )
     # Nothing of what every flavor of nova has, and no node: VCPU, MEMORY_MB, DISK_GB.
     amount = int(text)
     if amount > 1 or (amount and name in os_resource_classes.STANDARDS):
         raise failures.InvalidInput(
-            reason=f'{where} is {value!r}: a node has one unit of one CUSTOM_ resource class, and nothing else.'
+            reason=f'{where} is {repr(value)}: a node has one unit of one CUSTOM_ resource class, and nothing else.'
         )
     if amount:
         union.add_class(name, where, suffix)
@@ -256,7 +262,7 @@ def _read_image(union, image):
         if match and match[1]:
             union.warnings.append(f'{where} is ignored: the traits of images have no groups.')
         elif match and value != 'required':
-            union.warnings.append(f"{where} is {value!r}, and ignored: only 'required' counts in an image.")
+            union.warnings.append(f"{where} is {repr(value)}, and ignored: only 'required' counts in an image.")
         elif match:
             union.add('required', match[2], where)
 
@@ -294,13 +300,15 @@ def _preferred(given):
                 reason=f'{where}: the weight of a trait is an integer from -{MAX_WEIGHT} to {MAX_WEIGHT}.'
             )
         _check_trait(item['trait'], where)
+        if item['trait'] in preferred:
+            raise failures.InvalidInput(reason=f'{where} names {item["trait"]} twice.')
         preferred[item['trait']] = weight
     return preferred
 
 
 def _check_trait(name, where):
     if not isinstance(name, str):
-        raise failures.InvalidInput(reason=f'{where}: {name!r} is not a string.')
+        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is not a string.')
     if not traits.is_trait(name):
         raise failures.InvalidTrait(name, traits.nearest(name), where)
 
@@ -323,5 +331,5 @@ def _list(given, where, nothing=True) -> list[Any]:
 
 def _choice(value, choices, where):
     if value not in choices:
-        raise failures.InvalidInput(reason=f'{where} is {value!r}: it may be {" or ".join(map(repr, choices))}.')
+        raise failures.InvalidInput(reason=f'{where} is {repr(value)}: it may be {" or ".join(map(repr, choices))}.')
     return value

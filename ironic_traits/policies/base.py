@@ -2,13 +2,41 @@
 
 from oslo_policy import policy
 
-# Of the Bare Metal API.
-ADMIN = 'rule:baremetal_admin_api'
-READER = 'rule:baremetal_reader_api'
+# Of the Bare Metal API: who somebody is to the whole system, and to the project that owns or leases a node.
+SYSTEM_ADMIN = 'rule:system_admin'
+SYSTEM_MEMBER = 'rule:system_member'
+SYSTEM_READER = 'rule:system_reader'
+SERVICE = 'rule:baremetal_service'
+SYSTEM_SERVICE = 'role:service and system_scope:all'
+OWNER_ADMIN = 'rule:owner_admin'
+OWNER_MEMBER = 'rule:owner_member'
+OWNER_READER = 'rule:owner_reader'
+OWNER_SERVICE = 'rule:owner_service'
+LESSEE_ADMIN = 'rule:lessee_admin'
+LESSEE_MEMBER = 'rule:lessee_member'
+LESSEE_READER = 'rule:lessee_reader'
+
+
+def any_of(*personas):
+    """Give the check that somebody is one of these."""
+    return ' or '.join(personas)
+
+
+#: Who sees a node, who works with it, who uses it, and who decides what it is.
+SEES = any_of(SYSTEM_READER, SERVICE, OWNER_READER, LESSEE_READER, OWNER_SERVICE)
+USES = any_of(SYSTEM_MEMBER, SERVICE, OWNER_MEMBER, LESSEE_MEMBER)
+WORKS = any_of(SYSTEM_MEMBER, SERVICE, OWNER_MEMBER, LESSEE_ADMIN, OWNER_SERVICE)
+OWNS = any_of(SYSTEM_MEMBER, SERVICE, OWNER_MEMBER, OWNER_SERVICE)
+DECIDES = any_of(SYSTEM_MEMBER, SERVICE, OWNER_ADMIN, OWNER_SERVICE)
+#: Who says what a node is made of.
+BUILDS = any_of(SYSTEM_ADMIN, SYSTEM_SERVICE, OWNER_ADMIN, OWNER_SERVICE)
+#: Who may look at everything; and who may ask at all, for what the own project has.
+SEES_ALL = any_of(SYSTEM_READER, SERVICE)
+ASKS = 'role:reader or role:service'
 
 # Of the Placement API, by the real service's names.
 ADMIN_OR_SERVICE = 'rule:admin_or_service_api'
-SERVICE = 'rule:service_api'
+SERVICE_API = 'rule:service_api'
 ADMIN_OR_PROJECT_READER_OR_SERVICE = 'rule:admin_or_project_reader_or_service_api'
 #: Everyone who is known.
 ANYONE = ''
@@ -22,9 +50,53 @@ _DEPRECATED = policy.DeprecatedRule(
 )
 
 RULES = [
-    policy.RuleDefault('baremetal_admin_api', 'role:admin or role:service', description='May do everything.'),
+    policy.RuleDefault('system_admin', 'role:admin and system_scope:all', description='Administers the system.'),
+    policy.RuleDefault('system_member', 'role:member and system_scope:all', description='Works with the system.'),
+    policy.RuleDefault('system_reader', 'role:reader and system_scope:all', description='Looks at the system.'),
     policy.RuleDefault(
-        'baremetal_reader_api', 'rule:baremetal_admin_api or role:reader', description='May look at everything.'
+        'service_role',
+        'role:service and project_name:%(config.service_project_name)s',
+        description='A service, by the project that services are in: [api] service_project_name.',
+    ),
+    policy.RuleDefault(
+        'baremetal_service',
+        '(role:service and system_scope:all) or rule:service_role',
+        description='A service that works for the whole system, as nova does.',
+    ),
+    policy.RuleDefault(
+        'owner_admin',
+        '(role:admin or role:manager) and project_id:%(node.owner)s',
+        description='Administers or manages the project that owns the node.',
+    ),
+    policy.RuleDefault(
+        'owner_member',
+        'role:member and project_id:%(node.owner)s',
+        description='Works in the project that owns the node.',
+    ),
+    policy.RuleDefault(
+        'owner_reader',
+        'role:reader and project_id:%(node.owner)s',
+        description='Looks at the project that owns the node.',
+    ),
+    policy.RuleDefault(
+        'owner_service',
+        'role:service and project_id:%(node.owner)s',
+        description='A service of the project that owns the node.',
+    ),
+    policy.RuleDefault(
+        'lessee_admin',
+        '(role:admin or role:manager) and project_id:%(node.lessee)s',
+        description='Administers or manages the project that leases the node.',
+    ),
+    policy.RuleDefault(
+        'lessee_member',
+        'role:member and project_id:%(node.lessee)s',
+        description='Works in the project that leases the node.',
+    ),
+    policy.RuleDefault(
+        'lessee_reader',
+        'role:reader and project_id:%(node.lessee)s',
+        description='Looks at the project that leases the node.',
     ),
     policy.RuleDefault(
         'admin_api', 'role:admin', description='Default of most Placement rules, in the past.', scope_types=['project']

@@ -1,18 +1,18 @@
 """Rules of drivers."""
 
-from ironic_traits.policies.base import READER, rule
+from ironic_traits.policies.base import SYSTEM_READER, SYSTEM_SERVICE, any_of, rule
 
 RULES = [
     rule(
         'baremetal:driver:get',
-        READER,
+        any_of(SYSTEM_READER, SYSTEM_SERVICE),
         'List the enabled drivers, or show one.',
         'GET /v1/drivers',
         'GET /v1/drivers/{driver_name}',
     ),
     rule(
         'baremetal:driver:get_properties',
-        READER,
+        any_of(SYSTEM_READER, SYSTEM_SERVICE),
         'List the driver_info keys that a driver understands.',
         'GET /v1/drivers/{driver_name}/properties',
     ),

@@ -1,8 +1,8 @@
 """Rules of matches."""
 
-from ironic_traits.policies.base import READER, rule
+from ironic_traits.policies.base import ASKS, rule
 
 RULES = [
-    rule('baremetal:match:list', READER, 'Find the nodes that match a request.', 'POST /v1/matches'),
-    rule('baremetal:match:check', READER, 'Ask whether what an instance holds matches.', 'POST /v1/matches'),
+    rule('baremetal:match:list', ASKS, 'Find the nodes that match a request.', 'POST /v1/matches'),
+    rule('baremetal:match:check', ASKS, 'Ask whether what an instance holds matches.', 'POST /v1/matches'),
 ]

@@ -1,12 +1,53 @@
 """Rules of nodes."""
 
-from ironic_traits.policies.base import ADMIN, READER, rule
+from oslo_policy import policy
+
+from ironic_traits.policies.base import (
+    ASKS,
+    DECIDES,
+    OWNER_READER,
+    OWNER_SERVICE,
+    OWNS,
+    SEES,
+    SEES_ALL,
+    SERVICE,
+    SYSTEM_ADMIN,
+    SYSTEM_MEMBER,
+    SYSTEM_READER,
+    SYSTEM_SERVICE,
+    USES,
+    WORKS,
+    any_of,
+    rule,
+)
+
+_NODE = '/v1/nodes/{node_ident}'
+_WHOLE = any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE)
+#: The rules of single fields, beside those of nodes: who sees each, and who changes it.
+_SEEN = {name: _WHOLE for name in ('last_error', 'reservation', 'driver_internal_info', 'driver_info')}
+_CHANGED = {
+    **dict.fromkeys(
+        ('driver_info', 'properties', 'instance_uuid', 'lessee', 'network_data', 'name', 'retired'),
+        OWNS,
+    ),
+    'driver_interfaces': DECIDES,
+    **dict.fromkeys(('owner', 'conductor_group'), any_of(SYSTEM_MEMBER, 'rule:service_role')),
+    **dict.fromkeys(('chassis_uuid', 'shard'), SYSTEM_ADMIN),
+}
 
 RULES = [
-    rule('baremetal:node:create', ADMIN, 'Create a node.', 'POST /v1/nodes'),
+    policy.RuleDefault('show_password', '!', description='See the passwords in driver_info, which are masked.'),
+    policy.RuleDefault('show_instance_secrets', '!', description='See the secrets in instance_info, which are masked.'),
+    rule('baremetal:node:create', any_of(SYSTEM_ADMIN, SYSTEM_SERVICE), 'Create a node.', 'POST /v1/nodes'),
+    rule(
+        'baremetal:node:create:self_owned_node',
+        'role:admin or role:service',
+        'Create a node that the own project owns.',
+        'POST /v1/nodes',
+    ),
     rule(
         'baremetal:node:list',
-        READER,
+        ASKS,
         'List nodes.',
         'GET /v1/nodes',
         'GET /v1/nodes/detail',
@@ -15,32 +56,49 @@ RULES = [
     ),
     rule(
         'baremetal:node:list_all',
-        READER,
+        SEES_ALL,
         'See the nodes of all projects, and not only those that the own project owns or leases.',
         'GET /v1/nodes',
         'GET /v1/nodes/detail',
         'POST /v1/matches',
         'POST /v1/reservations',
     ),
-    rule('baremetal:node:get', READER, 'Show a node.', 'GET /v1/nodes/{node_ident}'),
-    rule('baremetal:node:update', ADMIN, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
-    rule('baremetal:node:delete', ADMIN, 'Delete a node.', 'DELETE /v1/nodes/{node_ident}'),
+    rule('baremetal:node:get', SEES, 'Show a node.', 'GET /v1/nodes/{node_ident}'),
+    rule('baremetal:node:update', USES, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
+    rule('baremetal:node:update_extra', USES, 'Change the extra of a node.', f'PATCH {_NODE}'),
+    rule('baremetal:node:update_instance_info', WORKS, 'Change the instance_info of a node.', f'PATCH {_NODE}'),
+    rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Change whether a node is cleaned.', f'PATCH {_NODE}'),
+    *(
+        rule(f'baremetal:node:update:{name}', check, f'Change the {name} of a node.', f'PATCH {_NODE}')
+        for name, check in _CHANGED.items()
+    ),
+    *(
+        rule(f'baremetal:node:get:{name}', check, f'See the {name} of a node.', f'GET {_NODE}')
+        for name, check in _SEEN.items()
+    ),
+    rule('baremetal:node:delete', SYSTEM_ADMIN, 'Delete a node.', f'DELETE {_NODE}'),
+    rule(
+        'baremetal:node:delete:self_owned_node',
+        'role:admin and project_id:%(node.owner)s',
+        'Delete a node that the own project owns.',
+        f'DELETE {_NODE}',
+    ),
     rule(
         'baremetal:node:validate',
-        READER,
+        WORKS,
         'Ask whether a node can be deployed.',
         'GET /v1/nodes/{node_ident}/validate',
         'GET /v1/nodes/validate',
     ),
     rule(
         'baremetal:node:set_maintenance',
-        ADMIN,
+        WORKS,
         'Put a node into maintenance.',
         'PUT /v1/nodes/{node_ident}/maintenance',
     ),
     rule(
         'baremetal:node:clear_maintenance',
-        ADMIN,
+        WORKS,
         'Take a node out of maintenance.',
         'DELETE /v1/nodes/{node_ident}/maintenance',
     ),

@@ -265,39 +265,130 @@ def test_nested_providers_count_together(client):
     assert satisfied(client, 1, forbidden=['CUSTOM_B']) == (False, {root: ([], []), child: ([], ['CUSTOM_B'])})
 
 
-def test_nothing_of_what_the_caller_may_not_see(database_url, tmp_path):
+def test_nothing_of_what_the_caller_may_not_see(database_url):
     """Nodes of another project are not found, not counted, not named, not held, and not asked of."""
-    (tmp_path / 'policy.yaml').write_text('"baremetal:node:list_all": "role:admin"\n')
-    (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
-    with make_app(database_url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='noauth2') as app:
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
 
-        def ask(roles, method, path, document=None, version='1.82'):
-            headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': roles}
+        def ask(scope, method, path, document=None, version='1.82'):
+            headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
+            if scope == 'system':
+                headers |= {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
             return Client(app).ask(method, path, document, headers=headers, version=version)
 
         uuids = {}
         for owner in ('alpha', 'beta'):
-            made = ask('admin', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json
+            made = ask('system', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json
             uuids[owner] = made['uuid']
             patch = [{'op': 'add', 'path': '/owner', 'value': owner}]
-            assert ask('admin', 'PATCH', f'/v1/nodes/{made["uuid"]}', patch).status_int == 200
+            assert ask('system', 'PATCH', f'/v1/nodes/{made["uuid"]}', patch).status_int == 200
         mine, other = uuids.values()
 
-        assert [node['uuid'] for node in ask('reader', 'GET', '/v1/nodes').json['nodes']] == [mine]
-        found = ask('reader', 'POST', '/v1/matches', {'required': ['CUSTOM_A'], 'explain': True}).json
+        assert [node['uuid'] for node in ask('project', 'GET', '/v1/nodes').json['nodes']] == [mine]
+        found = ask('project', 'POST', '/v1/matches', {'required': ['CUSTOM_A'], 'explain': True}).json
         assert found['explanation']['considered'] == 1
         assert [miss['node'] for miss in found['explanation']['near_misses']] == [mine]
-        assert ask('admin', 'POST', '/v1/matches', {'explain': True}).json['explanation']['considered'] == 2
+        assert ask('system', 'POST', '/v1/matches', {'explain': True}).json['explanation']['considered'] == 2
 
         body = {'instance_uuid': instance(1), 'node_uuid': [other]}
-        refused = ask('service', 'POST', '/v1/reservations', body)
+        refused = ask('project', 'POST', '/v1/reservations', body)
         assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not available')
         assert 'rejected_by' not in refused.json['reasons'][0]
-        refused = ask('service', 'POST', '/v1/reservations', body | {'required': ['CUSTOM_A']})
+        refused = ask('project', 'POST', '/v1/reservations', body | {'required': ['CUSTOM_A']})
         assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not available')
         assert refused.json['explanation']['considered'] == 0
 
-        assert ask('admin', 'POST', '/v1/reservations', body).status_int == 201
+        assert ask('system', 'POST', '/v1/reservations', body).status_int == 201
         question = {'instance_uuid': instance(1)}
-        assert ask('reader', 'POST', '/v1/matches', question).status_int == 404
-        assert ask('admin', 'POST', '/v1/matches', question).status_int == 200
+        assert ask('project', 'POST', '/v1/matches', question).status_int == 404
+        assert ask('system', 'POST', '/v1/matches', question).status_int == 200
+
+
+def test_who_sees_a_part_is_told_nothing(database_url):
+    """An instance holds another project's node, and a provider below it: the answer would be of a half."""
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+        system = {'X-Auth-Token': 'x', 'X-Roles': 'admin,member,reader,service', 'OpenStack-System-Scope': 'all'}
+        mine = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
+        placement = {'X-Auth-Token': 'admin', 'OpenStack-API-Version': 'placement 1.39'}
+        client = Client(app)
+
+        def place(method, path, document=None):
+            answer = client.ask(method, f'/placement{path}', document, version=None, headers=placement)
+            assert answer.status_int < 300, answer.text
+
+        body = {'driver': 'fake-hardware'}
+        uuid = client.ask('POST', '/v1/nodes', body, version='1.10', headers=system).json['uuid']
+        patch = [
+            {'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in (('owner', 'beta'), ('resource_class', 'gold'))
+        ]
+        assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch, headers=system).status_int == 200
+        child = 'cccccccc-0000-4000-8000-000000000001'
+        place('POST', '/resource_providers', {'uuid': child, 'name': 'child', 'parent_provider_uuid': uuid})
+        place('PUT', '/resource_classes/CUSTOM_UNIT')
+        inventories = {'resource_provider_generation': 0, 'inventories': {'CUSTOM_UNIT': {'total': 1}}}
+        place('PUT', f'/resource_providers/{child}/inventories', inventories)
+        allocations = {uuid: {'resources': {'CUSTOM_GOLD': 1}}, child: {'resources': {'CUSTOM_UNIT': 1}}}
+        whose = {'project_id': 'alpha', 'user_id': 'user', 'consumer_generation': None, 'consumer_type': 'INSTANCE'}
+        place('PUT', f'/allocations/{instance(1)}', {'allocations': allocations, **whose})
+
+        question = {'instance_uuid': instance(1), 'required': ['CUSTOM_A']}
+        assert client.ask('POST', '/v1/matches', question, headers=mine).status_int == 404
+        told = client.ask('POST', '/v1/matches', question, headers=system).json
+        assert sorted(each['uuid'] for each in told['providers']) == sorted([uuid, child])
+
+
+def test_what_placement_gave_comes_first(client):
+    """By request, an instance gets the node that is allocated to it already."""
+    first, second = (available(client, name=f'node-{number}') for number in range(2))
+    for uuid in (first, second):
+        client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
+    allocate(client, instance(1), second, 'CUSTOM_GOLD')
+    for number, uuid in ((1, second), (2, first)):
+        body = {'instance_uuid': instance(number), 'resource_class': 'gold'}
+        assert client.ask('POST', '/v1/reservations', body).json['reservation']['node_uuid'] == uuid
+
+
+def nested(depth, inside):
+    """Make a list in a list in a list."""
+    for _ in range(depth):
+        inside = [inside]
+    return inside
+
+
+DEEP = [
+    {'flavor': {'extra_specs': {'trait:CUSTOM_A': nested(900, 1)}}},
+    {'flavor': {'extra_specs': {'resources:CUSTOM_A': nested(900, 1)}}},
+    {'required': nested(900, 1)},
+    {'required': nested(900, '\0')},
+    {'required_any': nested(900, 1)},
+    {'preferred': nested(900, 1)},
+    {'image': {'id': nested(900, 1)}},
+    {'description_contains': 'x' * 5000},
+    {'owner': 'x' * 300},
+]
+
+
+@pytest.mark.parametrize('body', DEEP, ids=range(len(DEEP)))
+@pytest.mark.parametrize('path', ['/v1/matches', '/v1/reservations'])
+def test_too_deep_or_too_long(app, path, body):
+    document = body if path == '/v1/matches' else body | {'instance_uuid': instance(1)}
+    assert Client(app).ask('POST', path, document).status_int == 400
+
+
+def test_an_ignored_value_is_told_shortly(client):
+    for value in (nested(900, 1), 'x' * 100_000):
+        [warning] = client.ask('POST', '/v1/matches', {'image': {'properties': {'trait:A': value}}}).json['warnings']
+        assert len(warning) < 300
+
+
+def test_a_refusal_stays_small(client):
+    """However long the list, and whatever is asked for."""
+    uuids = [available(client) for _ in range(100)]
+    names = [f'CUSTOM_{number:03}_{"A" * 244}' for number in range(200)]
+    body = {'instance_uuid': instance(1), 'node_uuid': uuids, 'shard': ['x' * 100_000], 'required': names}
+    answer = client.ask('POST', '/v1/reservations', body)
+    assert answer.status_int == 409
+    assert len(answer.json['reasons']) == 100
+    assert len(answer.body) < 4_000_000
+    body = {'instance_uuids': [instance(1), instance(2)], 'image': {'properties': {'trait:A': 'nice'}}}
+    assert len(client.ask('POST', '/v1/reservations', body).json['warnings']) == 1

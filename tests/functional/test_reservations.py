@@ -204,6 +204,25 @@ def test_one_instance_asks_many_times_at_once(clients):
     assert len({answer.json['reservation']['uuid'] for answer in answers}) == 1
 
 
+@pytest.mark.parametrize('wanted', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
+def test_a_reservation_that_goes_while_it_is_asked_for(clients, wanted):
+    """Whoever asks again gets it as it was, or another one; nobody a 5xx."""
+    for name in ('one', 'two'):
+        available(clients[0], name=name)
+
+    def work(client, number):
+        seen = set()
+        for _ in range(40):
+            if number % 2:
+                for held in client.get(PATH)['reservations']:
+                    seen.add(client.ask('DELETE', f'{PATH}/{held["uuid"]}').status_int)
+            else:
+                seen.add(client.ask('POST', PATH, {'instance_uuid': instance(1), **wanted}).status_int)
+        return seen
+
+    assert set().union(*at_once(clients, work)) <= {200, 201, 204, 404}
+
+
 def test_every_door_leads_to_one_holder(clients):
     """A reservation, an instance_uuid, a deploy without either, a deletion: one of them gets the node."""
     for _ in range(5):

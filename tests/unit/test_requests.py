@@ -203,6 +203,7 @@ WRONG = {
     'a heavy one': ({'preferred': [{'trait': 'CUSTOM_A', 'weight': 10**7}]}, 'the weight of a trait is an integer'),
     'a weight of nothing': ({'preferred': [{'weight': 1}]}, "'preferred' lists traits, or objects"),
     'a weight and more': ({'preferred': [{'trait': 'CUSTOM_A', 'x': 1}]}, "'preferred' lists traits, or objects"),
+    'preferred twice': ({'preferred': ['CUSTOM_A', {'trait': 'CUSTOM_A'}]}, "'preferred' names CUSTOM_A twice"),
     'too many': ({'required': [f'CUSTOM_{number}' for number in range(201)]}, 'more than 200 traits'),
     'too many to choose from': (
         {'required_any': [[f'CUSTOM_{number}', 'CUSTOM_A'] for number in range(11)]},

@@ -36,7 +36,7 @@ class UsagesController(Resource):
         },
     )
     def get_all(self, context, /, *, query):
-        context.can('placement:usages', {'project_id': query['project_id']})
+        context.can('placement:usages', target={'project_id': query['project_id']})
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
             return Answer({'usages': usages.of_project(context, *owners)}, now())

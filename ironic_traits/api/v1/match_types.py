@@ -37,16 +37,16 @@ class RequestBody(wsme.types.Base):
     resource_class = types.Any()
     associated = types.BOOLEAN
     chassis_uuid = types.UUID
-    conductor = types.TEXT
+    conductor = types.TEXT_255
     conductor_group = types.ConductorGroup()
-    description_contains = types.TEXT
-    driver = types.TEXT
+    description_contains = types.Text(maximum=4096)
+    driver = types.TEXT_255
     fault = types.Fault()
-    lessee = types.TEXT
+    lessee = types.TEXT_255
     maintenance = types.BOOLEAN
-    owner = types.TEXT
-    project = types.TEXT
-    provision_state = types.TEXT
+    owner = types.TEXT_255
+    project = types.TEXT_255
+    provision_state = types.TEXT_255
     retired = types.BOOLEAN
     shard = types.Texts()
     sharded = types.BOOLEAN

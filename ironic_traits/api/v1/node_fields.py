@@ -154,6 +154,8 @@ def _converter(context, name):
         return _state_shown(context.minor)
     if name == 'conductor':
         return lambda nothing: context.conf.host
+    if name in _SECRETS and context.sees_secrets(_SECRETS[name]):
+        return orjson.Fragment
     return _CONVERTERS.get(name)
 
 
@@ -176,6 +178,8 @@ def _mask_instance_info(text):
     return info | {key: MASK for key in ('configdrive', 'image_url') if key in info}
 
 
+#: The fields with secrets, each with the policy rule of who sees them.
+_SECRETS = {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'}
 _CONVERTERS = {
     # Stored text goes into the answer as it is.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),

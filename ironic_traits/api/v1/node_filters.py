@@ -52,7 +52,8 @@ QUERY = {
     'conductor_group': types.ConductorGroup(),
     'conductor': types.TEXT,
     'owner': types.TEXT,
-    'description_contains': types.TEXT,
+    # SQLite takes no longer pattern than ten of these.
+    'description_contains': types.Text(maximum=4096),
     'retired': types.BOOLEAN,
     'lessee': types.TEXT,
     'project': types.TEXT,

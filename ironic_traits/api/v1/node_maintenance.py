@@ -5,7 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.inventory import nodes
 
 
@@ -23,11 +23,11 @@ class NodeMaintenanceController(Resource):
         context.can('baremetal:node:set_maintenance')
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
-        nodes.set_maintenance(context, parse_ident(context, node_ident), True, reason)
+        nodes.set_maintenance(context, access.node(context, node_ident), True, reason)
         return Answer(status=202)
 
     @expose()
     def delete(self, context, node_ident, /):
         context.can('baremetal:node:clear_maintenance')
-        nodes.set_maintenance(context, parse_ident(context, node_ident), False)
+        nodes.set_maintenance(context, access.node(context, node_ident), False)
         return Answer(status=202)

@@ -15,6 +15,37 @@ _UNSET = {
 }
 
 
+#: The rules of single fields; of all others it is that of the node.
+_RULES = {
+    'extra': 'baremetal:node:update_extra',
+    'instance_info': 'baremetal:node:update_instance_info',
+    'automated_clean': 'baremetal:node:disable_cleaning',
+    **{
+        name: f'baremetal:node:update:{name}'
+        for name in (
+            *('driver_info', 'properties', 'instance_uuid', 'lessee', 'network_data', 'name', 'retired', 'owner'),
+            *('conductor_group', 'chassis_uuid', 'shard'),
+        )
+    },
+    'driver': 'baremetal:node:update:driver_interfaces',
+    'retired_reason': 'baremetal:node:update:retired',
+}
+
+
+def rules(operations):
+    """Name the policy rules that a patch of a node needs, all of them.
+
+    :param operations: [types.PatchOperation, …].
+    """
+    return {_rule(operation.path.split('/')[1]) for operation in operations} or {'baremetal:node:update'}
+
+
+def _rule(field):
+    if field.endswith('_interface'):
+        field = 'driver'
+    return _RULES.get(field, 'baremetal:node:update')
+
+
 def changer(context, operations, reset_interfaces=False):
     """Make the function that ``inventory.nodes.update`` wants.
 

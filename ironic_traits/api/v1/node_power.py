@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import patch, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states
 
@@ -27,7 +27,7 @@ class NodePowerController(Resource):
     @expose(body=PowerBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
         context.can('baremetal:node:set_power_state')
-        ident = parse_ident(context, node_ident)
+        ident = access.node(context, node_ident)
         given = asked(body)
         target = given.pop('target')
         if target in (states.SOFT_REBOOT, states.SOFT_POWER_OFF):

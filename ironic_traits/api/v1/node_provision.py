@@ -7,7 +7,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_power import asked
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states, nodes
@@ -44,7 +44,7 @@ class NodeProvisionController(Resource):
     @expose(body=ProvisionBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
         context.can('baremetal:node:set_provision_state')
-        ident = parse_ident(context, node_ident)
+        ident = access.node(context, node_ident)
         given = asked(body)
         verb = given.pop('target')
         if verb not in states.VERBS:

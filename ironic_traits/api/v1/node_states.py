@@ -5,8 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_fields
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access, node_fields
 from ironic_traits.api.v1.node_power import NodePowerController
 from ironic_traits.api.v1.node_provision import NodeProvisionController
 from ironic_traits.inventory import nodes
@@ -51,5 +50,5 @@ class NodeStatesController(Resource):
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:get_states')
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
-        row = nodes.get(context, parse_ident(context, node_ident), names)
+        row = nodes.get(context, access.node(context, node_ident), names)
         return node_fields.shower(context, names)(row)

@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.inventory import node_traits
 
 #: The minor version that brought traits.
@@ -38,7 +38,7 @@ class NodeTraitsController(Resource):
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:traits:list')
         context.needs(SINCE, 'traits')
-        return {'traits': node_traits.list_all(context, parse_ident(context, node_ident))}
+        return {'traits': node_traits.list_all(context, access.node(context, node_ident))}
 
     @expose(Traits, body=TraitsBody, optional_body=True)
     def put(self, context, node_ident, trait=None, /, *, body):
@@ -52,7 +52,7 @@ class NodeTraitsController(Resource):
             return _add(context, node_ident, trait)
         if wanted is None or None in wanted:
             raise failures.InvalidInput(reason="'traits' must be a list of strings; null is none.")
-        traits = node_traits.replace(context, parse_ident(context, node_ident), wanted)
+        traits = node_traits.replace(context, access.node(context, node_ident), wanted)
         if context.conf.api.put_traits_returns == 'nothing':
             return Answer(status=204)
         return {'traits': traits}
@@ -62,7 +62,7 @@ class NodeTraitsController(Resource):
         context.can('baremetal:node:traits:delete')
         if context.minor < SINCE:
             raise failures.ResourceNotFound(hint=f' Traits need API version 1.{SINCE}.')
-        ident = parse_ident(context, node_ident)
+        ident = access.node(context, node_ident)
         if trait is None:
             node_traits.remove_all(context, ident)
         else:
@@ -72,5 +72,5 @@ class NodeTraitsController(Resource):
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, parse_ident(context, node_ident), [name])
+    node_traits.add(context, access.node(context, node_ident), [name])
     return Answer(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.deploy import validate
 from ironic_traits.inventory import node_states
 
@@ -39,7 +39,7 @@ class NodesValidateController(Resource):
 
 
 def _validation(context, node_ident):
-    node = node_states.get(context, parse_ident(context, node_ident))
+    node = node_states.get(context, access.node(context, node_ident))
     reasons = validate.reasons(context.hooks, node)
     return {
         interface: {'result': False, 'reason': reason} if reason else {'result': True}

@@ -6,8 +6,8 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1 import node_ident as idents
-from ironic_traits.api.v1.node_ident import ident as parse_ident
 from ironic_traits.inventory import node_vifs
 
 #: The minor version that brought VIFs, and the one in which ``port_uuid`` and ``portgroup_uuid`` mean something.
@@ -34,7 +34,7 @@ class NodeVifsController(Resource):
     def get_all(self, context, node_ident, /):
         context.can('baremetal:node:vif:list')
         _served(context)
-        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, parse_ident(context, node_ident))]}
+        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, access.node(context, node_ident))]}
 
     @expose(body=types.OBJECT)
     def post(self, context, node_ident, /, *, body):
@@ -45,14 +45,14 @@ class NodeVifsController(Resource):
         if context.minor >= PORTS_SINCE and 'port_uuid' in body and 'portgroup_uuid' in body:
             raise failures.InvalidInput(reason='Cannot specify both port_uuid and portgroup_uuid')
         info = {key: value for key, value in body.items() if key != 'id'}
-        node_vifs.attach(context, parse_ident(context, node_ident), _vif(body['id']), info)
+        node_vifs.attach(context, access.node(context, node_ident), _vif(body['id']), info)
         return Answer(status=204)
 
     @expose()
     def delete(self, context, node_ident, vif_ident, /):
         context.can('baremetal:node:vif:detach')
         _served(context)
-        node_vifs.detach(context, parse_ident(context, node_ident), _vif(vif_ident))
+        node_vifs.detach(context, access.node(context, node_ident), _vif(vif_ident))
         return Answer(status=204)
 
 

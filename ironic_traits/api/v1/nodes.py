@@ -1,13 +1,13 @@
 """/v1/nodes"""
 
 import pecan
+import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_fields, node_filters, node_patch, node_types
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
@@ -62,7 +62,7 @@ class NodesController(Resource):
     @expose(node_types.Node, query=FIELDS_QUERY)
     def get_one(self, context, node_ident, /, *, fields=None):
         context.can('baremetal:node:get')
-        ident = parse_ident(context, node_ident)
+        ident = access.node(context, node_ident)
         if fields is None:
             return _show(context, nodes.get(context, ident, node_fields.all_fields(context)))
         names = node_fields.selected(context, fields)
@@ -70,28 +70,28 @@ class NodesController(Resource):
 
     @expose(node_types.Node, body=node_types.NodeBody)
     def post(self, context, /, *, body):
-        context.can('baremetal:node:create')
+        context.can('baremetal:node:create', 'baremetal:node:create:self_owned_node')
         for name in node_patch.given(body):
             node_fields.check(context, name)
         if not {'protected', 'protected_reason'}.isdisjoint(node_patch.given(body)):
             raise failures.InvalidInput(reason='A node can be protected only when it is active.')
-        values = node_patch.settable(context, body, {}) | _beginning(context)
+        values = node_patch.settable(context, body, {}) | _beginning(context) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
     @expose(node_types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
     def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
-        context.can('baremetal:node:update')
+        context.can('baremetal:node:update', 'baremetal:node:update_extra', 'baremetal:node:update_instance_info')
         if reset_interfaces is not None:
             context.needs(45, "the argument 'reset_interfaces'")
         change = node_patch.changer(context, body, reset_interfaces)
-        ident = parse_ident(context, node_ident)
+        ident = access.node_by_all(context, node_ident, node_patch.rules(body))
         return _show(context, nodes.update(context, ident, change, node_fields.all_fields(context)))
 
     @expose()
     def delete(self, context, node_ident, /):
-        context.can('baremetal:node:delete')
-        nodes.delete(context, parse_ident(context, node_ident))
+        context.can('baremetal:node:delete', 'baremetal:node:delete:self_owned_node')
+        nodes.delete(context, access.node(context, node_ident))
         return Answer(status=204)
 
 
@@ -101,6 +101,15 @@ def _beginning(context):
         return {'provision_state': states.ENROLL}
     # Before there was a state to begin in; nothing that is to be used is without a power state.
     return {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
+
+
+def _owner(context, body):
+    """Give the owner of a node that is new, where it is not for the caller to say."""
+    if context.may('baremetal:node:create'):
+        return {}
+    if body.owner not in (None, wsme.types.Unset, context.project_id):
+        raise failures.Forbidden(rule='baremetal:node:create')
+    return {'owner': context.project_id}
 
 
 def _show(context, row):

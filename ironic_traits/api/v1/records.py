@@ -15,7 +15,7 @@ from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import paging, patch, types
 from ironic_traits.api.expose import Answer
-from ironic_traits.api.v1 import node_ident
+from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.inventory import records
 from ironic_traits.inventory.records import Kind
 
@@ -91,7 +91,7 @@ class Records:
         """
         self.served(context)
         names = self._all(context) if fields is None else self._selected(context, fields)
-        row = records.get(context, self.kind, self.ident(context, ident), self._columns(names))
+        row = records.get(context, self.kind, self._allowed(context, ident), self._columns(names))
         return self._shower(context, names)(row)
 
     def create(self, context, body):
@@ -102,6 +102,8 @@ class Records:
         values = self._settable(body)
         if patch.given(body).get('uuid'):
             values['uuid'] = body.uuid
+        if self.kind.has_node:
+            access.new_record(context, values['node_uuid'])
         self.check(context, {}, values)
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
@@ -119,17 +121,19 @@ class Records:
 
         def change(old):
             new = self._settable(request_body.typed(self.body, patch.apply(old, plain)))
+            if self.kind.has_node and new['node_uuid'] != old['node_uuid']:
+                access.new_record(context, new['node_uuid'])
             self.check(context, old, new)
             return new
 
         names = self._all(context)
-        row = records.update(context, self.kind, self.ident(context, ident), change, self._columns(names))
+        row = records.update(context, self.kind, self._allowed(context, ident), change, self._columns(names))
         return self._shower(context, names)(row)
 
     def delete(self, context, ident):
         """Delete a record."""
         self.served(context)
-        records.delete(context, self.kind, self.ident(context, ident))
+        records.delete(context, self.kind, self._allowed(context, ident))
         return Answer(status=204)
 
     def served(self, context):
@@ -155,6 +159,13 @@ class Records:
         if context.minor < self.names_since:
             raise failures.RecordNotFound(what=self.kind.what.capitalize(), ident=text)
         return text
+
+    def _allowed(self, context, text):
+        """Give the uuid or the name of a record that the caller may do it to."""
+        ident = self.ident(context, text)
+        if self.kind.has_node:
+            access.record(context, self.kind, ident)
+        return ident
 
     def _listed(self, context, asked, detail):
         if asked.get('detail') is not None:

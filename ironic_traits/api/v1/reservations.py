@@ -8,7 +8,7 @@ from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import match_types, node_ident
+from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
 from ironic_traits.inventory import reservations
 from ironic_traits.inventory.reservations import FIELDS, Expiry
@@ -51,9 +51,10 @@ class OneReservation(wsme.types.Base):
 
 
 class Made(OneReservation):
-    """What was made: for one instance, or for several."""
+    """What was made: for one instance, or for several; and what of the request was ignored, if anything."""
 
     reservations = [Reservation]
+    warnings = [str]
 
 
 class Reservations(wsme.types.Base):
@@ -70,7 +71,7 @@ class ReservationRenewController(Resource):
     def post(self, context, reservation_uuid, /, *, body):
         context.can('baremetal:reservation:renew')
         _served(context)
-        return _one(reservations.renew(context, _uuid(reservation_uuid), _expiry(body)))
+        return _one(reservations.renew(context, _allowed(context, reservation_uuid), _expiry(body)))
 
 
 class ReservationsController(Resource):
@@ -98,7 +99,7 @@ class ReservationsController(Resource):
     def get_one(self, context, reservation_uuid, /):
         context.can('baremetal:reservation:get')
         _served(context)
-        return _one(reservations.get(context, _uuid(reservation_uuid)))
+        return _one(reservations.get(context, _allowed(context, reservation_uuid)))
 
     @expose(Made, body=ReservationBody)
     def post(self, context, /, *, body):
@@ -108,15 +109,16 @@ class ReservationsController(Resource):
         wanted = match_types.wanted(context, body, _idents(context, body))
         rows, new = reservations.reserve(context, instances, wanted, _expiry(body))
         status = 201 if new else 200
+        warned = {'warnings': wanted.request.warnings} if wanted.request.warnings else {}
         if body.instance_uuids:
-            return Answer({'reservations': [_shown(row) for row in rows]}, status=status)
-        return Answer(_one(rows[0]), status=status, location=f'/v1/reservations/{rows[0].uuid}')
+            return Answer({'reservations': [_shown(row) for row in rows], **warned}, status=status)
+        return Answer(_one(rows[0]) | warned, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
     @expose()
     def delete(self, context, reservation_uuid, /):
         context.can('baremetal:reservation:delete')
         _served(context)
-        reservations.delete(context, _uuid(reservation_uuid))
+        reservations.delete(context, _allowed(context, reservation_uuid))
         return Answer(status=204)
 
 
@@ -133,10 +135,14 @@ def _shown(row):
     return {name: getattr(row, name) for name in FIELDS}
 
 
-def _uuid(text):
+def _allowed(context, text):
+    """Give the uuid of a reservation that the caller may do it to."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
-    return str(uuidutils.uuid.UUID(text))
+    uuid = str(uuidutils.uuid.UUID(text))
+    if context.limited_to:
+        access.check(context, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
+    return uuid
 
 
 def _selected(given):
@@ -168,7 +174,7 @@ def _instances(context, body):
 
 def _idents(context, body):
     """Give the uuids and names of the nodes that it may be, None for any that is such as is asked for."""
-    if body.node_uuid is wsme.types.Unset and match_types.is_said(body):
+    if body.node_uuid in (None, wsme.types.Unset) and match_types.is_said(body):
         return None
     # A string is a list of one.
     wanted = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid

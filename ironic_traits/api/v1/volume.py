@@ -5,7 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.node_ident import ident as parse_ident
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.volume_connectors import CONNECTORS, ConnectorsController, NodeConnectorsController
 from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
 
@@ -27,7 +27,7 @@ class NodeVolumeController(Resource):
     def get_all(self, context, node_ident, /):
         context.can('baremetal:volume:get')
         CONNECTORS.served(context)
-        return _links(context, 'nodes', parse_ident(context, node_ident), 'volume')
+        return _links(context, 'nodes', access.node(context, node_ident), 'volume')
 
 
 class VolumeController(Resource):

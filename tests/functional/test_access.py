@@ -1,0 +1,244 @@
+"""Who may do what: tests/data/access.yaml, each route of the Bare Metal API asked by each persona.
+
+The nodes are owned by the project alpha and leased by the project beta.
+"""
+
+import pathlib
+import shutil
+
+import pytest
+import yaml
+
+from ironic_traits.db import migrations
+from tests.client import Client
+from tests.routes import routes
+from tests.service import make_app
+
+MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
+#: Keystone implies the roles that are below one.
+IMPLIED = {
+    'admin': 'admin,manager,member,reader',
+    'manager': 'manager,member,reader',
+    'member': 'member,reader',
+    'reader': 'reader',
+    'service': 'service',
+    'nobody': '',
+}
+PROJECTS = {'owner': 'alpha', 'lessee': 'beta', 'stranger': 'gamma'}
+PERSONAS = MATRIX['personas']
+
+NODE = 'aaaaaaaa-0000-4000-8000-000000000001'
+RESERVED = 'aaaaaaaa-0000-4000-8000-000000000002'
+RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
+INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
+VIF = 'dddddddd-0000-4000-8000-000000000001'
+
+
+def headers(persona):
+    """Give what noauth2 believes of a persona."""
+    whose, _, role = persona.partition('_')
+    told = {'X-Roles': IMPLIED[role or whose]}
+    if whose == 'system':
+        return told | {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
+    project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
+    return told | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
+
+
+@pytest.fixture(scope='module')
+def template(tmp_path_factory):
+    """A database with two nodes, and one of all that can belong to a node."""
+    path = tmp_path_factory.mktemp('access') / 'template.sqlite'
+    with make_app(f'sqlite:///{path}') as app:
+        migrations.upgrade(app.service.database)
+        client = Client(app)
+
+        def make(path, document, version='1.82'):
+            answer = client.ask('POST', path, document, version=version)
+            assert answer.status_int in (201, 204), answer.text
+            return answer.json if answer.body else None
+
+        make('/v1/chassis', {'uuid': f'{RECORD}1'})
+        for uuid in (NODE, RESERVED):
+            make('/v1/nodes', {'uuid': uuid, 'driver': 'fake-hardware'}, version='1.10')
+            patch = [
+                {'op': 'add', 'path': f'/{name}', 'value': value}
+                for name, value in (
+                    *(('owner', 'alpha'), ('lessee', 'beta'), ('resource_class', 'gold'), ('shard', 'one')),
+                    *(('chassis_uuid', f'{RECORD}1'), ('driver_info', {'address': 'x', 'password': 'secret'})),
+                )
+            ]
+            assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+        client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
+        make('/v1/portgroups', {'uuid': f'{RECORD}2', 'node_uuid': NODE})
+        make('/v1/ports', {'uuid': f'{RECORD}3', 'node_uuid': NODE, 'address': '52:54:00:00:00:01'})
+        make(
+            '/v1/volume/connectors',
+            {'uuid': f'{RECORD}4', 'node_uuid': NODE, 'type': 'ip', 'connector_id': '10.0.0.1'},
+        )
+        make(
+            '/v1/volume/targets',
+            {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
+        )
+        client.ask('POST', f'/v1/nodes/{NODE}/vifs', {'id': VIF})
+        held = make('/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': RESERVED})
+    return path, held['reservation']['uuid']
+
+
+@pytest.fixture
+def ask(template, tmp_path):
+    """Function that asks as a persona, of a copy of the template."""
+    path, reservation = template
+    shutil.copy(path, tmp_path / 'copy.sqlite')
+    in_path = {
+        'node_ident': NODE,
+        'trait': 'CUSTOM_A',
+        'vif_ident': VIF,
+        'chassis_uuid': f'{RECORD}1',
+        'portgroup_ident': f'{RECORD}2',
+        'port_ident': f'{RECORD}3',
+        'connector_uuid': f'{RECORD}4',
+        'target_uuid': f'{RECORD}5',
+        'reservation_uuid': reservation,
+        'driver_name': 'fake-hardware',
+    }
+    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
+
+        def asked(persona, route, document=None):
+            method, _, address = route.partition(' ')
+            return Client(app).ask(method, address.format(**in_path), document, headers=headers(persona))
+
+        yield asked
+
+
+def cases():
+    """Give each route with each persona, and the status that it gets."""
+    for route, row in MATRIX['routes'].items():
+        for status in (status for status in row if isinstance(status, int)):
+            for persona in row[status]:
+                yield pytest.param(route, row.get('body'), persona, status, id=f'{route} {persona}')
+
+
+@pytest.mark.parametrize(('route', 'body', 'persona', 'status'), cases())
+def test_access(ask, route, body, persona, status):
+    answer = ask(persona, route, body)
+    assert answer.status_int == status, answer.text
+
+
+PUBLIC = {'GET /', 'GET /v1'}
+
+
+def test_every_route_and_every_persona_is_there():
+    served = {str(route) for route in routes() if '/placement' not in str(route)}
+    assert {route.partition('?')[0] for route in MATRIX['routes']} == served - PUBLIC
+    for route, row in MATRIX['routes'].items():
+        told = [persona for status in row if isinstance(status, int) for persona in row[status]]
+        assert sorted(told) == sorted(PERSONAS), route
+
+
+LISTS = {
+    'GET /v1/nodes': ('nodes', 2),
+    'GET /v1/nodes/detail': ('nodes', 2),
+    'GET /v1/ports': ('ports', 1),
+    'GET /v1/portgroups': ('portgroups', 1),
+    'GET /v1/volume/connectors': ('connectors', 1),
+    'GET /v1/volume/targets': ('targets', 1),
+    'GET /v1/reservations': ('reservations', 1),
+    'POST /v1/matches': ('nodes', 1),
+}
+
+
+@pytest.mark.parametrize('route', LISTS)
+def test_lists_have_what_one_may_see(ask, route):
+    key, count = LISTS[route]
+    for persona in PERSONAS:
+        if persona != 'nobody':
+            # A service of the own project sees what that owns; a stranger's project has nothing.
+            expected = 0 if persona.startswith('stranger') else count
+            answer = ask(persona, route, {} if route.startswith('POST') else None)
+            assert len(answer.json[key]) == expected, persona
+
+
+@pytest.mark.parametrize(
+    ('persona', 'redacted'),
+    [('system_reader', False), ('service', False), ('owner_reader', False), ('lessee_reader', True)],
+)
+def test_who_leases_a_node_does_not_see_its_insides(ask, persona, redacted):
+    told = '** Redacted - requires baremetal:node:get:{} permission. **'
+    for path in (
+        f'/v1/nodes/{NODE}',
+        f'/v1/nodes/{NODE}?fields=driver_info,driver_internal_info,last_error,reservation',
+    ):
+        node = ask(persona, f'GET {path}').json
+        for name in ('driver_info', 'driver_internal_info'):
+            assert ('content' in node[name]) == redacted
+        assert node['last_error'] == (told.format('last_error') if redacted else None)
+        if not redacted:
+            assert node['driver_info'] == {'address': 'x', 'password': '******'}
+    nodes = ask(persona, 'GET /v1/nodes/detail').json['nodes']
+    assert ['content' in node['driver_info'] for node in nodes] == [redacted, redacted]
+
+
+def test_own_nodes_are_owned(ask):
+    """Who may not make nodes for others makes them for the own project."""
+    body = {'driver': 'fake-hardware'}
+    assert ask('system_admin', 'POST /v1/nodes', body).json['owner'] is None
+    assert ask('system_admin', 'POST /v1/nodes', body | {'owner': 'delta'}).json['owner'] == 'delta'
+    made = ask('stranger_admin', 'POST /v1/nodes', body).json
+    assert made['owner'] == 'gamma'
+    assert ask('stranger_admin', 'POST /v1/nodes', body | {'owner': 'gamma'}).json['owner'] == 'gamma'
+    assert ask('stranger_admin', 'POST /v1/nodes', body | {'owner': 'alpha'}).status_int == 403
+    patch = [{'op': 'replace', 'path': '/owner', 'value': 'alpha'}]
+    assert ask('stranger_admin', f'PATCH /v1/nodes/{made["uuid"]}', patch).status_int == 403
+    assert ask('stranger_admin', f'DELETE /v1/nodes/{made["uuid"]}').status_int == 204
+
+
+#: The field that is changed, and who may.
+FIELDS = {
+    'description': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
+    'extra': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
+    'instance_info': {'owner_member', 'lessee_admin', 'system_member'},
+    'driver_info': {'owner_member', 'system_member'},
+    'name': {'owner_member', 'system_member'},
+    'lessee': {'owner_member', 'system_member'},
+    'owner': {'system_member'},
+    'shard': set(),
+}
+
+
+@pytest.mark.parametrize('field', FIELDS)
+def test_fields_have_rules_of_their_own(ask, field):
+    value = {'a': 1} if field in ('extra', 'instance_info', 'driver_info') else 'x'
+    patch = [{'op': 'add', 'path': f'/{field}', 'value': value}]
+    for persona in ('owner_reader', 'lessee_reader', 'owner_member', 'lessee_member', 'lessee_admin', 'system_member'):
+        before = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}, {'op': 'add', 'path': '/lessee', 'value': 'beta'}]
+        assert ask('system_member', 'PATCH /v1/nodes/{node_ident}', before).status_int == 200
+        status = ask(persona, 'PATCH /v1/nodes/{node_ident}', patch).status_int
+        assert status == (200 if persona in FIELDS[field] else 403), persona
+
+
+def test_nothing_is_put_into_a_node_of_others(ask):
+    """Neither made there, nor moved there."""
+    made = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+    port = {'node_uuid': NODE, 'address': '52:54:00:00:00:02'}
+    assert ask('stranger_admin', 'POST /v1/ports', port).status_int == 400
+    answer = ask('stranger_admin', 'POST /v1/ports', port | {'node_uuid': made})
+    assert answer.status_int == 201, answer.text
+    patch = [{'op': 'replace', 'path': '/node_uuid', 'value': NODE}]
+    answer = ask('stranger_admin', f'PATCH /v1/ports/{answer.json["uuid"]}', patch)
+    assert (answer.status_int, 'could not be found' in answer.text) == (400, True)
+    assert ask('stranger_admin', f'GET /v1/ports?node={NODE}').status_int == 404
+    body = {'instance_uuid': VIF, 'node_uuid': [NODE]}
+    assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not available'
+
+
+def test_an_instance_is_elsewhere(ask):
+    """Where is for those to know who may see the node."""
+    body = {'instance_uuid': INSTANCE, 'node_uuid': [NODE]}
+    for persona, told in (
+        ('owner_member', f'holds node {RESERVED}'),
+        ('stranger_admin', 'holds a node of another project'),
+    ):
+        answer = ask(persona, 'POST /v1/reservations', body)
+        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
+        assert told in answer.text
+        assert (RESERVED in answer.text) == (persona == 'owner_member')
