@@ -34,8 +34,9 @@ def build(conf):
         guess_content_type_from_ext=False,
     )
     application = identity.known(application, conf)
+    asked = 'ironic_traits_database' + (',ironic_traits_keystone' if conf.api.auth_strategy == 'keystone' else '')
     health = healthcheck.Healthcheck(
-        None, {'path': '/healthcheck', 'backends': 'ironic_traits_database', 'database': service.database}
+        None, {'path': '/healthcheck', 'backends': asked, 'database': service.database, 'conf': conf}
     )
     application = Door(_dispatch({'/healthcheck': health}, application), service)
     if conf.cors.allowed_origin:

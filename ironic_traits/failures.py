@@ -486,6 +486,15 @@ class DatabaseUnavailable(Failure):
     text = 'The database is not available at the moment. Look whether the request took effect before you repeat it.'
 
 
+class IdentityUnavailable(Failure):
+    """Keystone cannot be asked who asks."""
+
+    status = 503
+    code = 'baremetal.identity_unavailable'
+    text = 'It cannot be found out at the moment who asks: keystone does not answer.'
+    routing = True
+
+
 class GlanceUnavailable(Failure):
     """An image that was named by its id could not be looked up."""
 

@@ -1,5 +1,6 @@
 """Who asks: found out before a request reaches its route, as [api] auth_strategy says."""
 
+import http
 import logging
 
 from oslo_config import cfg
@@ -27,12 +28,7 @@ def known(application, conf):
         return application(environ, start_response)
 
     if conf.api.auth_strategy == 'keystone':
-        # Takes a moment to import, and needs a keystone: only where it is wanted.
-        from keystonemiddleware import auth_token
-
-        checked = auth_token.AuthProtocol(identified, {'oslo_config_config': conf})
-        if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
-            raise cfg.Error('[keystone_authtoken] does not say how to ask keystone about tokens: auth_type is not set')
+        checked = _with_token(identified, conf)
     elif conf.api.auth_strategy == 'http_basic':
         checked = _with_password(application, conf)
     elif conf.api.auth_strategy == 'noauth2':
@@ -47,6 +43,41 @@ def known(application, conf):
         return (application if public else checked)(environ, start_response)
 
     return asked
+
+
+def _with_token(application, conf):
+    """Let through whoever has a token that keystone knows."""
+    # Takes a moment to import, and needs a keystone: only where it is wanted.
+    from keystoneauth1.exceptions import ClientException
+    from keystonemiddleware import auth_token
+
+    def scoped(environ, start_response):
+        # The middleware takes the scope of a service's token, when there is one, for that of the user's.
+        token = environ['keystone.token_info']['token']
+        environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all' if (token.get('system') or {}).get('all') else None
+        return application(environ, start_response)
+
+    checked = auth_token.AuthProtocol(scoped, {'oslo_config_config': conf})
+    if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
+        raise cfg.Error('[keystone_authtoken] does not say how to ask keystone about tokens: auth_type is not set')
+
+    def asked(environ, start_response):
+        try:
+            return checked(environ, start_response)
+        except ClientException as error:
+            # What the middleware does not expect: a keystone that never answers, a catalog without one.
+            LOG.error('Keystone could not be asked: %s', error)
+            return _refuse(environ, start_response, failures.IdentityUnavailable())
+
+    return asked
+
+
+def _refuse(environ, start_response, failure, headers=()):
+    """Answer with a failure."""
+    body, content_type = environ[CONTEXT].protocol.failure(failure, environ)
+    told = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
+    start_response(f'{failure.status} {http.HTTPStatus(failure.status).phrase}', told)
+    return [body]
 
 
 def _with_password(application, conf):
@@ -66,11 +97,8 @@ def _with_password(application, conf):
         except (exc.HTTPError, ValueError) as error:
             # The latter is what bcrypt says of passwords that are too long for it.
             LOG.info('No user known: %s', error)
-            body, content_type = environ[CONTEXT].protocol.failure(failures.Unauthorized(), environ)
             challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
-            answer = [('Content-Type', content_type), ('Content-Length', str(len(body))), challenge]
-            start_response('401 Unauthorized', answer)
-            return [body]
+            return _refuse(environ, start_response, failures.Unauthorized(), [challenge])
         return application(environ, start_response)
 
     return asked

@@ -1,0 +1,276 @@
+"""Tokens of a real keystone: whose they are, what they are good for, and when they are not."""
+
+import contextlib
+import datetime
+import json
+import logging
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+
+import pytest
+
+from ironic_traits.db import migrations
+from tests.client import Client
+from tests.keystone_server import PASSWORD
+from tests.servers import free_port
+from tests.service import make_app
+
+SECRET = 'secret-of-a-user'
+
+
+class Keystone:
+    """A client of a keystone, as its administrator.
+
+    :param url: of the server, without a version.
+    """
+
+    def __init__(self, url):
+        self.url = f'{url}/v3'
+        self.token = self.login('admin', PASSWORD, 'admin')
+        self.projects, self.users, self.roles = {}, {}, {}
+        for role in self.ask('GET', '/roles')['roles']:
+            self.roles[role['name']] = role['id']
+
+    def ask(self, method, path, document=None, token=None, **headers):
+        """Send a request and give the answer's document, and for a login the token."""
+        told = {'Content-Type': 'application/json', **headers}
+        if token or path != '/auth/tokens' or method != 'POST':
+            told['X-Auth-Token'] = token or self.token
+        body = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(f'{self.url}{path}', body, told, method=method)
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read()
+            return answer.headers.get('X-Subject-Token') if path == '/auth/tokens' else json.loads(text or b'null')
+
+    def login(self, user, password, project=None):
+        """Give a token of a user, for a project, or without one for the system."""
+        scope = {'project': {'name': project, 'domain': {'id': 'default'}}} if project else {'system': {'all': True}}
+        who = {'name': user, 'password': password, 'domain': {'id': 'default'}}
+        identity = {'methods': ['password'], 'password': {'user': who}}
+        return self.ask('POST', '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
+
+    def user(self, name, role, project=None):
+        """Make a user with a role, and give a token of it."""
+        made = self.ask('POST', '/users', {'user': {'name': name, 'password': SECRET}})['user']['id']
+        self.users[name] = made
+        if project and project not in self.projects:
+            self.projects[project] = self.ask('POST', '/projects', {'project': {'name': project}})['project']['id']
+        where = f'projects/{self.projects[project]}' if project else 'system'
+        self.ask('PUT', f'/{where}/users/{made}/roles/{self.roles[role]}')
+        return self.login(name, SECRET, project)
+
+    def credential(self, token, name, **more):
+        """Make an application credential of the user of a token, and give a token of that."""
+        made = self.ask(
+            'POST',
+            f'/users/{self.users[name]}/application_credentials',
+            {'application_credential': {'name': str(uuid.uuid4()), **more}},
+            token,
+        )['application_credential']
+        identity = {
+            'methods': ['application_credential'],
+            'application_credential': {'id': made['id'], 'secret': made['secret']},
+        }
+        return self.ask('POST', '/auth/tokens', {'auth': {'identity': identity}})
+
+
+@contextlib.contextmanager
+def running(directory, port):
+    """Let a keystone run."""
+    command = [sys.executable, '-m', 'tests.keystone_server', str(directory), str(port)]
+    with (directory / 'output').open('w+') as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            deadline = time.monotonic() + 60
+            while 'listening' not in (directory / 'output').read_text():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError((directory / 'output').read_text())
+                time.sleep(0.05)
+            yield f'http://127.0.0.1:{port}'
+        finally:
+            process.terminate()
+            process.wait()
+
+
+OPTIONS = """
+[keystone_authtoken]
+www_authenticate_uri = {url}/v3
+auth_type = password
+auth_url = {url}/v3
+username = traits
+password = secret-of-a-user
+project_name = service
+user_domain_id = default
+project_domain_id = default
+# A token that is revoked is to be noticed at once.
+token_cache_time = -1
+http_request_max_retries = 0
+http_connect_timeout = 1
+"""
+
+
+@contextlib.contextmanager
+def service(directory, url):
+    """Give a client of a service that asks a keystone."""
+    (directory / 'service.conf').write_text(OPTIONS.format(url=url))
+    arguments = ['--config-file', f'{directory}/service.conf']
+    with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
+        migrations.upgrade(app.service.database)
+        yield Client(app)
+
+
+class Said(logging.Handler):
+    """Keeps all that is logged."""
+
+    def __init__(self):
+        super().__init__(logging.DEBUG)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture(scope='module', autouse=True)
+def said():
+    """What is logged in all of these tests, at the level DEBUG: no token and no password is."""
+    root, handler = logging.getLogger(), Said()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler
+    root.removeHandler(handler)
+    root.setLevel(level)
+    assert handler.lines
+    for secret in ('gAAAA', PASSWORD, SECRET):
+        assert not [line for line in handler.lines if secret in line]
+
+
+@pytest.fixture(scope='module')
+def keystone(tmp_path_factory):
+    """A real keystone, with the project of services."""
+    with running(tmp_path_factory.mktemp('keystone'), free_port()) as url:
+        keystone = Keystone(url)
+        keystone.user('traits', 'service', 'service')
+        yield keystone
+
+
+@pytest.fixture(scope='module')
+def client(keystone, tmp_path_factory):
+    """A client of a service that asks the real keystone."""
+    with service(tmp_path_factory.mktemp('service'), keystone.url.removesuffix('/v3')) as client:
+        yield client
+
+
+def status(client, token, method='GET', path='/v1/nodes', document=None, **headers):
+    """Ask with a token, and give the status."""
+    return client.ask(method, path, document, headers={'X-Auth-Token': token, **headers}).status_int
+
+
+NODE = {'driver': 'fake-hardware'}
+
+
+def test_the_scope_of_a_token_counts(keystone, client):
+    """An administrator of the system makes nodes for all; that of a project for the project."""
+    system, project = keystone.login('admin', PASSWORD), keystone.token
+    made = [client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': token}) for token in (system, project)]
+    assert [answer.status_int for answer in made] == [201, 201]
+    [owned] = [each['id'] for each in keystone.ask('GET', '/projects?name=admin')['projects']]
+    assert [answer.json['owner'] for answer in made] == [None, owned]
+    for token, seen in ((system, 2), (project, 1)):
+        assert len(client.get('/v1/nodes', headers={'X-Auth-Token': token})['nodes']) == seen
+
+
+def test_roles(keystone, client):
+    reader, member = (keystone.user(f'a-{role}', role, 'people') for role in ('reader', 'member'))
+    for token in (reader, member):
+        assert status(client, token) == 200
+        assert status(client, token, 'POST', '/v1/nodes', NODE) == 403
+    nova = keystone.user('nova', 'service', 'service')
+    assert status(client, nova, 'GET', '/v1/nodes') == 200
+    assert (
+        status(client, nova, 'GET', '/placement/resource_providers', **{'OpenStack-API-Version': 'placement 1.39'})
+        == 200
+    )
+    assert status(client, reader, 'GET', '/placement/resource_providers') == 403
+    assert status(client, reader, 'GET', '/placement/traits', **{'OpenStack-API-Version': 'placement 1.39'}) == 200
+
+
+def test_application_credentials(keystone, client):
+    """They are good for the roles that they have, and no more."""
+    token = keystone.user('owner', 'admin', 'racks')
+    limited = keystone.credential(token, 'owner', roles=[{'name': 'reader'}])
+    assert status(client, limited) == 200
+    assert status(client, limited, 'POST', '/v1/nodes', NODE) == 403
+    assert status(client, keystone.credential(token, 'owner'), 'POST', '/v1/nodes', NODE) == 201
+
+
+def test_tokens_that_are_none(keystone, client):
+    """None, nonsense, revoked, expired: a 401 that says where to get one."""
+    revoked = keystone.user('gone', 'reader', 'people2')
+    assert status(client, revoked) == 200
+    keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': revoked})
+    token = keystone.user('short', 'reader', 'people3')
+    ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=3)
+    short = keystone.credential(token, 'short', expires_at=ends.strftime('%Y-%m-%dT%H:%M:%S'))
+    assert status(client, short) == 200
+    while datetime.datetime.now(datetime.UTC) < ends + datetime.timedelta(seconds=1):
+        time.sleep(0.1)
+    for token in ('', 'nonsense', revoked, short):
+        for path in ('/v1/nodes', '/placement/traits'):
+            answer = client.ask('GET', path, headers={'X-Auth-Token': token})
+            assert answer.status_int == 401, token
+            assert answer.headers['WWW-Authenticate'] == f'Keystone uri="{keystone.url}"'
+            assert answer.headers['x-openstack-request-id']
+    for path in ('/', '/v1', '/v1/', '/healthcheck', '/placement/', '/placement'):
+        assert client.ask('GET', path).status_int == 200
+
+
+def test_service_tokens(keystone, client):
+    """A service that goes on with a user's token: the user's scope and roles decide, whatever the service has."""
+    reader = keystone.user('somebody', 'reader', 'people4')
+    token = keystone.user('project-admin', 'admin', 'people5')
+    service_token = keystone.login('traits', SECRET, 'service')
+    of_system = keystone.user('system-service', 'service')
+    system = keystone.login('admin', PASSWORD)
+    assert status(client, reader, **{'X-Service-Token': service_token}) == 200
+    assert status(client, reader, **{'X-Service-Token': 'nonsense'}) == 401
+    # The administrator of a project sees nothing of what others have, also by way of a service of the whole system.
+    for other in (service_token, of_system):
+        headers = {'X-Auth-Token': token, 'X-Service-Token': other}
+        assert client.get('/v1/nodes', headers=headers)['nodes'] == []
+        assert status(client, system, 'POST', '/v1/chassis', {}, **{'X-Service-Token': other}) == 201
+    forged = {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin', 'X-Identity-Status': 'Confirmed'}
+    assert status(client, reader, 'POST', '/v1/chassis', {}, **forged) == 403
+
+
+def test_keystone_is_down(tmp_path):
+    """The service says so, and what is public is still there."""
+    (tmp_path / 'keystone').mkdir()
+    port = free_port()
+    with running(tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
+        keystone = Keystone(url)
+        keystone.user('traits', 'service', 'service')
+        token = keystone.user('reader', 'reader', 'people')
+        assert status(client, token) == 200
+        assert client.ask('GET', '/healthcheck').status_int == 200
+    with service(tmp_path, url) as client:
+        assert client.ask('GET', '/healthcheck').status_int == 503
+        assert status(client, token) == 503
+        assert status(client, token, path='/placement/traits') == 503
+        assert status(client, '') == 401
+        assert client.ask('GET', '/v1').status_int == 200
+
+
+def test_keystone_never_answers(tmp_path):
+    """It listens, and says nothing: a 503, and no 500."""
+    with socket.socket() as listening:
+        listening.bind(('127.0.0.1', 0))
+        listening.listen()
+        url = f'http://127.0.0.1:{listening.getsockname()[1]}'
+        with service(tmp_path, url) as client:
+            answer = client.ask('GET', '/v1/nodes', headers={'X-Auth-Token': 'x'})
+            assert answer.status_int == 503

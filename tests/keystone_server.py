@@ -1,0 +1,91 @@
+"""A real keystone: python -m tests.keystone_server DIRECTORY PORT
+
+SQLite, fernet tokens, cheap hashes; the user admin, password adminpass, administers the system and the project admin.
+Says so when it listens.
+"""
+
+import os
+import pathlib
+import signal
+import socketserver
+import sys
+from wsgiref import simple_server
+
+PASSWORD = 'adminpass'
+CONF = """
+[DEFAULT]
+log_file = {directory}/keystone.log
+public_endpoint = {url}
+[database]
+connection = sqlite:///{directory}/keystone.sqlite?timeout=30
+sqlite_synchronous = false
+[identity]
+password_hash_algorithm = bcrypt
+password_hash_rounds = 4
+[token]
+provider = fernet
+[fernet_tokens]
+key_repository = {directory}/fernet-keys
+[fernet_receipts]
+key_repository = {directory}/fernet-keys
+[credential]
+key_repository = {directory}/credential-keys
+[cache]
+backend = dogpile.cache.null
+[oslo_concurrency]
+lock_path = {directory}/lock
+"""
+
+
+class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    """Answers several requests at once."""
+
+    daemon_threads = True
+
+
+def main(directory, port):
+    """Make the schema, the keys and the administrator, and serve."""
+    url = f'http://127.0.0.1:{port}'
+    (directory / 'lock').mkdir()
+    (directory / 'keystone.conf').write_text(CONF.format(directory=directory, url=url))
+    # It reads the arguments of the program by itself.
+    del sys.argv[1:]
+
+    import keystone.conf
+    from keystone.cmd import bootstrap
+    from keystone.common import fernet_utils, sql
+    from keystone.common.sql import upgrades
+    from keystone.server.flask import core
+
+    def prepare():
+        """Make what must be there when the backends are loaded, from a configuration that is read once only."""
+        upgrades.offline_sync_database_to_version()
+        # Otherwise the roles of application credentials that are gone come back to life with their number.
+        sql.cleanup()
+        sql.enable_sqlite_foreign_key()
+        for group in ('fernet_tokens', 'credential'):
+            keys = fernet_utils.FernetUtils(keystone.conf.CONF[group].key_repository, 3, group)
+            keys.create_key_directory()
+            keys.initialize_key_repository()
+
+    application = core.initialize_application('public', prepare, [str(directory / 'keystone.conf')])
+    # The application has loaded them; they cannot be loaded twice.
+    bootstrap.backends.load_backends = lambda: None
+    bootstrapper = bootstrap.Bootstrapper()
+    bootstrapper.admin_username = bootstrapper.project_name = bootstrapper.admin_role_name = 'admin'
+    bootstrapper.admin_password = PASSWORD
+    bootstrapper.immutable_roles = True
+    bootstrapper.service_name = 'keystone'
+    bootstrapper.region_id = 'RegionOne'
+    bootstrapper.public_url = bootstrapper.internal_url = bootstrapper.admin_url = f'{url}/v3'
+    bootstrapper.bootstrap()
+    server = Server(('127.0.0.1', port), simple_server.WSGIRequestHandler)
+    server.set_app(application)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    print('listening', flush=True)
+    server.serve_forever()
+
+
+if __name__ == '__main__':
+    os.environ.pop('OS_KEYSTONE_CONFIG_FILES', None)
+    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
