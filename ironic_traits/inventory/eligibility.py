@@ -10,8 +10,10 @@ from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_providers
 
-#: The condition on reservations that they are live; and that they are so, and of the node of a SELECT from nodes.
+#: The conditions on reservations that they are live, or not any more; and that they are of the node of a SELECT from
+#: nodes, and live.
 LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
+EXPIRED = reservations.c.expires_at <= clock()
 OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
 #: Conditions on nodes: that there is a live reservation, and that there could be one.
 RESERVED = sa.exists().where(OF_NODE).correlate(nodes)

@@ -10,7 +10,7 @@ from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
-from ironic_traits.inventory import reservations
+from ironic_traits.inventory import holding, reservations
 from ironic_traits.inventory.reservations import FIELDS, Expiry
 
 SINCE = 38
@@ -107,7 +107,7 @@ class ReservationsController(Resource):
         _served(context)
         instances = _instances(context, body)
         wanted = match_types.wanted(context, body, _idents(context, body))
-        rows, new = reservations.reserve(context, instances, wanted, _expiry(body))
+        rows, new = holding.reserve(context, instances, wanted, _expiry(body))
         status = 201 if new else 200
         warned = {'warnings': wanted.request.warnings} if wanted.request.warnings else {}
         if body.instance_uuids:
