@@ -1,0 +1,182 @@
+"""The part of the Bare Metal API that only this service has, for programs: reservations, matches, trait filters.
+
+Everything else of it is openstacksdk's.  What goes in and comes out are the documents of the api-ref, as dicts::
+
+    client = Client(openstack.connect())
+    client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from keystoneauth1 import adapter
+
+SERVICE_TYPE = 'baremetal'
+#: What is asked for, unless somebody says otherwise: trait filters came with 1.37, reservations and matches with 1.38.
+VERSION = '1.82'
+
+
+class Failed(Exception):
+    """The service says no.
+
+    :ivar status: the HTTP status.
+    :ivar code: what stays the same when the sentence changes; None of an answer that is not the service's.
+    :ivar reasons: of a reservation, why each node of the list cannot be held; None where there are none.
+    :ivar explanation: of a reservation by request, why nodes do not match; None where there is none.
+    """
+
+    def __init__(self, response):
+        document = _document(response)
+        super().__init__(_sentence(document) or f'{response.status_code} {response.reason}')
+        self.status = response.status_code
+        self.code = document.get('code')
+        self.reasons = document.get('reasons')
+        self.explanation = document.get('explanation')
+
+
+class Client:
+    """Asks one service.
+
+    :param connection: an openstacksdk Connection, or a keystoneauth Session.
+    :param version: of the API, as text.
+    :param options: what keystoneauth's Adapter takes, for a Session: ``endpoint_override``, ``region_name``, ….
+    """
+
+    def __init__(self, connection, version=VERSION, **options):
+        if hasattr(connection, SERVICE_TYPE):
+            self._adapter = getattr(connection, SERVICE_TYPE)
+        else:
+            self._adapter = adapter.Adapter(connection, service_type=SERVICE_TYPE, **options)
+        self._version = version
+
+    def reserve(self, instance_uuid, nodes=None, **request) -> dict[str, Any]:
+        """Hold a node for an instance.
+
+        :param nodes: uuids or names, the best first; None for any that is such as is asked for.
+        :param request: what it must be (as for ``match``), and ``expires_in`` or ``expires_at``.
+        :returns: the reservation.
+        :raises Failed: none can be held (409): ``reasons``, ``explanation``.
+        """
+        body = {'instance_uuid': instance_uuid, **_said(node_uuid=nodes), **request}
+        return self._ask('POST', '/v1/reservations', body)['reservation']
+
+    def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
+        """Hold a node for each of several instances: all or none; as ``reserve``.
+
+        :returns: the reservations, in the order of the instances.
+        """
+        body = {'instance_uuids': instance_uuids, **_said(node_uuid=nodes), **request}
+        return self._ask('POST', '/v1/reservations', body)['reservations']
+
+    def reservations(self, **query) -> Iterator[dict[str, Any]]:
+        """Give the live reservations.
+
+        :param query: ``node``, ``instance_uuid``, ``fields``, ``sort_key``, ….
+        """
+        return self._pages('/v1/reservations', 'reservations', query)
+
+    def reservation(self, uuid) -> dict[str, Any]:
+        """Give a reservation.
+
+        :raises Failed: there is none (404).
+        """
+        return self._ask('GET', f'/v1/reservations/{uuid}')['reservation']
+
+    def renew(self, uuid, **until) -> dict[str, Any]:
+        """Say anew how long a reservation lasts.
+
+        :param until: ``expires_in`` or ``expires_at``; nothing for the default.
+        """
+        return self._ask('POST', f'/v1/reservations/{uuid}/renew', until)['reservation']
+
+    def release(self, uuid) -> None:
+        """Let a reserved node go.
+
+        :raises Failed: there is no such reservation (404).
+        """
+        self._ask('DELETE', f'/v1/reservations/{uuid}')
+
+    def match(self, **request) -> dict[str, Any]:
+        """Find the nodes that match, or tell whether what an instance holds does.
+
+        :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
+            ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
+        :returns: the answer of POST /v1/matches.
+        """
+        return self._ask('POST', '/v1/matches', request)
+
+    def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
+        """Give the nodes with certain traits.
+
+        :param traits: all of these.
+        :param traits_any: one of these.
+        :param not_traits: not all of these.
+        :param not_traits_any: none of these.
+        :param query: other filters, ``fields``, ``sort_key``, ….
+        """
+        filters = {
+            'traits': traits,
+            'traits-any': traits_any,
+            'not-traits': not_traits,
+            'not-traits-any': not_traits_any,
+        }
+        wanted = {name: ','.join(names) for name, names in filters.items() if names}
+        return self._pages('/v1/nodes', 'nodes', wanted | query)
+
+    def deploy(self, node, reservation_uuid=None, **more) -> None:
+        """Begin to deploy a node.
+
+        :param reservation_uuid: the reservation that holds it; None for none, or for that of its ``instance_uuid``.
+        :param more: ``configdrive``, ``deploy_steps``.
+        """
+        body = {'target': 'active', **_said(reservation_uuid=reservation_uuid), **more}
+        self._ask('PUT', f'/v1/nodes/{node}/states/provision', body)
+
+    def _pages(self, path, key, query):
+        """Give the items of all pages of a list."""
+        query = {name: ','.join(value) if isinstance(value, list) else value for name, value in query.items()}
+        while True:
+            page = self._ask('GET', path, query=query)
+            yield from page[key]
+            if not page.get('next'):
+                return
+            query = query | {'marker': page[key][-1]['uuid']}
+
+    def _ask(self, method, path, document=None, query=None):
+        # A catalog names the service with the version of its API or without; the paths here have it.
+        base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
+        response = self._adapter.request(
+            base + path,
+            method,
+            json=document,
+            params=query,
+            microversion=self._version,
+            headers={'X-OpenStack-Ironic-API-Version': self._version},
+            raise_exc=False,
+        )
+        if response.status_code >= 400:
+            raise Failed(response)
+        return response.json() if response.content else None
+
+
+def _said(**given):
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _document(response):
+    try:
+        document = response.json()
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _sentence(document):
+    """Give the sentence of a failure: a string in a document in a string, as Ironic's clients read it."""
+    told = document.get('error_message')
+    try:
+        told = json.loads(told)
+    except (TypeError, ValueError):
+        return told
+    return told.get('faultstring') or told.get('description') if isinstance(told, dict) else told

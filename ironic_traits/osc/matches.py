@@ -1,0 +1,55 @@
+"""openstack baremetal match"""
+
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.osc import requests
+
+_COLUMNS = ('UUID', 'Name', 'Resource Class', 'Traits')
+_EXPLAINED = ('Kind', 'Clauses', 'Nodes')
+
+
+class Match(command.Lister):
+    """Find the nodes that match what a flavor, an image and traits ask for
+
+    With --explain, what keeps nodes from matching: how many each clause rejects, and how many it alone; without which
+    clauses how many would match; and the nodes that nearly do.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        requests.add_options(parser)
+        parser.add_argument('--limit', metavar='<limit>', type=int, help='Most nodes')
+        parser.add_argument('--explain', action='store_true', help='Say why nodes do not match, instead')
+        return parser
+
+    def take_action(self, parsed_args):
+        wanted = requests.request(self.app, parsed_args)
+        if parsed_args.limit:
+            wanted['limit'] = parsed_args.limit
+        found = osc.client(self.app).match(**wanted, **({'explain': True} if parsed_args.explain else {}))
+        for warning in found['warnings']:
+            self.log.warning(warning)
+        if parsed_args.explain:
+            return _EXPLAINED, list(_explained(found['explanation']))
+        return _COLUMNS, [
+            (node['uuid'], node['name'], node['resource_class'], format_columns.ListColumn(node['traits']))
+            for node in found['nodes']
+        ]
+
+
+def _explained(explanation):
+    def names(clauses):
+        return format_columns.ListColumn(clauses)
+
+    yield 'considered', names([]), explanation['considered']
+    yield 'matched', names([]), explanation['matched']
+    for clause in explanation['clauses']:
+        if clause['rejected']:
+            yield 'rejected', names([clause['clause']]), clause['rejected']
+            yield 'rejected only', names([clause['clause']]), clause['rejected_only']
+    for relaxation in explanation['relaxations']:
+        yield 'without', names(relaxation['drop']), relaxation['nodes']
+    for miss in explanation['near_misses']:
+        yield 'near miss', names(miss['rejected_by']), miss['node']

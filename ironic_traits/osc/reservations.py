@@ -1,0 +1,128 @@
+"""openstack baremetal reservation …"""
+
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.client import Failed
+from ironic_traits.osc import requests
+
+COLUMNS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
+_LISTED = ('uuid', 'node_uuid', 'instance_uuid', 'expires_at')
+
+
+def _labels(columns):
+    return tuple(
+        name.replace('_', ' ').capitalize().replace('uuid', 'UUID').replace('Uuid', 'UUID') for name in columns
+    )
+
+
+def _shown(reservation):
+    return COLUMNS, tuple(reservation[name] for name in COLUMNS)
+
+
+def _add_lifetime(parser):
+    until = parser.add_mutually_exclusive_group()
+    until.add_argument('--expires-in', metavar='<seconds>', type=int, help='How long it lasts, from now on')
+    until.add_argument('--expires-at', metavar='<time>', help='When it ends, as 2027-01-01T00:00:00+00:00')
+
+
+def _lifetime(parsed):
+    until = {'expires_in': parsed.expires_in, 'expires_at': parsed.expires_at}
+    return {name: value for name, value in until.items() if value is not None}
+
+
+class CreateReservation(command.ShowOne):
+    """Hold a node for an instance"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('instance', metavar='<instance>', help='UUID of the instance')
+        parser.add_argument(
+            '--node',
+            metavar='<node>',
+            action='append',
+            dest='nodes',
+            help='A node that it may be, by UUID or name, the best one first (repeat for more)',
+        )
+        requests.add_options(parser)
+        _add_lifetime(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        wanted = requests.request(self.app, parsed_args)
+        if not wanted and not parsed_args.nodes:
+            raise exceptions.CommandError('Say which nodes it may be, by --node, or what it must be, by --trait, …')
+        client = osc.client(self.app)
+        try:
+            held = client.reserve(parsed_args.instance, parsed_args.nodes, **wanted, **_lifetime(parsed_args))
+        except Failed as failed:
+            reasons = ''.join(f'\n{each["node"]}: {each["message"]}' for each in failed.reasons or ())
+            raise exceptions.CommandError(f'{failed}{reasons}') from failed
+        return _shown(held)
+
+
+class ListReservation(command.Lister):
+    """List reservations"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--node', metavar='<node>', help='Only that of this node')
+        parser.add_argument('--instance', metavar='<instance>', help='Only that for this instance')
+        parser.add_argument('--long', action='store_true', help='Show all fields')
+        return parser
+
+    def take_action(self, parsed_args):
+        wanted = {'node': parsed_args.node, 'instance_uuid': parsed_args.instance}
+        query = {name: value for name, value in wanted.items() if value}
+        columns = COLUMNS if parsed_args.long else _LISTED
+        rows = osc.client(self.app).reservations(**query)
+        return _labels(columns), (tuple(row[name] for name in columns) for row in rows)
+
+
+class _OfOne(command.Command):
+    """A command about one reservation."""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('reservation', metavar='<reservation>', help='UUID of the reservation')
+        return parser
+
+
+class ShowReservation(_OfOne, command.ShowOne):
+    """Show a reservation"""
+
+    def take_action(self, parsed_args):
+        return _shown(osc.client(self.app).reservation(parsed_args.reservation))
+
+
+class RenewReservation(_OfOne, command.ShowOne):
+    """Say anew how long a reservation lasts"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        _add_lifetime(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        return _shown(osc.client(self.app).renew(parsed_args.reservation, **_lifetime(parsed_args)))
+
+
+class DeleteReservation(command.Command):
+    """Let reserved nodes go"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('reservations', metavar='<reservation>', nargs='+', help='UUIDs of the reservations')
+        return parser
+
+    def take_action(self, parsed_args):
+        client, failed = osc.client(self.app), []
+        for uuid in parsed_args.reservations:
+            try:
+                client.release(uuid)
+                print(f'Deleted reservation {uuid}')
+            except Failed as error:
+                failed.append(f'Failed to delete reservation {uuid}: {error}')
+        if failed:
+            raise exceptions.CommandError('\n'.join(failed))

@@ -1,0 +1,153 @@
+"""The library and the commands that only this service has, against a running one; and those that they stand beside."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import openstack
+import pytest
+from keystoneauth1 import noauth, session
+
+from ironic_traits.client import Client, Failed
+from tests.functional.test_reservations import instance
+from tests.service import Server
+
+BIN = pathlib.Path(sys.executable).parent
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A running service with two nodes, of which one is fast."""
+    with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
+        for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
+            run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', name)
+            run(running, 'baremetal', 'node', 'manage', name, '--wait')
+            run(running, 'baremetal', 'node', 'provide', name, '--wait')
+            run(running, 'baremetal', 'node', 'add', 'trait', name, *traits)
+        yield running
+
+
+def run(server, *command, path='', code=0):
+    """Run a command and give what it prints; of one that fails, what it says of that."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+    environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
+    program, *arguments = command
+    done = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def rows(server, *command, path=''):
+    """Run a command and give the rows that it prints."""
+    return json.loads(run(server, *command, '-f', 'json', path=path))
+
+
+OPENSTACK, BAREMETAL = ('openstack', 'baremetal'), ('baremetal',)
+
+
+@pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
+def test_nodes_by_traits(server, prefix):
+    """With the formats, the sorting and the fields that the command has."""
+    listed = (*prefix, 'node', 'list')
+    assert run(server, *listed, '--trait', 'CUSTOM_A', 'CUSTOM_FAST', '-f', 'value', '-c', 'Name') == 'one\n'
+    assert run(server, *listed, '--not-trait', 'CUSTOM_FAST', '-f', 'csv', '-c', 'name').split() == ['"name"', '"two"']
+    found = rows(server, *listed, '--trait-any', 'CUSTOM_FAST', 'CUSTOM_X', '--fields', 'name', 'traits')
+    assert [node['name'] for node in found] == ['one']
+    both = run(server, *listed, '--not-trait-any', 'CUSTOM_X', '--sort', 'name:desc', '--limit', '0', '-f', 'yaml')
+    assert both.index('name: two') < both.index('name: one')
+    assert len(rows(server, *listed)) == 2
+    assert "'x' cannot be a trait" in run(server, *listed, '--trait', 'x', code=1)
+
+
+@pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
+def test_matches(server, prefix):
+    match = (*prefix, 'match')
+    found = rows(server, *match, '--trait', 'CUSTOM_A', '--not-trait', 'CUSTOM_FAST')
+    assert [(node['Name'], node['Traits']) for node in found] == [('two', ['CUSTOM_A'])]
+    asked = (
+        '--property',
+        'trait:CUSTOM_A=required',
+        '--trait-any',
+        'CUSTOM_X',
+        'CUSTOM_FAST',
+        '--prefer',
+        'CUSTOM_FAST',
+    )
+    assert [node['Name'] for node in rows(server, *match, *asked)] == ['one']
+    told = rows(server, *match, '--trait', 'CUSTOM_X', '--explain')
+    assert {'Kind': 'rejected only', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2} in told
+    assert {'Kind': 'without', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2} in told
+    assert 'is not a trait' in run(server, *match, '--trait', 'x', code=1)
+
+
+def test_a_reservation_and_a_deploy(server):
+    reservation = ('openstack', 'baremetal', 'reservation')
+    held = rows(server, *reservation, 'create', instance(1), '--trait', 'CUSTOM_FAST', '--expires-in', '600')
+    told = run(server, *reservation, 'create', instance(2), '--node', 'one', code=1)
+    assert 'None of the nodes can be reserved: 1 reserved.\none: It is reserved until' in told
+    assert 'Say which nodes' in run(server, 'baremetal', 'reservation', 'create', instance(2), code=1)
+    [listed] = rows(server, 'baremetal', 'reservation', 'list', '--instance', instance(1))
+    assert (listed['UUID'], listed['Node UUID']) == (held['uuid'], held['node_uuid'])
+    renewed = rows(server, *reservation, 'renew', held['uuid'], '--expires-in', '60')
+    assert renewed['expires_at'] < held['expires_at']
+    assert rows(server, 'baremetal', 'reservation', 'show', held['uuid']) == renewed
+    run(server, 'openstack', 'baremetal', 'node', 'deploy', 'one', '--reservation', held['uuid'], '--wait')
+    assert rows(server, 'baremetal', 'node', 'show', 'one')['instance_uuid'] == instance(1)
+    assert rows(server, *reservation, 'list') == []
+    run(server, 'baremetal', 'node', 'undeploy', 'one', '--wait')
+    held = rows(server, 'baremetal', 'reservation', 'create', instance(2), '--node', 'two')
+    assert f'Deleted reservation {held["uuid"]}' in run(server, *reservation, 'delete', held['uuid'])
+    assert 'could not be found' in run(server, *reservation, 'delete', held['uuid'], code=1)
+
+
+def test_traits_of_placement(server):
+    """Beside what osc-placement has, which still does what it did."""
+    listed = ('openstack', 'trait', 'list')
+    assert {row['name'] for row in rows(server, *listed, '--starts-with', 'CUSTOM_', path='/placement')} >= {
+        'CUSTOM_A',
+        'CUSTOM_FAST',
+    }
+    names = 'CUSTOM_A,HW_CPU_X86_VMX,CUSTOM_NOWHERE'
+    found = rows(server, *listed, '--name-in', names, path='/placement')
+    assert {row['name'] for row in found} == {'CUSTOM_A', 'HW_CPU_X86_VMX'}
+    assert len(rows(server, *listed, path='/placement')) > 300
+    assert [row['name'] for row in rows(server, *listed, '--name', 'in:CUSTOM_A', path='/placement')] == ['CUSTOM_A']
+    assert 'one of them' in run(server, *listed, '--name-in', 'A', '--starts-with', 'B', path='/placement', code=1)
+
+
+def clients(server):
+    """Give a client on each of what one can stand on."""
+    yield Client(session.Session(noauth.NoAuth(endpoint=server.base)))
+    yield Client(openstack.connect(auth_type='none', baremetal_endpoint_override=server.base, load_yaml_config=False))
+
+
+def test_the_library(server):
+    """On a keystoneauth session, and on an openstacksdk connection."""
+    for client in clients(server):
+        assert [node['name'] for node in client.nodes(traits=['CUSTOM_FAST'], fields=['name', 'uuid'])] == ['one']
+        assert [node['name'] for node in client.nodes(not_traits=['CUSTOM_FAST'], limit=1)] == ['two']
+        assert len(list(client.nodes(traits_any=['CUSTOM_A'], not_traits_any=['CUSTOM_X'], limit=1))) == 2
+        assert client.match(required=['CUSTOM_FAST'])['nodes'][0]['name'] == 'one'
+        held = client.reserve_all([instance(1), instance(2)], required=['CUSTOM_A'])
+        assert [row['instance_uuid'] for row in held] == [instance(1), instance(2)]
+        assert {row['uuid'] for row in client.reservations(limit=1)} == {row['uuid'] for row in held}
+        with pytest.raises(Failed) as refused:
+            client.reserve(instance(3), required=['CUSTOM_A'])
+        assert (refused.value.status, refused.value.code) == (409, 'baremetal.reservation.no_match')
+        assert refused.value.explanation['considered'] == 2
+        assert 'eligible:reserved' in str(refused.value)
+        with pytest.raises(Failed) as refused:
+            client.reserve(instance(3), ['one'])
+        assert refused.value.reasons[0]['reason'] == 'reserved'
+        assert client.match(instance_uuid=instance(1), required=['CUSTOM_A'])['satisfied']
+        assert client.renew(held[0]['uuid'], expires_in=60)['expires_at']
+        assert client.reservation(held[0]['uuid'])['uuid'] == held[0]['uuid']
+        for row in held:
+            client.release(row['uuid'])
+        with pytest.raises(Failed, match='could not be found'):
+            client.release(held[0]['uuid'])
+        held = client.reserve(instance(1), ['two'])
+        client.deploy('two', held['uuid'])
+        run(server, 'baremetal', 'node', 'undeploy', 'two', '--wait')
