@@ -110,3 +110,26 @@ class Server:
     def __exit__(self, *exception):
         if self.process.poll() is None:
             self.stop()
+
+
+@contextlib.contextmanager
+def peer(module, directory, port):
+    """Let another service run meanwhile, and give its address.
+
+    :param module: that is run with the directory and the port, and says so when it listens.
+    :param directory: empty, for all that it keeps.
+    """
+    said = directory / 'output'
+    with said.open('w+') as output:
+        command = [sys.executable, '-m', module, str(directory), str(port)]
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            deadline = time.monotonic() + 60
+            while 'listening' not in said.read_text():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(said.read_text())
+                time.sleep(0.05)
+            yield f'http://127.0.0.1:{port}'
+        finally:
+            process.terminate()
+            process.wait()

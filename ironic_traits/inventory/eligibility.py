@@ -15,9 +15,8 @@ from ironic_traits.inventory import node_providers
 LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
 EXPIRED = reservations.c.expires_at <= clock()
 OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
-#: Conditions on nodes: that there is a live reservation, and that there could be one.
+#: The condition on nodes that there is a live reservation.
 RESERVED = sa.exists().where(OF_NODE).correlate(nodes)
-ELIGIBLE = sa.and_(node_providers.OFFERED, ~RESERVED, ~node_providers.ALLOCATED)
 
 #: Columns of a SELECT from nodes, outer join reservations on OF_NODE, from which ``refusal`` tells.
 STATE = (
@@ -87,3 +86,7 @@ def moment_text(moment):
 
 def _allocated(instance):
     return node_providers.allocated_to_others(instance) if instance else node_providers.ALLOCATED
+
+
+#: The condition on nodes that nobody has them, and anybody could.
+ELIGIBLE = eligible_for()

@@ -104,8 +104,9 @@ def _held_by(context, connection, instances):
 
 def _told(context):
     """Give the column of a SELECT from nodes that says which node it is, to those who may see it."""
-    seen = sa.and_(sa.true(), *node_filters.visible(context))
-    return sa.case((seen, sa.literal('node ') + nodes.c.uuid), else_='a node of another project').label('told')
+    return sa.case(
+        (node_filters.seen(context).element, sa.literal('node ') + nodes.c.uuid), else_='a node of another project'
+    ).label('told')
 
 
 def _check_held(context, connection, wanted, held):
@@ -205,8 +206,7 @@ def _refuse(context, instances, wanted):
 
 def _refusals(context, instances, wanted):
     """Give [(ident, why the node cannot be held, None when it can), …], each node once."""
-    seen = sa.and_(sa.true(), *node_filters.visible(context)).label('seen')
-    columns = (nodes.c.uuid, nodes.c.name, seen, *eligibility.STATE)
+    columns = (nodes.c.uuid, nodes.c.name, node_filters.seen(context), *eligibility.STATE)
     statement = sa.select(*columns).outerjoin(reservations, OF_NODE).where(matches.among(wanted.idents))
     with context.read() as connection:
         rows = connection.execute(statement).all()

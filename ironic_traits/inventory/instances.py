@@ -44,10 +44,11 @@ def _nodes(context, connection, instance):
         sa.exists().where(OF_NODE, reservations.c.instance_uuid == instance).correlate(nodes),
         node_providers.allocated_to(instance),
     )
-    seen = sa.and_(sa.true(), *node_filters.visible(context)).label('seen')
     return [
         Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
-        for row in connection.execute(sa.select(nodes.c.uuid, node_traits.JOINED, seen).where(mine))
+        for row in connection.execute(
+            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(mine)
+        )
     ]
 
 

@@ -25,6 +25,11 @@ def visible(context, list_all='baremetal:node:list_all'):
     return [_is_of(context.project_id)]
 
 
+def seen(context):
+    """Give the column that says whether the caller may see a node."""
+    return sa.and_(sa.true(), *visible(context)).label('seen')
+
+
 def _condition(name, value):
     condition = _CONDITIONS.get(name)
     return condition(value) if condition else nodes.c[name] == value

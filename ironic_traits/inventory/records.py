@@ -137,7 +137,7 @@ def create(context, kind, values, fields):
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(kind, error, values) from error
     except db_exception.DBReferenceError as error:
-        raise _no_node(values) from error
+        raise no_node(values['node_uuid']) from error
 
 
 @retried
@@ -167,7 +167,7 @@ def update(context, kind, ident, change, fields):
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(kind, error, new) from error
     except db_exception.DBReferenceError as error:
-        raise _no_node(new) from error
+        raise no_node(new['node_uuid']) from error
 
 
 @retried
@@ -263,5 +263,6 @@ def _duplicate(kind, error, values):
     return failures.RecordExists(what=kind.what, key=f'with UUID {values["uuid"]}')
 
 
-def _no_node(values):
-    return failures.InvalidInput(reason=f'Node {values["node_uuid"]} could not be found.')
+def no_node(uuid):
+    """Make the failure that says that a record cannot be of a node that is not there."""
+    return failures.InvalidInput(reason=f'Node {uuid} could not be found.')

@@ -2,10 +2,7 @@
 
 import contextlib
 import json
-import subprocess
-import sys
 import threading
-import time
 import urllib.request
 from wsgiref import simple_server
 
@@ -15,7 +12,7 @@ from ironic_traits.db import migrations
 from tests.client import Client, message
 from tests.functional.test_reservations import available, instance
 from tests.servers import free_port
-from tests.service import make_app
+from tests.service import make_app, peer
 
 IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 
@@ -36,20 +33,8 @@ def match(client, image, **more):
 @pytest.fixture(scope='module')
 def glance(tmp_path_factory):
     """The address of a real Glance."""
-    directory, port = tmp_path_factory.mktemp('glance'), free_port()
-    command = [sys.executable, '-m', 'tests.glance_server', str(directory), str(port)]
-    with (directory / 'output').open('w+') as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            deadline = time.monotonic() + 60
-            while 'listening' not in (directory / 'output').read_text():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError((directory / 'output').read_text())
-                time.sleep(0.05)
-            yield f'http://127.0.0.1:{port}'
-        finally:
-            process.terminate()
-            process.wait()
+    with peer('tests.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as url:
+        yield url
 
 
 def tell(method, url, document, content_type='application/json'):

@@ -5,8 +5,6 @@ import datetime
 import json
 import logging
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 import uuid
@@ -17,7 +15,7 @@ from ironic_traits.db import migrations
 from tests.client import Client
 from tests.keystone_server import PASSWORD
 from tests.servers import free_port
-from tests.service import make_app
+from tests.service import make_app, peer
 
 SECRET = 'secret-of-a-user'
 
@@ -78,24 +76,6 @@ class Keystone:
         return self.ask('POST', '/auth/tokens', {'auth': {'identity': identity}})
 
 
-@contextlib.contextmanager
-def running(directory, port):
-    """Let a keystone run."""
-    command = [sys.executable, '-m', 'tests.keystone_server', str(directory), str(port)]
-    with (directory / 'output').open('w+') as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            deadline = time.monotonic() + 60
-            while 'listening' not in (directory / 'output').read_text():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError((directory / 'output').read_text())
-                time.sleep(0.05)
-            yield f'http://127.0.0.1:{port}'
-        finally:
-            process.terminate()
-            process.wait()
-
-
 OPTIONS = """
 [keystone_authtoken]
 www_authenticate_uri = {url}/v3
@@ -152,7 +132,7 @@ def said():
 @pytest.fixture(scope='module')
 def keystone(tmp_path_factory):
     """A real keystone, with the project of services."""
-    with running(tmp_path_factory.mktemp('keystone'), free_port()) as url:
+    with peer('tests.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
         keystone = Keystone(url)
         keystone.user('traits', 'service', 'service')
         yield keystone
@@ -251,7 +231,7 @@ def test_keystone_is_down(tmp_path):
     """The service says so, and what is public is still there."""
     (tmp_path / 'keystone').mkdir()
     port = free_port()
-    with running(tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
+    with peer('tests.keystone_server', tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
         keystone = Keystone(url)
         keystone.user('traits', 'service', 'service')
         token = keystone.user('reader', 'reader', 'people')

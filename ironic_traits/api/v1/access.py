@@ -55,7 +55,7 @@ def new_record(context, node_uuid):
     :raises failures.InvalidInput: there is no such node, for this caller.
     """
     if context.limited_to:
-        missing = failures.InvalidInput(reason=f'Node {node_uuid} could not be found.')
+        missing = records.no_node(node_uuid)
         try:
             owner = nodes.get(context, node_uuid, ('owner', 'lessee'))
         except failures.NodeNotFound:

@@ -9,32 +9,10 @@ from ironic_traits.api.v1 import node_filters
 from ironic_traits.inventory.matches import Wanted
 from ironic_traits.matching import requests
 
-#: The filters of a list of nodes that may narrow the nodes down: all but those that the request itself stands for.
-FILTERS = (
-    *(
-        'associated',
-        'chassis_uuid',
-        'conductor',
-        'conductor_group',
-        'description_contains',
-        'driver',
-        'fault',
-        'lessee',
-    ),
-    *('maintenance', 'owner', 'project', 'provision_state', 'retired', 'shard', 'sharded'),
-)
 
+class Filters(wsme.types.Base):
+    """The filters of a list of nodes: all but those that the request itself stands for."""
 
-class RequestBody(wsme.types.Base):
-    """A request: the union of what a flavor, an image and a client ask for, and filters."""
-
-    flavor = types.Any()
-    image = types.Any()
-    required = types.Any()
-    required_any = types.Any()
-    forbidden = types.Any()
-    preferred = types.Any()
-    resource_class = types.Any()
     associated = types.BOOLEAN
     chassis_uuid = types.UUID
     conductor = types.TEXT_255
@@ -50,6 +28,22 @@ class RequestBody(wsme.types.Base):
     retired = types.BOOLEAN
     shard = types.Texts()
     sharded = types.BOOLEAN
+
+
+#: Their names.
+FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(Filters))
+
+
+class RequestBody(Filters):
+    """A request: the union of what a flavor, an image and a client ask for, and filters."""
+
+    flavor = types.Any()
+    image = types.Any()
+    required = types.Any()
+    required_any = types.Any()
+    forbidden = types.Any()
+    preferred = types.Any()
+    resource_class = types.Any()
 
 
 _NAMES = wsme.types.ArrayType(str)
