@@ -20,16 +20,18 @@ VERSION = '1.82'
 class Failed(Exception):
     """The service says no.
 
+    :param status: the HTTP status.
+    :param otherwise: what to say when the answer does not say it.
+    :param document: the answer; {} of one that is not the service's.
     :ivar status: the HTTP status.
     :ivar code: what stays the same when the sentence changes; None of an answer that is not the service's.
     :ivar reasons: of a reservation, why each node of the list cannot be held; None where there are none.
     :ivar explanation: of a reservation by request, why nodes do not match; None where there is none.
     """
 
-    def __init__(self, response):
-        document = _document(response)
-        super().__init__(_sentence(document) or f'{response.status_code} {response.reason}')
-        self.status = response.status_code
+    def __init__(self, status, otherwise, document):
+        super().__init__(_sentence(document) or f'{status} {otherwise}')
+        self.status = status
         self.code = document.get('code')
         self.reasons = document.get('reasons')
         self.explanation = document.get('explanation')
@@ -59,7 +61,7 @@ class Client:
         :raises Failed: none can be held (409): ``reasons``, ``explanation``.
         """
         body = {'instance_uuid': instance_uuid, **_said(node_uuid=nodes), **request}
-        return self._ask('POST', '/v1/reservations', body)['reservation']
+        return self.ask('POST', '/v1/reservations', body)['reservation']
 
     def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
         """Hold a node for each of several instances: all or none; as ``reserve``.
@@ -67,35 +69,35 @@ class Client:
         :returns: the reservations, in the order of the instances.
         """
         body = {'instance_uuids': instance_uuids, **_said(node_uuid=nodes), **request}
-        return self._ask('POST', '/v1/reservations', body)['reservations']
+        return self.ask('POST', '/v1/reservations', body)['reservations']
 
     def reservations(self, **query) -> Iterator[dict[str, Any]]:
         """Give the live reservations.
 
         :param query: ``node``, ``instance_uuid``, ``fields``, ``sort_key``, ….
         """
-        return self._pages('/v1/reservations', 'reservations', query)
+        return self.pages('/v1/reservations', 'reservations', query)
 
     def reservation(self, uuid) -> dict[str, Any]:
         """Give a reservation.
 
         :raises Failed: there is none (404).
         """
-        return self._ask('GET', f'/v1/reservations/{uuid}')['reservation']
+        return self.ask('GET', f'/v1/reservations/{uuid}')['reservation']
 
     def renew(self, uuid, **until) -> dict[str, Any]:
         """Say anew how long a reservation lasts.
 
         :param until: ``expires_in`` or ``expires_at``; nothing for the default.
         """
-        return self._ask('POST', f'/v1/reservations/{uuid}/renew', until)['reservation']
+        return self.ask('POST', f'/v1/reservations/{uuid}/renew', until)['reservation']
 
     def release(self, uuid) -> None:
         """Let a reserved node go.
 
         :raises Failed: there is no such reservation (404).
         """
-        self._ask('DELETE', f'/v1/reservations/{uuid}')
+        self.ask('DELETE', f'/v1/reservations/{uuid}')
 
     def match(self, **request) -> dict[str, Any]:
         """Find the nodes that match, or tell whether what an instance holds does.
@@ -104,7 +106,7 @@ class Client:
             ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
         :returns: the answer of POST /v1/matches.
         """
-        return self._ask('POST', '/v1/matches', request)
+        return self.ask('POST', '/v1/matches', request)
 
     def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
         """Give the nodes with certain traits.
@@ -122,7 +124,7 @@ class Client:
             'not-traits-any': not_traits_any,
         }
         wanted = {name: ','.join(names) for name, names in filters.items() if names}
-        return self._pages('/v1/nodes', 'nodes', wanted | query)
+        return self.pages('/v1/nodes', 'nodes', wanted | query)
 
     def deploy(self, node, reservation_uuid=None, **more) -> None:
         """Begin to deploy a node.
@@ -131,19 +133,56 @@ class Client:
         :param more: ``configdrive``, ``deploy_steps``.
         """
         body = {'target': 'active', **_said(reservation_uuid=reservation_uuid), **more}
-        self._ask('PUT', f'/v1/nodes/{node}/states/provision', body)
+        self.ask('PUT', f'/v1/nodes/{node}/states/provision', body)
 
-    def _pages(self, path, key, query):
-        """Give the items of all pages of a list."""
+    def import_inventory(self, document) -> Iterator[dict[tuple[str, str], int]]:
+        """Make the service have what a document says (``ironic_traits.transfer``).
+
+        Each node by itself: what came before one that fails stays.  Nodes that are new begin where they begin.
+
+        :returns: after each chassis and each node, how far it is: {('nodes', 'created'): 3, …}.
+        :raises ironic_traits.transfer.documents.Invalid: the document is not what it must be; nothing was asked for.
+        :raises Failed: the service says no.
+        """
+        from ironic_traits.transfer import documents, imports
+
+        importer = imports.Importer(self)
+        for noun, item in documents.units(document):
+            importer.bring(noun, item)
+            yield importer.counts
+
+    def export_inventory(self) -> dict[str, list[dict[str, Any]]]:
+        """Give all that the service has, as a document (``ironic_traits.transfer``).
+
+        :raises Failed: the service says no.
+        """
+        from ironic_traits.transfer import exports
+
+        return exports.export(self)
+
+    def pages(self, path, key, query) -> Iterator[dict[str, Any]]:
+        """Give the items of all pages of a list.
+
+        :param path: of the list.
+        :param key: under which a page has them.
+        :param query: the arguments; lists are joined by commas.
+        """
         query = {name: ','.join(value) if isinstance(value, list) else value for name, value in query.items()}
         while True:
-            page = self._ask('GET', path, query=query)
+            page = self.ask('GET', path, query=query)
             yield from page[key]
             if not page.get('next'):
                 return
             query = query | {'marker': page[key][-1]['uuid']}
 
-    def _ask(self, method, path, document=None, query=None):
+    def ask(self, method, path, document=None, query=None):
+        """Ask for anything of the Bare Metal API.
+
+        :param path: with its /v1.
+        :param document: the body, as a JSON document.
+        :returns: the body of the answer; None for none.
+        :raises Failed: the service says no.
+        """
         # A catalog names the service with the version of its API or without; the paths here have it.
         base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
         response = self._adapter.request(
@@ -156,7 +195,7 @@ class Client:
             raise_exc=False,
         )
         if response.status_code >= 400:
-            raise Failed(response)
+            raise Failed(response.status_code, response.reason, _document(response))
         return response.json() if response.content else None
 
 

@@ -4,7 +4,7 @@ import sys
 
 from oslo_config import cfg
 
-from ironic_traits.cmd import setup
+from ironic_traits.cmd import inventory, setup
 from ironic_traits.db import migrations
 from ironic_traits.inventory import reservations
 from ironic_traits.placement import standard
@@ -53,6 +53,7 @@ def _add_commands(subparsers):
     held.add_subparsers(dest='action', required=True).add_parser('purge', help=purge.__doc__).set_defaults(
         function=purge
     )
+    inventory.add_commands(subparsers)
     names = subparsers.add_parser('os-traits', help='the names that everybody knows')
     names.add_subparsers(dest='action', required=True).add_parser('sync', help=sync.__doc__).set_defaults(function=sync)
 

@@ -127,6 +127,8 @@ POWER_ERROR = 'error'
 REBOOT = 'rebooting'
 SOFT_REBOOT = 'soft rebooting'
 SOFT_POWER_OFF = 'soft power off'
+#: In which power state a node is where nobody says; off in all others.
+USUAL_POWER = {ENROLL: None, ACTIVE: POWER_ON, RESCUE: POWER_ON}
 #: What the power state can be asked to become, and what it then is.
 POWER_TARGETS = {
     POWER_ON: POWER_ON,

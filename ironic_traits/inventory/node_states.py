@@ -100,6 +100,29 @@ def power(context, ident, target, arguments):
         change(connection, node, changes)
 
 
+@retried
+def place(context, ident, provision_state, power_state=None):
+    """Say in which states a node is that comes from elsewhere, without a word to its driver.
+
+    :param ident: uuid or name.
+    :param provision_state: one at rest.
+    :param power_state: None for the usual one of the provision state.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeRetired: it is retired, and was to be available.
+    """
+    with context.write() as connection:
+        node = take(connection, ident, nodes.c.retired)
+        if provision_state == states.AVAILABLE and node.retired:
+            raise failures.NodeRetired(node=node.uuid)
+        changes = {
+            'provision_state': provision_state,
+            'target_provision_state': states.target(provision_state, None),
+            'provision_updated_at': connection.scalar(sa.select(clock())),
+            'power_state': power_state or states.USUAL_POWER.get(provision_state, states.POWER_OFF),
+        }
+        change(connection, node, changes)
+
+
 def get(context, ident):
     """Give a node as drivers and hooks see it.
 

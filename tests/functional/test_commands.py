@@ -8,6 +8,7 @@ import sys
 
 import openstack
 import pytest
+import yaml
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client, Failed
@@ -151,3 +152,33 @@ def test_the_library(server):
         held = client.reserve(instance(1), ['two'])
         client.deploy('two', held['uuid'])
         run(server, 'baremetal', 'node', 'undeploy', 'two', '--wait')
+
+
+def test_an_inventory(server, tmp_path):
+    """By commands, and by the library."""
+    inventory, file = ('openstack', 'baremetal', 'inventory'), tmp_path / 'rack.yaml'
+    file.write_text(
+        'nodes: [{name: new, driver: fake-hardware, traits: [CUSTOM_X], ports: [{address: 52:54:00:0:0:1}]}]'
+    )
+    told = run(server, *inventory, 'import', file, code=1)
+    assert '0 of 1 were imported, then came new: ' in told
+    file.write_text(file.read_text().replace('52:54:00:0:0:1', '52:54:00:00:00:01'))
+    # The node of the command that failed is there.
+    assert rows(server, *inventory, 'import', file) == [
+        {'What': 'nodes', 'Done': 'same', 'Number': 1},
+        {'What': 'ports', 'Done': 'created', 'Number': 1},
+    ]
+    run(server, 'baremetal', 'inventory', 'export', file)
+    document = yaml.safe_load(file.read_text())
+    assert [node['ports'] for node in document['nodes'] if node['name'] == 'new'][0][0][
+        'address'
+    ] == '52:54:00:00:00:01'
+    for client in clients(server):
+        assert client.export_inventory() == document
+        for trait, done in (('CUSTOM_X', 'same'), ('CUSTOM_Y', 'changed'), ('CUSTOM_X', 'changed')):
+            *_, counts = client.import_inventory({'nodes': [{'name': 'new', 'traits': [trait]}]})
+            assert counts == {('nodes', done): 1}
+    run(server, 'baremetal', 'node', 'set', 'new', '--driver-info', 'password=secret')
+    run(server, 'baremetal', 'inventory', 'export', file)
+    assert 'has ****** in place of a secret' in run(server, *inventory, 'import', file, code=1)
+    run(server, 'baremetal', 'node', 'delete', 'new')

@@ -209,7 +209,7 @@ class Records:
         if name in self.members:
             return lambda row: context.links(self.path, row.uuid, name)
         value = operator.attrgetter(name)
-        if name in self.secret:
+        if name in self.secret and not context.sees_secrets('show_password'):
             return lambda row: _masked(value(row))
         if name in self.kind.json_fields:
             # Stored text goes into the answer as it is.

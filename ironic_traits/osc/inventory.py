@@ -1,0 +1,61 @@
+"""openstack baremetal inventory …"""
+
+import tqdm
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import client, osc
+from ironic_traits.transfer import documents, files
+
+
+class ExportInventory(command.Command):
+    """Write all nodes, and what belongs to them, to a file; also of another Bare Metal service
+
+    For 'baremetal inventory import' and 'ironic-traits-manage inventory import'.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='<file>', help='JSON when its name ends so, else YAML; - for stdout')
+        return parser
+
+    def take_action(self, parsed_args):
+        document = osc.client(self.app, version='latest').export_inventory()
+        files.write(document, parsed_args.file)
+        masked = documents.masked(document)
+        if masked:
+            self.log.warning(
+                '%d nodes have secrets that you may not see, and %s stands for them: %s',
+                *(len(masked), documents.MASK, ', '.join(masked)),
+            )
+
+
+class ImportInventory(command.Lister):
+    """Make the inventory have what a file says
+
+    What is there already is changed where it differs, what the file does not name stays. Nodes that are new begin
+    where nodes begin, whatever the file says of their states.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('file', metavar='<file>', help='JSON or YAML; - for stdin')
+        return parser
+
+    def take_action(self, parsed_args):
+        try:
+            document = files.read(parsed_args.file)
+            units = documents.units(document)
+        except (OSError, ValueError) as error:
+            raise exceptions.CommandError(f'{parsed_args.file}: {error}') from error
+        counts: dict[tuple[str, str], int] = {}
+        steps = osc.client(self.app).import_inventory(document)
+        with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
+            try:
+                for step in steps:
+                    counts = step
+                    bar.update()
+            except client.Failed as error:
+                done = f'{bar.n} of {len(units)} were imported, then came'
+                raise exceptions.CommandError(f'{done} {documents.ident(units[bar.n][1])}: {error}') from error
+        return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(counts.items())]

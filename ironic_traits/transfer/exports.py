@@ -1,0 +1,42 @@
+"""A service becomes a document."""
+
+import collections
+from typing import Any
+
+from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, STATES
+
+
+def export(client) -> dict[str, list[dict[str, Any]]]:
+    """Give all that a service has: of this one, or of Ironic.
+
+    :param client: ironic_traits.client.Client.
+    :raises Failed: the service says no.
+    """
+    belongings = {noun: _by_node(client, noun) for noun in NODES.inside}
+    document = {
+        'chassis': [_shown(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
+        'nodes': [],
+    }
+    for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
+        shown = _shown(NODES, node) | {name: node[name] for name in STATES if node[name]}
+        # The config drive of an instance, and where its image is fetched with a password in the address.
+        info = {name: value for name, value in shown.get('instance_info', {}).items() if value != MASK}
+        shown |= {'instance_info': info} if info else {}
+        shown |= {'traits': node['traits']} if node['traits'] else {}
+        shown |= {noun.key: of_node[node['uuid']] for noun, of_node in belongings.items() if node['uuid'] in of_node}
+        document['nodes'].append(shown)
+    return {key: items for key, items in document.items() if items}
+
+
+def _by_node(client, noun):
+    """Give all of a noun by the nodes that they belong to, as a document has them."""
+    of_node = collections.defaultdict(list)
+    for each in client.pages(noun.path, noun.page_key, {'detail': 'true'}):
+        of_node[each['node_uuid']].append({k: v for k, v in _shown(noun, each).items() if k != 'node_uuid'})
+    return of_node
+
+
+def _shown(noun, each):
+    """Give what a document says of something: what is not said is as nobody said it."""
+    said = {name: each.get(name) for name in noun.fields}
+    return {name: value for name, value in said.items() if value not in (noun.defaults.get(name), None, '', {})}

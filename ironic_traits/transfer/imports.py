@@ -1,0 +1,102 @@
+"""A document becomes what a service has."""
+
+import collections
+
+from ironic_traits.client import Failed
+from ironic_traits.transfer.documents import STATES, ident
+
+#: What can be said of a node that is active, and so not of one that is new.
+_LATER = ('protected', 'protected_reason')
+
+
+class Importer:
+    """Makes a service have what a document says.
+
+    :param client: ironic_traits.client.Client.
+    :param settle: function of a node's uuid and {state: value} that puts a node that is new into the states that the
+        document says; None to leave it where it begins.
+    :ivar counts: {(what, 'created', 'changed' or 'same'): how many}.
+    """
+
+    def __init__(self, client, settle=None):
+        self._client = client
+        self._settle = settle
+        self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
+
+    def bring(self, noun, item):
+        """Import one of ``units`` with all that belongs to it.
+
+        :raises Failed: the service says no; what was said before that stays.
+        """
+        self._bring(noun, item, self._known(noun, item), {})
+
+    def _bring(self, noun, item, known, belongs):
+        apart = {*STATES, 'traits', *(each.key for each in noun.inside)}
+        wanted = {name: value for name, value in item.items() if name not in apart} | _only(noun, belongs)
+        uuid, done = self._change(noun, known, wanted) if known else self._create(noun, item, wanted)
+        if 'traits' in item and sorted(set(item['traits'])) != sorted((known or {}).get('traits', [])):
+            self._client.ask('PUT', f'{noun.path}/{uuid}/traits', {'traits': item['traits']})
+            done = 'changed' if known else done
+        self.counts[noun.key, done] += 1
+        for each in noun.inside:
+            self._bring_inside(each, item.get(each.key, ()), known, belongs | {noun.owns: uuid})
+
+    def _bring_inside(self, noun, items, owner, belongs):
+        """Import what belongs to something that is there, or (``owner`` is None) was not."""
+        there = []
+        if items and owner:
+            query = {'detail': 'true', 'node': belongs['node_uuid']}
+            there = list(self._client.pages(noun.path, noun.page_key, query))
+        for item in items:
+            known = next((each for each in there if _is_same(noun, each, item)), None)
+            self._bring(noun, item, known, belongs)
+
+    def _known(self, noun, item):
+        """Give what the service has already; None for nothing."""
+        try:
+            return self._client.ask('GET', f'{noun.path}/{ident(item)}')
+        except Failed as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def _create(self, noun, item, wanted):
+        now = {name: value for name, value in wanted.items() if value is not None and name not in _LATER}
+        made = self._client.ask('POST', noun.path, now)
+        said = {name: item[name] for name in STATES if name in item}
+        if said and self._settle:
+            self._settle(made['uuid'], said)
+        later = {name: wanted[name] for name in _LATER if wanted.get(name)}
+        if later:
+            self._client.ask('PATCH', f'{noun.path}/{made["uuid"]}', _patch(later))
+        return made['uuid'], 'created'
+
+    def _change(self, noun, known, wanted):
+        changes = {name: value for name, value in wanted.items() if not _equal(name, known.get(name), value)}
+        if changes:
+            self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes))
+        return known['uuid'], 'changed' if changes else 'same'
+
+
+def _patch(changes):
+    """Give the JSON patch that makes fields what they shall be."""
+    return [
+        {'op': 'remove', 'path': f'/{name}'} if value is None else {'op': 'add', 'path': f'/{name}', 'value': value}
+        for name, value in changes.items()
+    ]
+
+
+def _equal(name, known, wanted):
+    if name == 'address' and isinstance(wanted, str):
+        return known == wanted.lower()
+    return known == wanted
+
+
+def _is_same(noun, known, item):
+    """Tell whether one thing is the other: by its uuid, or else by what it is known by."""
+    said = next((name for name in noun.known_by if item.get(name) is not None), None)
+    return said is not None and _equal(said, known[said], item[said])
+
+
+def _only(noun, belongs):
+    return {name: value for name, value in belongs.items() if name in noun.defaults}

@@ -1,0 +1,185 @@
+"""The inventory in files: ironic-traits-manage inventory import|export, on each database."""
+
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from ironic_traits.db import migrations
+from ironic_traits.db.engine import Database
+from tests.client import Client
+from tests.service import make_app, make_conf
+
+MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
+CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
+#: Numbers to the base of 60, and a date, to those who guess.
+RACK = f"""
+chassis:
+- uuid: {CHASSIS}
+  description: 2026-01-01
+  nodes:
+  - {{name: in-chassis, driver: fake-hardware}}
+nodes:
+- name: one
+  driver: fake-hardware
+  resource_class: gold
+  driver_info: {{redfish_password: secret}}
+  traits: [HW_CPU_X86_VMX, CUSTOM_FAST]
+  provision_state: available
+  ports:
+  - address: 11:22:33:44:55:10
+  - {{address: "52:54:00:CF:2D:31", pxe_enabled: false}}
+  portgroups:
+  - name: bond0
+    ports:
+    - address: 52:54:00:cf:2d:32
+  volume_connectors:
+  - {{type: iqn, connector_id: iqn.2026-01.org.example}}
+  volume_targets:
+  - {{volume_type: iscsi, boot_index: 0, volume_id: disk, properties: {{auth_password: secret}}}}
+- name: two
+  driver: fake-hardware
+  provision_state: active
+  protected: true
+  instance_uuid: a8b2c1c0-0000-4000-8000-000000000001
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Function that writes a document, or a text, and gives its path."""
+
+    def write(document):
+        path = tmp_path / 'rack.yaml'
+        path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
+        return path
+
+    return write
+
+
+def manage(url, *arguments, code=0):
+    """Run the command; give what it prints, or says of a failure."""
+    done = subprocess.run([MANAGE, '--database', url, 'inventory', *arguments], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def exported(url):
+    """Give the document of a service's inventory."""
+    return yaml.safe_load(manage(url, 'export', '-'))
+
+
+def test_a_rack_arrives_in_one_command(database_url, client, file):
+    rack = file(RACK)
+    lists = {'chassis': 1, 'nodes': 3, 'portgroups': 1, 'ports': 3, 'volume_connectors': 1, 'volume_targets': 1}
+    told = ''.join(f'{name}: {number} {{0}}\n' for name, number in lists.items())
+    undone = 'That is what would be: nothing was imported.\n'
+    assert manage(database_url, 'import', '--dry-run', rack) == told.format('created') + undone
+    assert client.get('/v1/nodes')['nodes'] == []
+    assert manage(database_url, 'import', rack) == told.format('created')
+    one, two = (client.get(f'/v1/nodes/{name}') for name in ('one', 'two'))
+    assert (one['traits'], one['provision_state'], one['power_state']) == (
+        ['CUSTOM_FAST', 'HW_CPU_X86_VMX'],
+        'available',
+        'power off',
+    )
+    assert (two['provision_state'], two['power_state'], two['protected']) == ('active', 'power on', True)
+    ports = client.get('/v1/ports/detail?node=one')['ports']
+    assert {port['address']: (port['portgroup_uuid'] is not None, port['pxe_enabled']) for port in ports} == {
+        '11:22:33:44:55:10': (False, True),
+        '52:54:00:cf:2d:31': (False, False),
+        '52:54:00:cf:2d:32': (True, True),
+    }
+    assert client.get(f'/v1/chassis/{CHASSIS}')['description'] == '2026-01-01'
+    assert client.get('/v1/nodes/in-chassis')['chassis_uuid'] == CHASSIS
+    inventory = client.placement('GET', f'/resource_providers/{one["uuid"]}/inventories').json['inventories']
+    assert inventory['CUSTOM_GOLD']['reserved'] == 0
+    assert manage(database_url, 'import', rack) == told.format('same')
+
+
+def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, client, file):
+    manage(database_url, 'import', file(RACK))
+    changed = {
+        'name': 'one',
+        'traits': ['CUSTOM_SLOW'],
+        'description': 'new',
+        'ports': [{'address': '11:22:33:44:55:10', 'extra': {'slot': 1}}, {'address': '52:54:00:00:00:01'}],
+    }
+    told = manage(database_url, 'import', file({'nodes': [changed]}))
+    assert told == 'nodes: 1 changed\nports: 1 changed\nports: 1 created\n'
+    node = client.get('/v1/nodes/one')
+    assert (node['traits'], node['description'], node['resource_class']) == (['CUSTOM_SLOW'], 'new', 'gold')
+    assert len(client.get('/v1/nodes/one/ports')['ports']) == 4
+
+
+def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_path):
+    """With the secrets, in a file for its owner alone."""
+    manage(database_url, 'import', file(RACK))
+    document = exported(database_url)
+    assert [node['driver_info'] for node in document['nodes'] if node['name'] == 'one'] == [
+        {'redfish_password': 'secret'}
+    ]
+    path = tmp_path / 'all.json'
+    manage(database_url, 'export', path)
+    assert json.loads(path.read_text()) == document
+    assert path.stat().st_mode & 0o777 == 0o600
+    other = new_database()
+    database = Database(make_conf(other))
+    migrations.upgrade(database)
+    database.close()
+    manage(other, 'import', path)
+    assert exported(other) == document
+    with make_app(other) as app:
+        assert Client(app).get('/v1/nodes/one')['driver_info'] == {'redfish_password': '******'}
+
+
+NODES = [
+    {'name': 'good', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]},
+    {'name': 'bad', 'driver': 'fake-hardware', 'traits': ['HW_NOWHERE'], 'ports': [{'address': '52:54:00:00:00:02'}]},
+    {'name': 'same-port', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]},
+    {'name': 'last', 'driver': 'fake-hardware'},
+]
+
+
+def test_all_of_a_file_or_nothing(database_url, client, file):
+    told = manage(database_url, 'import', file({'nodes': NODES}), code=1)
+    assert "bad: 'HW_NOWHERE' is not a trait" in told
+    assert 'same-port: A port with MAC address 52:54:00:00:00:01 already exists' in told
+    assert told.endswith('Nothing was imported: 2 of 4 cannot be.\n')
+    assert client.get('/v1/nodes')['nodes'] == client.get('/v1/ports')['ports'] == []
+
+
+def test_each_node_by_itself(database_url, client, file):
+    told = manage(database_url, 'import', '--continue', file({'nodes': NODES}), code=1)
+    assert "bad: 'HW_NOWHERE' is not a trait" in told
+    assert told.endswith('2 of 4 can be.\n')
+    assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['good', 'last']
+    assert len(client.get('/v1/ports')['ports']) == 1
+
+
+def test_two_at_once(database_url, client, tmp_path):
+    """In opposite orders: whoever loses a lock begins again, and one of them comes last."""
+    names = [f'node{number}' for number in range(30)]
+    paths = [tmp_path / 'up.json', tmp_path / 'down.json']
+    for name in names:
+        client.node(name=name)
+    for path, order in zip(paths, (names, names[::-1]), strict=True):
+        told = [{'name': name, 'traits': ['CUSTOM_' + path.stem.upper()]} for name in order]
+        path.write_text(json.dumps({'nodes': told}))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(lambda path: manage(database_url, 'import', path), paths))
+    found = {tuple(node['traits']) for node in client.get('/v1/nodes?fields=traits')['nodes']}
+    assert found in ({('CUSTOM_UP',)}, {('CUSTOM_DOWN',)})
+
+
+def test_files_that_are_none(tmp_path, file):
+    url = f'sqlite:///{tmp_path}/new.sqlite'
+    assert 'No such file' in manage(url, 'import', '/nowhere/rack.yaml', code=1)
+    assert 'No such file' in manage(url, 'export', '/nowhere/rack.yaml', code=1)
+    assert manage(url, 'export', '-') == '{}\n'
+    assert 'nodes[0]: must be an object' in manage(url, 'import', file('nodes: [1]'), code=1)
+    assert 'a: Invalid input for field/attribute driver' in manage(url, 'import', file('nodes: [{name: a}]'), code=1)

@@ -1,0 +1,41 @@
+"""Documents of an inventory: what is one, and how it is kept in a file."""
+
+import re
+
+import pytest
+
+from ironic_traits.transfer import documents, files
+
+WRONG = {
+    'nodes: [': 'while parsing',
+    '[]': 'A document is an object',
+    'racks: []': 'A document is an object',
+    'nodes: {}': 'nodes: must be a list',
+    'nodes: [1]': 'nodes[0]: must be an object',
+    'nodes: [{driver: fake-hardware}]': 'nodes[0]: a node needs a uuid or a name',
+    'nodes: [{name: a, color: red}]': 'nodes[0]: no color is known there',
+    'nodes: [{name: a}, {name: a}]': 'nodes[1]: a is there twice',
+    'nodes: [{name: a, traits: CUSTOM_A}]': 'nodes[0].traits: must be a list',
+    'nodes: [{name: a, ports: [{mac: x}]}]': 'nodes[0].ports[0]: no mac is known there',
+    'nodes: [{name: a, provision_state: deploying}]': "nodes[0].provision_state: 'deploying' is not",
+    'nodes: [{name: a, driver_info: {password: "******"}}]': 'nodes[0]: has ****** in place of a secret',
+    'chassis: [{description: a}]': 'chassis[0]: a chassis needs a uuid',
+    'chassis: [{uuid: a, nodes: [{}]}]': 'chassis[0].nodes[0]: a node needs',
+}
+
+
+@pytest.mark.parametrize('text', WRONG)
+def test_documents_that_are_none(tmp_path, text):
+    path = tmp_path / 'rack.yaml'
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(WRONG[text])):
+        documents.units(files.read(str(path)))
+
+
+def test_what_is_written_is_read(tmp_path):
+    """Texts that look like something else to others, too."""
+    texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', 'yes', '~', '', 'a\nb: [c', '\u263a']
+    document = {'nodes': [{'name': text, 'extra': {text: [1, 1.5, -2.0, True, None, 10**20]}} for text in texts]}
+    for name in ('rack.yaml', 'rack.json'):
+        files.write(document, str(tmp_path / name))
+        assert files.read(str(tmp_path / name)) == document
