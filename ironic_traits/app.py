@@ -39,9 +39,18 @@ def build(conf):
         None, {'path': '/healthcheck', 'backends': asked, 'database': service.database, 'conf': conf}
     )
     application = Door(_dispatch({'/healthcheck': health}, application), service)
+    if conf.metrics.enabled:
+        application = _counted(application)
     if conf.cors.allowed_origin:
         application = _Shared(application, conf)
     return application
+
+
+def _counted(application):
+    # Whether processes count together is decided by the environment when the library is imported.
+    from ironic_traits.api.metrics import Metrics
+
+    return Metrics(application, application.service)
 
 
 class _Shared(cors.CORS):

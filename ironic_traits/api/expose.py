@@ -99,6 +99,7 @@ def route(method, answer):
     pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
     pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
     required = sum(parameter.default is parameter.empty for parameter in in_path)
+    exposed.path_names = [parameter.name for parameter in in_path]
     exposed.path_parameters = range(required, len(in_path) + 1)
     return exposed
 

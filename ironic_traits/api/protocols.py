@@ -12,6 +12,7 @@ from ironic_traits.api.placement import microversions as placement_microversions
 class Protocol:
     """One of the two.
 
+    :ivar name: for those who watch the service.
     :ivar prefix: of the paths that it is spoken at.
     :ivar minimum: the minor version of a request that names none.
     :ivar public: paths below the prefix that everyone may ask without a token.
@@ -21,6 +22,7 @@ class Protocol:
     :ivar takes_options: whether an OPTIONS request is answered with 200, wherever it goes.
     """
 
+    name: str
     prefix: str
     minimum: int
     public: tuple[str, ...]
@@ -31,6 +33,7 @@ class Protocol:
 
 
 BARE_METAL = Protocol(
+    name='baremetal',
     prefix='',
     minimum=microversions.MINIMUM,
     public=('/', '/v1', '/v1/'),
@@ -40,6 +43,7 @@ BARE_METAL = Protocol(
     takes_options=True,
 )
 PLACEMENT = Protocol(
+    name='placement',
     prefix='/placement',
     minimum=placement_microversions.MINIMUM,
     public=('', '/'),

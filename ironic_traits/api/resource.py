@@ -11,6 +11,9 @@ METHODS = {
     'PATCH': ('patch',),
     'DELETE': ('delete_all', 'delete'),
 }
+#: Where the path of a request's route stands in its environ, as /v1/nodes/{node_ident}/traits; missing without a route.
+ROUTE = 'ironic_traits.route'
+_PARAMETER = '/{{{}}}'
 
 
 class Resource:
@@ -23,7 +26,6 @@ class Resource:
     :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
     :cvar since: the minor version that brought the noun.
     :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
-    :cvar since: the minor version that brought it.
     """
 
     since = 1
@@ -32,22 +34,26 @@ class Resource:
 
     @pecan.expose()
     def _route(self, args, request=None):
-        return self.find([segment for segment in args if segment], request.method, [])
+        route, parameters, path = self.find([segment for segment in args if segment], request.method, [], '')
+        request.environ[ROUTE] = path.format(*route.path_names) or '/'
+        return route, parameters
 
-    def find(self, segments, method, taken):
+    def find(self, segments, method, taken, path):
         """Find the route of an address.
 
         :param segments: what is left of the path.
         :param method: the HTTP method.
         :param taken: what stood for a parameter further up in the path.
-        :returns: (route, its path parameters).
+        :param path: all that is not left, with {{{}}} for a parameter.
+        :returns: (route, its path parameters, the whole path).
         :raises webob.exc.HTTPNotFound: nothing is served there.
         :raises webob.exc.HTTPMethodNotAllowed: something is, by other methods.
         """
         if segments and segments[0] in self.children:
-            return self.children[segments[0]].find(segments[1:], method, taken)
+            return self.children[segments[0]].find(segments[1:], method, taken, f'{path}/{segments[0]}')
         if len(segments) > 1 and segments[1] in self.members:
-            return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]])
+            below = f'{path}{_PARAMETER}/{segments[1]}'
+            return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], below)
         parameters = [*taken, *segments]
         served = self._served(len(parameters))
         if not served:
@@ -56,7 +62,7 @@ class Resource:
             error = exc.HTTPMethodNotAllowed()
             error.allow = sorted(served)
             raise error
-        return served[method], parameters
+        return served[method], parameters, path + _PARAMETER * len(segments)
 
     def _served(self, parameters):
         """Give the routes that take this many path parameters, by HTTP method."""

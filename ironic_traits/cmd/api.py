@@ -5,6 +5,7 @@ import functools
 import os
 import socket
 import sys
+import tempfile
 
 import granian
 import granian.constants
@@ -59,9 +60,20 @@ def main():
         workers_kill_timeout=60,
     )
     carrier = child.Child('ironic_traits.cmd.worker', sys.argv[1:]) if conf.start_worker else contextlib.nullcontext()
-    with carrier:
+    with carrier, _counting(conf):
         # Each worker makes its own application: connections to a database do not survive a fork.
         server.serve(target_loader=functools.partial(load, sys.argv[1:], os.getpid()), wrap_loader=False)
+
+
+@contextlib.contextmanager
+def _counting(conf):
+    """Give the workers a folder in which what each of them counts adds up, when anything is counted."""
+    if not conf.metrics.enabled:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix='ironic-traits-metrics-') as folder:
+        os.environ.setdefault('PROMETHEUS_MULTIPROC_DIR', folder)
+        yield
 
 
 def _free_address(host, port):

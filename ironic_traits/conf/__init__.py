@@ -13,9 +13,9 @@ from oslo_log import log
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
-from ironic_traits.conf import api, default, deploy, fake_hardware, glance, inventory, placement, reservations
+from ironic_traits.conf import api, default, deploy, fake_hardware, glance, inventory, metrics, placement, reservations
 
-GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance)
+GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance, metrics)
 
 
 def make(argv=(), cli=()):

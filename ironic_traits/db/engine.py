@@ -57,6 +57,10 @@ class Database:
         with self._writer.begin() as connection:
             yield connection
 
+    def pools(self):
+        """Give the pools of connections, {'reader' or 'writer': sqlalchemy.Pool}."""
+        return {'reader': self._reader.pool, 'writer': self._writer.pool}
+
     def close(self):
         """Close all connections."""
         self._reader.dispose()

@@ -170,9 +170,8 @@ def test_an_inventory(server, tmp_path):
     ]
     run(server, 'baremetal', 'inventory', 'export', file)
     document = yaml.safe_load(file.read_text())
-    assert [node['ports'] for node in document['nodes'] if node['name'] == 'new'][0][0][
-        'address'
-    ] == '52:54:00:00:00:01'
+    [new] = [node for node in document['nodes'] if node['name'] == 'new']
+    assert new['ports'][0]['address'] == '52:54:00:00:00:01'
     for client in clients(server):
         assert client.export_inventory() == document
         for trait, done in (('CUSTOM_X', 'same'), ('CUSTOM_Y', 'changed'), ('CUSTOM_X', 'changed')):

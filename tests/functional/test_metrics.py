@@ -1,0 +1,113 @@
+"""/metrics: what is counted, in one process and in several."""
+
+import concurrent.futures
+import re
+import urllib.request
+
+import pytest
+from prometheus_client import parser
+from webob import Request
+
+from ironic_traits.api.resource import ROUTE
+from tests.client import Client
+from tests.functional.test_reservations import instance
+from tests.routes import routes
+from tests.service import Server, make_app
+
+
+def read(text):
+    """Give {name: {label values: value}} of the metrics."""
+    return {
+        family.name: {tuple(each.labels.values()): each.value for each in family.samples if _is_plain(each)}
+        for family in parser.text_string_to_metric_families(text)
+    }
+
+
+def _is_plain(sample):
+    return 'le' not in sample.labels and not sample.name.endswith('_created')
+
+
+@pytest.fixture
+def counting(database_url):
+    """A client of an application that counts."""
+    with make_app(database_url, metrics__enabled=True) as app:
+        yield Client(app)
+
+
+def metrics(client):
+    return read(client.ask('GET', '/metrics').text)
+
+
+def test_requests_by_route_and_status(counting):
+    node = counting.node(name='one')
+    counting.ask('GET', '/v1/nodes/one')
+    counting.ask('GET', f'/v1/nodes/{node["uuid"]}')
+    counting.ask('GET', '/v1/nodes/two')
+    counting.ask('PUT', '/v1/nodes/one/traits/CUSTOM_A')
+    counting.placement('GET', '/traits/CUSTOM_A')
+    counting.ask('GET', '/made/up')
+    counting.ask('BREW', '/v1/nodes')
+    found = metrics(counting)
+    assert found['ironic_traits_requests'] == {
+        ('baremetal', 'POST', '/v1/nodes', '201'): 1,
+        ('baremetal', 'GET', '/v1/nodes/{node_ident}', '200'): 2,
+        ('baremetal', 'GET', '/v1/nodes/{node_ident}', '404'): 1,
+        ('baremetal', 'PUT', '/v1/nodes/{node_ident}/traits/{trait}', '204'): 1,
+        ('placement', 'GET', '/placement/traits/{name}', '204'): 1,
+        ('baremetal', 'any', 'none', '404'): 1,
+        ('baremetal', 'any', 'none', '405'): 1,
+    }
+    assert found['ironic_traits_request_seconds']['baremetal', 'GET', '/v1/nodes/{node_ident}'] > 0
+
+
+def test_nodes_reservations_and_connections(counting):
+    for name in ('one', 'two'):
+        counting.node(name=name)
+    for target in ('manage', 'provide'):
+        counting.ask('PUT', '/v1/nodes/one/states/provision', {'target': target})
+    counting.ask('PUT', '/v1/nodes/two/maintenance')
+    counting.ask('POST', '/v1/reservations', {'instance_uuid': instance(1), 'node_uuid': ['two']})
+    found = metrics(counting)
+    assert found['ironic_traits_nodes'] == {('false', 'verifying'): 1, ('true', 'enroll'): 1}
+    assert found['ironic_traits_reservations'] == {('live',): 0, ('expired',): 0}
+    assert found['ironic_traits_reservations_refused'] == {(): 1}
+    connections = found['ironic_traits_database_connections_open']
+    assert connections['reader',] >= 1 <= connections['writer',]
+    assert found['ironic_traits_database_connections_in_use'] == {('reader',): 0, ('writer',): 0}
+
+
+def test_only_when_wanted(client):
+    assert client.ask('GET', '/metrics').status_int == 404
+
+
+def test_without_a_database(tmp_path):
+    """What is counted in the process is shown all the same."""
+    with make_app(f'sqlite:///{tmp_path}/none.sqlite', metrics__enabled=True) as app:
+        Client(app).ask('GET', '/v1')
+        found = metrics(Client(app))
+    assert found['ironic_traits_requests'] == {('baremetal', 'GET', '/v1', '200'): 1}
+    assert 'ironic_traits_nodes' not in found
+
+
+def test_all_processes_together(tmp_path):
+    """Whichever of them is asked."""
+    conf = tmp_path / 'one.conf'
+    conf.write_text('[metrics]\nenabled = true\n')
+    with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(conf), '--workers', '2') as server:
+
+        def ask(path):
+            with urllib.request.urlopen(server.base + path) as answer:
+                return answer.read().decode()
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, ['/v1/nodes'] * 100))
+        for _ in range(5):
+            assert read(ask('/metrics'))['ironic_traits_requests']['baremetal', 'GET', '/v1/nodes', '200'] == 100
+        assert read(ask('/metrics'))['ironic_traits_nodes'] == {}
+
+
+def test_each_route_is_counted_by_the_name_that_the_reference_has(client):
+    for route in routes():
+        request = Request.blank(re.sub(r'{\w+}', 'x', route.path), method=route.method)
+        request.get_response(client.app)
+        assert request.environ[ROUTE] == route.path, route
