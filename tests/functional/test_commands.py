@@ -118,6 +118,26 @@ def test_traits_of_placement(server):
     assert 'one of them' in run(server, *listed, '--name-in', 'A', '--starts-with', 'B', path='/placement', code=1)
 
 
+def test_traits_of_providers(server):
+    """One more or fewer, and the others stay."""
+    path, trait = '/placement', ('openstack', 'trait')
+    made = rows(server, 'openstack', 'resource', 'provider', 'create', 'storage', path=path)['uuid']
+    names = rows(server, *trait, 'add', made, 'STORAGE_DISK_SSD', 'HW_NIC_SRIOV', path=path)
+    assert names == [{'name': 'HW_NIC_SRIOV'}, {'name': 'STORAGE_DISK_SSD'}]
+    assert len(rows(server, *trait, 'add', made, 'COMPUTE_NODE', path=path)) == 3
+    run(server, *trait, 'remove', made, 'HW_NIC_SRIOV', 'COMPUTE_NODE', 'HW_CPU_X86_VMX', path=path)
+    listed = rows(server, 'openstack', 'resource', 'provider', 'trait', 'list', made, path=path)
+    assert listed == [{'name': 'STORAGE_DISK_SSD'}]
+    assert 'No such trait' in run(server, *trait, 'add', made, 'CUSTOM_NOWHERE', path=path, code=1)
+    node = rows(server, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--resource-class', 'gold')['uuid']
+    run(server, 'baremetal', 'node', 'add', 'trait', node, 'CUSTOM_A')
+    assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
+    told = run(server, *trait, 'remove', node, 'CUSTOM_A', 'COMPUTE_NODE', path=path, code=1)
+    assert "'baremetal node remove trait' removes what is the node's own: CUSTOM_A" in told
+    assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
+    run(server, 'baremetal', 'node', 'delete', node)
+
+
 def clients(server):
     """Give a client on each of what one can stand on."""
     yield Client(session.Session(noauth.NoAuth(endpoint=server.base)))
