@@ -1,0 +1,61 @@
+"""ironic-traits-status upgrade check, on each database."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import sqlalchemy as sa
+
+from ironic_traits.db.engine import Database
+from ironic_traits.db.models import nodes, traits
+from tests.service import make_conf
+
+STATUS = pathlib.Path(sys.executable).parent / 'ironic-traits-status'
+
+
+def check(url, *arguments, code):
+    """Run the command; give {what was looked at: what was found}, without what is good."""
+    command = [STATUS, '--database', url, *arguments, 'upgrade', 'check', '--json']
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return {each['check']: each['details'] for each in json.loads(done.stdout)['checks'] if each['result']}
+
+
+def test_before_and_after_the_schema(new_database, database_kind):
+    found = check(new_database(), code=1 if database_kind == 'sqlite' else 2)
+    assert 'The database is at version none, this release needs' in found['Schema of the database']
+
+
+def test_what_is_worth_a_look(database_url, client, tmp_path):
+    client.node(name='one')
+    client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A', 'HW_CPU_X86_VMX']})
+    assert check(database_url, code=0) == {}
+    (tmp_path / 'policy.yaml').write_text(
+        '"baremetal:node:made_up": "@"\n"mine": "role:x"\n"placement:traits:list": "@"\n'
+    )
+    (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
+    database = Database(make_conf(database_url))
+    with database.write() as connection:
+        connection.execute(sa.update(nodes).values(driver='gone'))
+        connection.execute(sa.delete(traits).where(traits.c.name == 'HW_CPU_X86_AVX'))
+    try:
+        assert check(database_url, '--config-file', f'{tmp_path}/one.conf', code=1) == {
+            'Names of traits and resource classes': '1 names are new (HW_CPU_X86_AVX is the first). '
+            'Run: ironic-traits-manage os-traits sync',
+            'Drivers of nodes': 'Nodes have drivers that [deploy] enabled_hardware_types does not name: gone',
+            'Policy rules': 'The policy file has rules that nothing asks for: baremetal:node:made_up',
+        }
+    finally:
+        manage = STATUS.with_name('ironic-traits-manage')
+        subprocess.run([manage, '--database', database_url, 'os-traits', 'sync'], check=True)
+        database.close()
+
+
+def test_for_people(tmp_path):
+    url = f'sqlite:///{tmp_path}/new.sqlite'
+    done = subprocess.run([STATUS, '--database', url, 'upgrade', 'check'], capture_output=True, text=True)
+    assert (done.returncode, 'Result: Warning' in done.stdout) == (1, True)
+    nowhere = 'postgresql+psycopg2://nobody@127.0.0.1:1/nowhere'
+    done = subprocess.run([STATUS, '--database', nowhere, 'upgrade', 'check'], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.startswith('The database cannot be used')) == (1, True)

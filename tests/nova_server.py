@@ -1,0 +1,91 @@
+"""A real nova API without a keystone, for its flavors: python -m tests.nova_server DIRECTORY PORT
+
+SQLite, no cells, no message bus, everybody an administrator.  Says so when it listens.
+"""
+
+import os
+import pathlib
+import signal
+import socketserver
+import sys
+from wsgiref import simple_server
+
+NAME, PROGRAM = 'osapi_compute', 'nova-api'
+FILES = {
+    'nova.conf': """
+[DEFAULT]
+log_file = {directory}/nova.log
+state_path = {directory}
+transport_url = fake:/
+[api_database]
+connection = sqlite:///{directory}/api.sqlite?timeout=30
+sqlite_synchronous = false
+[database]
+connection = sqlite:///{directory}/cell0.sqlite?timeout=30
+sqlite_synchronous = false
+""",
+    'api-paste.ini': """
+[composite:osapi_compute]
+use = call:nova.api.openstack.urlmap:urlmap_factory
+/: versions
+/v2.1: version
+/v2.1/+: api
+[pipeline:versions]
+pipeline = faultwrap versionsapp
+[pipeline:version]
+pipeline = faultwrap versionapp
+[pipeline:api]
+pipeline = faultwrap keystonecontext apiapp
+[app:versionsapp]
+paste.app_factory = nova.api.openstack.compute.versions:Versions.factory
+[app:versionapp]
+paste.app_factory = nova.api.openstack.compute.versions:VersionsV2.factory
+[app:apiapp]
+paste.app_factory = nova.api.openstack.compute:APIRouterV21.factory
+[filter:faultwrap]
+paste.filter_factory = nova.api.openstack:FaultWrapper.factory
+[filter:keystonecontext]
+paste.filter_factory = nova.api.auth:NovaKeystoneContext.factory
+""",
+}
+# What keystone's middleware would have found out about the token.
+IDENTITY = {'HTTP_X_USER_ID': 'admin', 'HTTP_X_PROJECT_ID': 'admin', 'HTTP_X_ROLES': 'admin'}
+
+
+class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    """Answers several requests at once."""
+
+    daemon_threads = True
+
+
+def main(directory, port):
+    """Make the schemas, and serve."""
+    for name, text in FILES.items():
+        (directory / name).write_text(text.format(directory=directory))
+    # It reads the arguments of the program by itself.
+    del sys.argv[1:]
+    os.environ['OS_NOVA_CONFIG_DIR'] = str(directory)
+    os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = '1'
+
+    # Threads have to be settled on before anything else of nova is imported.
+    from nova import monkey_patch
+
+    monkey_patch.patch()
+    from nova.api.openstack import wsgi_app
+    from nova.db import migration
+
+    # The schemas need the configuration, and the application the schemas; it does not read the configuration again.
+    wsgi_app.init_global_data([str(directory / name) for name in FILES], NAME, PROGRAM)
+    migration.db_sync(database='api')
+    migration.db_sync(database='main')
+    application = wsgi_app.init_application(NAME, PROGRAM)
+    server = Server(('127.0.0.1', port), simple_server.WSGIRequestHandler)
+    server.set_app(lambda environ, start_response: application(environ | IDENTITY, start_response))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    print('listening', flush=True)
+    server.serve_forever()
+
+
+if __name__ == '__main__':
+    os.environ.pop('OS_NOVA_CONFIG_FILES', None)
+    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
