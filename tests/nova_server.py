@@ -6,7 +6,6 @@ SQLite, no cells, no message bus, everybody an administrator.  Says so when it l
 import os
 import pathlib
 import signal
-import socketserver
 import sys
 from wsgiref import simple_server
 
@@ -52,12 +51,6 @@ paste.filter_factory = nova.api.auth:NovaKeystoneContext.factory
 IDENTITY = {'HTTP_X_USER_ID': 'admin', 'HTTP_X_PROJECT_ID': 'admin', 'HTTP_X_ROLES': 'admin'}
 
 
-class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    """Answers several requests at once."""
-
-    daemon_threads = True
-
-
 def main(directory, port):
     """Make the schemas, and serve."""
     for name, text in FILES.items():
@@ -79,8 +72,10 @@ def main(directory, port):
     migration.db_sync(database='api')
     migration.db_sync(database='main')
     application = wsgi_app.init_application(NAME, PROGRAM)
-    server = Server(('127.0.0.1', port), simple_server.WSGIRequestHandler)
-    server.set_app(lambda environ, start_response: application(environ | IDENTITY, start_response))
+    # One request at a time: its transactions read before they write, which SQLite refuses to do at once.
+    server = simple_server.make_server(
+        '127.0.0.1', port, lambda environ, start_response: application(environ | IDENTITY, start_response)
+    )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     print('listening', flush=True)
     server.serve_forever()

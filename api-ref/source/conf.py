@@ -1,6 +1,6 @@
 """Sphinx configuration of the API reference."""
 
-extensions = ['openstackdocstheme', 'os_api_ref']
+extensions = ['openstackdocstheme', 'os_api_ref', 'sphinx.ext.autodoc']
 project = 'ironic-traits API Reference'
 copyright = 'the ironic-traits developers'
 html_theme = 'openstackdocs'

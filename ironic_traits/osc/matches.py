@@ -8,35 +8,55 @@ from ironic_traits.osc import requests
 
 _COLUMNS = ('UUID', 'Name', 'Resource Class', 'Traits')
 _EXPLAINED = ('Kind', 'Clauses', 'Nodes')
+_HELD = ('Resource Provider', 'Satisfied', 'Missing', 'Forbidden')
 
 
 class Match(command.Lister):
     """Find the nodes that match what a flavor, an image and traits ask for
 
     With --explain, what keeps nodes from matching: how many each clause rejects, and how many it alone; without which
-    clauses how many would match; and the nodes that nearly do.
+    clauses how many would match; and the nodes that nearly do. With --instance, whether what the instance holds
+    matches, before it is rebuilt with another image.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         requests.add_options(parser)
         parser.add_argument('--limit', metavar='<limit>', type=int, help='Most nodes')
-        parser.add_argument('--explain', action='store_true', help='Say why nodes do not match, instead')
+        instead = parser.add_mutually_exclusive_group()
+        instead.add_argument(
+            '--instance', metavar='<instance>', help='UUID of an instance: look at what it holds, instead'
+        )
+        instead.add_argument('--explain', action='store_true', help='Say why nodes do not match, instead')
         return parser
 
     def take_action(self, parsed_args):
         wanted = requests.request(self.app, parsed_args)
         if parsed_args.limit:
             wanted['limit'] = parsed_args.limit
-        found = osc.client(self.app).match(**wanted, **({'explain': True} if parsed_args.explain else {}))
+        if parsed_args.instance:
+            wanted['instance_uuid'] = parsed_args.instance
+        if parsed_args.explain:
+            wanted['explain'] = True
+        found = osc.client(self.app).match(**wanted)
         for warning in found['warnings']:
             self.log.warning(warning)
         if parsed_args.explain:
             return _EXPLAINED, list(_explained(found['explanation']))
+        if parsed_args.instance:
+            return _HELD, list(_held(found))
         return _COLUMNS, [
             (node['uuid'], node['name'], node['resource_class'], format_columns.ListColumn(node['traits']))
             for node in found['nodes']
         ]
+
+
+def _held(found):
+    for provider in found['providers']:
+        missing = [*provider['missing'], *(' or '.join(names) for names in provider.get('missing_any', []))]
+        # One provider may have what another one lacks: it is said of all of them together.
+        lists = (format_columns.ListColumn(names) for names in (missing, provider['forbidden']))
+        yield provider['uuid'], found['satisfied'], *lists
 
 
 def _explained(explanation):

@@ -95,6 +95,17 @@ def test_a_reservation_and_a_deploy(server):
     assert renewed['expires_at'] < held['expires_at']
     assert rows(server, 'baremetal', 'reservation', 'show', held['uuid']) == renewed
     run(server, 'openstack', 'baremetal', 'node', 'deploy', 'one', '--reservation', held['uuid'], '--wait')
+    match = ('baremetal', 'match', '--instance', instance(1))
+    assert [row['Satisfied'] for row in rows(server, *match, '--trait', 'CUSTOM_FAST')] == [True]
+    asked = ('--trait', 'CUSTOM_X', '--trait-any', 'CUSTOM_Y', 'CUSTOM_Z', '--not-trait', 'CUSTOM_A')
+    assert rows(server, *match, *asked) == [
+        {
+            'Resource Provider': held['node_uuid'],
+            'Satisfied': False,
+            'Missing': ['CUSTOM_X', 'CUSTOM_Y or CUSTOM_Z'],
+            'Forbidden': ['CUSTOM_A'],
+        }
+    ]
     assert rows(server, 'baremetal', 'node', 'show', 'one')['instance_uuid'] == instance(1)
     assert rows(server, *reservation, 'list') == []
     run(server, 'baremetal', 'node', 'undeploy', 'one', '--wait')

@@ -1,0 +1,142 @@
+"""The guides' transcripts, run with the real clients against a live service with a real keystone, nova and Glance.
+
+IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the guides anew.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.keystone_client import OPTIONS, SECRET, Keystone
+from tests.keystone_server import PASSWORD
+from tests.servers import free_port
+from tests.service import Server, peer
+
+GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'traits.rst'
+_BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
+OPENRC = """
+unset OS_PROJECT_NAME OS_PROJECT_DOMAIN_ID OS_SYSTEM_SCOPE
+export OS_AUTH_URL={url}/v3 OS_USERNAME={user} OS_PASSWORD={password} OS_USER_DOMAIN_ID=default {scope}
+export OS_IDENTITY_API_VERSION=3 OS_PLACEMENT_API_VERSION=1.29
+"""
+PROJECT = 'OS_PROJECT_DOMAIN_ID=default OS_PROJECT_NAME='
+#: Who that is, by the files that the guides name.
+WHO = {
+    'operator': ('admin', PASSWORD, 'OS_SYSTEM_SCOPE=all'),
+    'admin': ('admin', PASSWORD, f'{PROJECT}admin'),
+    'ci': ('runner', SECRET, f'{PROJECT}ci'),
+}
+
+
+@pytest.fixture(scope='module')
+def shell(tmp_path_factory):
+    """A shell of an administrator of a cloud, and of the machine of the service, beside the examples of the guides."""
+    home, where = tmp_path_factory.mktemp('home'), tmp_path_factory.mktemp('keystone')
+    with (
+        peer('tests.keystone_server', where, free_port()) as url,
+        peer('tests.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as images,
+        peer('tests.nova_server', tmp_path_factory.mktemp('nova'), free_port()) as compute,
+    ):
+        keystone = Keystone(url)
+        keystone.user('traits', 'service', 'service')
+        keystone.user('runner', 'member', 'ci')
+        (home / '.ironic-traits').mkdir()
+        conf = home / '.ironic-traits' / 'ironic-traits.conf'
+        conf.write_text(f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n{OPTIONS.format(url=url)}')
+        for name, (user, password, scope) in WHO.items():
+            said = OPENRC.format(url=url, user=user, password=password, scope=scope)
+            (home / f'{name}.openrc').write_text(said)
+        for example in (GUIDE.parent / 'examples').iterdir():
+            shutil.copy(example, home)
+        with Server(None, '--config-file', str(conf), cwd=home) as server:
+            for kind, address in (
+                ('baremetal', server.base),
+                ('placement', f'{server.base}/placement'),
+                ('image', images),
+                ('compute', f'{compute}/v2.1'),
+            ):
+                keystone.serve(kind, address)
+            with Shell(home) as shell:
+                shell.run('. ./operator.openrc')
+                yield shell
+
+
+class Shell:
+    """A bash that keeps its variables from command to command.
+
+    :param home: its home, and where it is.
+    """
+
+    _END = '-- end of the output --'
+
+    def __init__(self, home):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+        path = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
+        self._process = subprocess.Popen(
+            ['bash'],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=home,
+            env=environment | {'HOME': str(home), 'PATH': path, 'PYTHONWARNINGS': 'ignore', 'COLUMNS': '120'},
+        )
+
+    def run(self, command):
+        """Run a command, without an input (from which some would read), and give the lines that it prints."""
+        self._process.stdin.write(f'{command} <&-\necho "{self._END}"\n')
+        self._process.stdin.flush()
+        lines = []
+        for line in self._process.stdout:
+            if line.rstrip('\n').endswith(self._END):
+                return lines
+            lines.append(line.rstrip())
+        raise RuntimeError(lines)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def commands(block):
+    """Give the commands of a transcript: (as they are written, to be run, the lines that follow)."""
+    for text in re.split(r'^   \$ ', block, flags=re.MULTILINE)[1:]:
+        written = re.match(r'(?:.*\\\n)*.*\n', text)[0]
+        printed = [line[3:] for line in text[len(written) :].rstrip('\n').split('\n') if line]
+        yield written, written.replace('\\\n', ' '), printed
+
+
+def as_printed(lines):
+    """Give what is printed, without what is another each time."""
+    return [
+        re.sub(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+', '…', line)
+        for line in lines
+    ]
+
+
+def test_the_guide(shell):
+    text, wrong = GUIDE.read_text(), []
+
+    def rewritten(match):
+        block = ''
+        for written, command, printed in commands(match[0]):
+            found = [line for line in as_printed(shell.run(command.strip())) if line]
+            if found != printed:
+                wrong.append((written, found, printed))
+            block += f'   $ {written}' + ''.join(f'   {line}\n' for line in found)
+        return block
+
+    new = _BLOCK.sub(rewritten, text)
+    if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
+        GUIDE.write_text(new)
+        wrong = []
+    assert wrong == []
