@@ -10,6 +10,7 @@ from ironic_traits.api.door import Door
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.rendering import Renderer
+from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
 
@@ -68,6 +69,9 @@ def _dispatch(by_path, otherwise):
     """Send requests for certain paths one way and all others another."""
 
     def dispatch(environ, start_response):
-        return by_path.get(environ['PATH_INFO'] or '/', otherwise)(environ, start_response)
+        path = environ['PATH_INFO']
+        if path in by_path:
+            environ[ROUTE] = path
+        return by_path.get(path, otherwise)(environ, start_response)
 
     return dispatch

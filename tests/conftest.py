@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import metadata, resource_classes, resource_providers, traits
-from tests import servers
+from tests import logs, servers
 from tests.client import Client
 from tests.service import make_app, make_conf
 
@@ -26,6 +26,11 @@ def pytest_configure(config):
     if left_out and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
         raise pytest.UsageError(f'No server programs for: {", ".join(left_out)} (bindep.txt names the packages)')
     config.stash[_LEFT_OUT] = left_out
+    logs.watch()
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem == 'test_logs')
 
 
 _LEFT_OUT = pytest.StashKey[list]()

@@ -14,6 +14,7 @@ import urllib.request
 from ironic_traits import app, conf
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
+from tests import logs
 from tests.servers import free_port
 
 
@@ -99,7 +100,9 @@ class Server:
         """Ask it to stop, and give what it printed."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.communicate(timeout=40)[0]
+            printed = self.process.communicate(timeout=40)[0]
+            logs.LOOKER.look(printed)
+            return printed
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

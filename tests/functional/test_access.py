@@ -64,7 +64,7 @@ def template(tmp_path_factory):
                 {'op': 'add', 'path': f'/{name}', 'value': value}
                 for name, value in (
                     *(('owner', 'alpha'), ('lessee', 'beta'), ('resource_class', 'gold'), ('shard', 'one')),
-                    *(('chassis_uuid', f'{RECORD}1'), ('driver_info', {'address': 'x', 'password': 'secret'})),
+                    *(('chassis_uuid', f'{RECORD}1'), ('driver_info', {'address': 'x', 'password': 'hush-hush'})),
                 )
             ]
             assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200

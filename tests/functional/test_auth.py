@@ -106,8 +106,8 @@ def test_noauth_goes_out_when_told(url, tmp_path):
     assert make_conf(url, '--config-file', f'{tmp_path}/open.conf', '--host', '0.0.0.0').host == '0.0.0.0'
 
 
-#: Of the password "secret", as htpasswd -B writes it.
-USER = 'operator:' + bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode() + '\n'
+#: Of the password "hush-hush", as htpasswd -B writes it.
+USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '\n'
 
 
 @pytest.fixture
@@ -128,9 +128,9 @@ def login(user, password, scheme='Basic'):
 def test_http_basic(basic):
     for path in ('/', '/v1', '/v1/', '/healthcheck', '/placement/'):
         assert basic.ask('GET', path).status_int == 200
-    assert basic.ask('GET', '/v1/nodes', headers=login('operator', 'secret')).status_int == 200
-    assert basic.ask('GET', '/placement/traits', version=None, headers=login('operator', 'secret')).status_int == 404
-    versioned = login('operator', 'secret') | {'OpenStack-API-Version': 'placement 1.6'}
+    assert basic.ask('GET', '/v1/nodes', headers=login('operator', 'hush-hush')).status_int == 200
+    assert basic.ask('GET', '/placement/traits', version=None, headers=login('operator', 'hush-hush')).status_int == 404
+    versioned = login('operator', 'hush-hush') | {'OpenStack-API-Version': 'placement 1.6'}
     assert basic.ask('GET', '/placement/traits', version=None, headers=versioned).status_int == 200
 
 
@@ -139,9 +139,9 @@ WRONG = [
     login('operator', 'Secret'),
     login('operator', ''),
     login('operator', 'x' * 100),
-    login('nobody', 'secret'),
+    login('nobody', 'hush-hush'),
     login('', ''),
-    login('operator', 'secret', 'Bearer'),
+    login('operator', 'hush-hush', 'Bearer'),
     {'Authorization': 'Basic'},
     {'Authorization': 'Basic !!!'},
     {'Authorization': 'Basic ' + base64.b64encode(b'operator').decode()},
@@ -178,8 +178,8 @@ def test_passwords_are_shown_to_whom_policy_says(url, tmp_path):
     with make_app(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='noauth2') as app:
         migrations.upgrade(app.service.database)
         client = Client(app)
-        for roles, shown in (('admin,member,reader', 'secret'), ('member,reader', '******')):
+        for roles, shown in (('admin,member,reader', 'hush-hush'), ('member,reader', '******')):
             headers = system | {'X-Roles': roles}
-            body = {'driver': 'fake-hardware', 'name': 'one', 'driver_info': {'password': 'secret'}}
+            body = {'driver': 'fake-hardware', 'name': 'one', 'driver_info': {'password': 'hush-hush'}}
             client.ask('POST', '/v1/nodes', body, headers=headers)
             assert client.ask('GET', '/v1/nodes/one', headers=headers).json['driver_info'] == {'password': shown}

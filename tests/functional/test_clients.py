@@ -167,7 +167,7 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     baremetal('node', 'reboot', 'one')
     baremetal('node', 'rebuild', 'one')
     shows(provision_state='active')
-    baremetal('node', 'rescue', 'one', '--rescue-password', 'secret')
+    baremetal('node', 'rescue', 'one', '--rescue-password', 'hush-hush')
     shows(provision_state='rescue')
     baremetal('node', 'unrescue', 'one')
     shows(provision_state='active')

@@ -208,7 +208,7 @@ def test_an_inventory(server, tmp_path):
         for trait, done in (('CUSTOM_X', 'same'), ('CUSTOM_Y', 'changed'), ('CUSTOM_X', 'changed')):
             *_, counts = client.import_inventory({'nodes': [{'name': 'new', 'traits': [trait]}]})
             assert counts == {('nodes', done): 1}
-    run(server, 'baremetal', 'node', 'set', 'new', '--driver-info', 'password=secret')
+    run(server, 'baremetal', 'node', 'set', 'new', '--driver-info', 'password=hush-hush')
     run(server, 'baremetal', 'inventory', 'export', file)
     assert 'has ****** in place of a secret' in run(server, *inventory, 'import', file, code=1)
     run(server, 'baremetal', 'node', 'delete', 'new')

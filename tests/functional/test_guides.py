@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from tests import logs
 from tests.keystone_client import OPTIONS, SECRET, Keystone
 from tests.keystone_server import PASSWORD
 from tests.servers import free_port
@@ -53,7 +54,7 @@ def shell(tmp_path_factory):
             (home / f'{name}.openrc').write_text(said)
         for example in (GUIDE.parent / 'examples').iterdir():
             shutil.copy(example, home)
-        with Server(None, '--config-file', str(conf), cwd=home) as server:
+        with Server(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
             for kind, address in (
                 ('baremetal', server.base),
                 ('placement', f'{server.base}/placement'),
@@ -64,6 +65,9 @@ def shell(tmp_path_factory):
             with Shell(home) as shell:
                 shell.run('. ./operator.openrc')
                 yield shell
+        logged = (home / 'log').read_text()
+        assert 'keystonemiddleware' in logged
+        logs.LOOKER.look(logged)
 
 
 class Shell:

@@ -27,7 +27,7 @@ nodes:
 - name: one
   driver: fake-hardware
   resource_class: gold
-  driver_info: {{redfish_password: secret}}
+  driver_info: {{redfish_password: hush-hush}}
   traits: [HW_CPU_X86_VMX, CUSTOM_FAST]
   provision_state: available
   ports:
@@ -40,7 +40,7 @@ nodes:
   volume_connectors:
   - {{type: iqn, connector_id: iqn.2026-01.org.example}}
   volume_targets:
-  - {{volume_type: iscsi, boot_index: 0, volume_id: disk, properties: {{auth_password: secret}}}}
+  - {{volume_type: iscsi, boot_index: 0, volume_id: disk, properties: {{auth_password: hush-hush}}}}
 - name: two
   driver: fake-hardware
   provision_state: active
@@ -121,7 +121,7 @@ def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_p
     manage(database_url, 'import', file(RACK))
     document = exported(database_url)
     assert [node['driver_info'] for node in document['nodes'] if node['name'] == 'one'] == [
-        {'redfish_password': 'secret'}
+        {'redfish_password': 'hush-hush'}
     ]
     path = tmp_path / 'all.json'
     manage(database_url, 'export', path)

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import logging
 import socket
 import time
 
@@ -24,32 +23,6 @@ def service(directory, url):
     with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
         migrations.upgrade(app.service.database)
         yield Client(app)
-
-
-class Said(logging.Handler):
-    """Keeps all that is logged."""
-
-    def __init__(self):
-        super().__init__(logging.DEBUG)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
-
-
-@pytest.fixture(scope='module', autouse=True)
-def said():
-    """What is logged in all of these tests, at the level DEBUG: no token and no password is."""
-    root, handler = logging.getLogger(), Said()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield handler
-    root.removeHandler(handler)
-    root.setLevel(level)
-    assert handler.lines
-    for secret in ('gAAAA', PASSWORD, SECRET):
-        assert not [line for line in handler.lines if secret in line]
 
 
 @pytest.fixture(scope='module')

@@ -45,6 +45,7 @@ def test_requests_by_route_and_status(counting):
     counting.ask('GET', '/v1/nodes/two')
     counting.ask('PUT', '/v1/nodes/one/traits/CUSTOM_A')
     counting.placement('GET', '/traits/CUSTOM_A')
+    counting.ask('GET', '/healthcheck')
     counting.ask('GET', '/made/up')
     counting.ask('BREW', '/v1/nodes')
     found = metrics(counting)
@@ -54,6 +55,7 @@ def test_requests_by_route_and_status(counting):
         ('baremetal', 'GET', '/v1/nodes/{node_ident}', '404'): 1,
         ('baremetal', 'PUT', '/v1/nodes/{node_ident}/traits/{trait}', '204'): 1,
         ('placement', 'GET', '/placement/traits/{name}', '204'): 1,
+        ('baremetal', 'GET', '/healthcheck', '200'): 1,
         ('baremetal', 'any', 'none', '404'): 1,
         ('baremetal', 'any', 'none', '405'): 1,
     }

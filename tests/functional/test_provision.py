@@ -16,7 +16,10 @@ from ironic_traits.deploy import states
 from tests.client import message
 
 TABLE = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-provision.json').read_text())
-WITH = {'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'erase'}]}, 'rescue': {'rescue_password': 'secret'}}
+WITH = {
+    'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'erase'}]},
+    'rescue': {'rescue_password': 'hush-hush'},
+}
 
 
 def expected(state, verb):

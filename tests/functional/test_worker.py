@@ -83,7 +83,7 @@ WAYS = {
     'unrescue': ('rescue', 'unrescuing', 'active'),
     'deleted': ('active', 'deleting', 'available'),
 }
-MORE = {'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'x'}]}, 'rescue': {'rescue_password': 'secret'}}
+MORE = {'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'x'}]}, 'rescue': {'rescue_password': 'hush-hush'}}
 FAILED = {
     'manage': 'enroll',
     'provide': 'clean failed',
