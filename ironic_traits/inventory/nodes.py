@@ -17,7 +17,7 @@ from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, now
-from ironic_traits.deploy import drivers
+from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import node_filters, node_guards, node_providers, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.paging import Page, fetch
@@ -129,6 +129,7 @@ def update(context, ident, change, fields):
     :raises failures.NodeAssociated: an instance holds it, and another was to take it.
     :raises failures.NodeReserved: it is held for another instance than was to take it.
     :raises failures.NodeAllocated: it is allocated to another consumer than was to take it.
+    :raises failures.InvalidState: its state forbids it.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -142,6 +143,7 @@ def update(context, ident, change, fields):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
             changes = {name: value for name, value in new.items() if value != old[name]}
             node_guards.check_update(node, changes)
+            _check_owner(context, node, changes)
             if changes.get('instance_uuid'):
                 _check_reservation(connection, node.uuid, changes['instance_uuid'])
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
@@ -195,9 +197,9 @@ def set_maintenance(context, ident, maintenance, reason=None):
 
 def _columns(context, fields):
     """Give the columns that stand for fields: of nodes of which the caller may not see one, a word about that."""
-    hidden = [field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')]
-    if not hidden:
+    if context.may('baremetal:node:get:filter_threshold'):
         return _all_columns(fields)
+    hidden = [field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')]
     return tuple(_shown_to(context, field) if field in hidden else _column(field) for field in fields)
 
 
@@ -241,6 +243,15 @@ def _cleared(changes):
     """Give what goes when what it belongs to is no more."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
+
+
+def _check_owner(context, node, changes):
+    if changes.get('owner') and node.provision_state == states.ACTIVE:
+        target = {'node.owner': node.owner, 'node.lessee': node.lessee}
+        if not context.may('baremetal:node:update_owner_provisioned', target):
+            raise failures.InvalidState(
+                reason=f'Cannot update owner of node "{node.uuid}" while it is in state "{node.provision_state}".'
+            )
 
 
 def _check_reservation(connection, uuid, instance=None):

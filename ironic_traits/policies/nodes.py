@@ -72,6 +72,18 @@ RULES = [
         rule(f'baremetal:node:update:{name}', check, f'Change the {name} of a node.', f'PATCH {_NODE}')
         for name, check in _CHANGED.items()
     ),
+    rule(
+        'baremetal:node:update_owner_provisioned',
+        SYSTEM_ADMIN,
+        'Change the owner of a node that is active.',
+        f'PATCH {_NODE}',
+    ),
+    rule(
+        'baremetal:node:get:filter_threshold',
+        SEES_ALL,
+        'See nodes as they are: the rules of single fields are not asked.',
+        f'GET {_NODE}',
+    ),
     *(
         rule(f'baremetal:node:get:{name}', check, f'See the {name} of a node.', f'GET {_NODE}')
         for name, check in _SEEN.items()

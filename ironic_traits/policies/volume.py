@@ -46,6 +46,14 @@ RULES = [
         f'GET {_TARGET}',
     ),
     rule(
+        'baremetal:volume:view_target_properties',
+        any_of(SEES_ALL, 'role:admin'),
+        'See the properties of volume targets.',
+        f'GET {_TARGETS}',
+        f'GET {_TARGET}',
+        'GET /v1/nodes/{node_ident}/volume/targets',
+    ),
+    rule(
         'baremetal:volume:create',
         _CONNECTS,
         'Create a volume connector or target.',

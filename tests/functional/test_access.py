@@ -12,7 +12,7 @@ import yaml
 from ironic_traits.db import migrations
 from tests.client import Client
 from tests.routes import routes
-from tests.service import make_app
+from tests.service import finish_work, make_app
 
 MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
 #: Keystone implies the roles that are below one.
@@ -107,6 +107,7 @@ def ask(template, tmp_path):
             method, _, address = route.partition(' ')
             return Client(app).ask(method, address.format(**in_path), document, headers=headers(persona))
 
+        asked.app = app
         yield asked
 
 
@@ -176,6 +177,47 @@ def test_who_leases_a_node_does_not_see_its_insides(ask, persona, redacted):
             assert node['driver_info'] == {'address': 'x', 'password': '******'}
     nodes = ask(persona, 'GET /v1/nodes/detail').json['nodes']
     assert ['content' in node['driver_info'] for node in nodes] == [redacted, redacted]
+
+
+@pytest.mark.parametrize(
+    ('persona', 'shown'),
+    [
+        ('system_reader', True),
+        ('service', True),
+        ('owner_admin', True),
+        ('owner_manager', False),
+        ('lessee_reader', False),
+    ],
+)
+def test_properties_of_volumes_are_for_some(ask, persona, shown):
+    made = {'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 1, 'volume_id': 'y', 'properties': {'lun': 1}}
+    uuid = ask('system_admin', 'POST /v1/volume/targets', made).json['uuid']
+    redacted = '** Value redacted: Requires permission baremetal:volume:view_target_properties access. {}'
+    expected = {'lun': 1} if shown else {'redacted_contents': redacted.format('Permission denied. **')}
+    assert ask(persona, f'GET /v1/volume/targets/{uuid}').json['properties'] == expected
+    targets = ask(persona, 'GET /v1/nodes/{node_ident}/volume/targets?detail=true').json['targets']
+    assert targets[1]['properties'] == expected
+
+
+def test_who_owns_an_active_node_is_for_the_system_to_say(ask):
+    work = {'target': 'active'}
+    assert ask('system_admin', 'PUT /v1/nodes/{node_ident}/states/provision', work).status_int == 202
+    finish_work(ask.app)
+    patch = [{'op': 'replace', 'path': '/owner', 'value': 'delta'}]
+    answer = ask('system_member', 'PATCH /v1/nodes/{node_ident}', patch)
+    assert (answer.status_int, 'Cannot update owner' in answer.text) == (409, True)
+    assert ask('system_admin', 'PATCH /v1/nodes/{node_ident}', patch).json['owner'] == 'delta'
+
+
+def test_rules_of_fields_are_not_asked_above_the_threshold(template, tmp_path):
+    """As the real service has it: who sees nodes as they are sees all of their fields."""
+    (tmp_path / 'policy.yaml').write_text('"baremetal:node:get:driver_info": "!"\n')
+    shutil.copy(template[0], tmp_path / 'copy.sqlite')
+    options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}
+    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', **options) as app:
+        for persona, shown in (('system_reader', True), ('owner_admin', False)):
+            node = Client(app).ask('GET', f'/v1/nodes/{NODE}', headers=headers(persona)).json
+            assert ('address' in node['driver_info']) == shown
 
 
 def test_own_nodes_are_owned(ask):

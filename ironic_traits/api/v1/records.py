@@ -44,7 +44,7 @@ class Records:
     :ivar detail_since: the one that brought the argument ``detail``.
     :ivar names_since: the one that brought names, which may stand where a uuid does; None for no names.
     :ivar members: nouns below a record, to which it has links.
-    :ivar secret: fields in which secrets are masked.
+    :ivar secret: {field in which secrets are masked: policy rule of who sees the field at all}.
     :ivar check: function of the context, the settable fields before ({} of a new record), and after, which raises
         what is wrong with a change.
     """
@@ -59,7 +59,7 @@ class Records:
     detail_since: int = 43
     names_since: int | None = None
     members: tuple[str, ...] = ()
-    secret: tuple[str, ...] = ()
+    secret: dict[str, str] = dataclasses.field(default_factory=dict)
     check: Callable = _nothing
 
     def page(self, context, query, detail=False):
@@ -209,7 +209,11 @@ class Records:
         if name in self.members:
             return lambda row: context.links(self.path, row.uuid, name)
         value = operator.attrgetter(name)
-        if name in self.secret and not context.sees_secrets('show_password'):
+        rule = self.secret.get(name)
+        if rule and not context.may(rule):
+            told = f'** Value redacted: Requires permission {rule} access. Permission denied. **'
+            return lambda row: {'redacted_contents': told}
+        if rule and not context.sees_secrets('show_password'):
             return lambda row: _masked(value(row))
         if name in self.kind.json_fields:
             # Stored text goes into the answer as it is.

@@ -54,7 +54,7 @@ TARGETS = Records(
     listed=('uuid', 'node_uuid', 'volume_type', 'boot_index', 'volume_id'),
     served_since=32,
     detail_since=32,
-    secret=('properties',),
+    secret={'properties': 'baremetal:volume:view_target_properties'},
 )
 
 
