@@ -190,15 +190,16 @@ def delete(context, kind, ident):
         raise failures.NotEmpty(what=f'{kind.what} {ident}', members='nodes') from error
 
 
-def read(connection, kind, ident, columns):
+def read(connection, kind, ident, columns, seen=()):
     """Read a record.
 
     :param ident: uuid, or the name of a kind that has names.
     :param columns: what to select.
+    :param seen: conditions on records that somebody may see.
     :returns: a row.
-    :raises failures.RecordNotFound: there is none.
+    :raises failures.RecordNotFound: there is none, or none that is seen.
     """
-    row = connection.execute(sa.select(*columns).where(_is(kind, ident))).first()
+    row = connection.execute(sa.select(*columns).where(_is(kind, ident), *seen)).first()
     if row is None:
         raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident)
     return row
@@ -238,20 +239,25 @@ def _columns(kind, fields):
 def _where(context, connection, kind, filters):
     table = kind.table
     seen = node_filters.visible(context, kind.list_all) if kind.has_node else []
-    if seen:
-        yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))
+    yield from _of_seen(table, seen)
     for name, value in filters.items():
         if name == 'node':
             node = single_node.read(connection, value, (nodes.c.uuid,), seen)
             yield table.c.node_uuid == node.uuid
         elif name == 'portgroup':
             portgroup_kind, ident = value
-            portgroup = read(connection, portgroup_kind, ident, (portgroup_kind.table.c.uuid,))
+            groups = portgroup_kind.table
+            portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_seen(groups, seen))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
             yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(nodes.c.shard.in_(value)))
         else:
             yield table.c[name] == value
+
+
+def _of_seen(table, seen):
+    """Give the conditions on records that are of nodes that somebody may see."""
+    return [table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))] if seen else []
 
 
 def _duplicate(kind, error, values):

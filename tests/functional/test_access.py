@@ -269,6 +269,8 @@ def test_nothing_is_put_into_a_node_of_others(ask):
     answer = ask('stranger_admin', f'PATCH /v1/ports/{answer.json["uuid"]}', patch)
     assert (answer.status_int, 'could not be found' in answer.text) == (400, True)
     assert ask('stranger_admin', f'GET /v1/ports?node={NODE}').status_int == 404
+    assert ask('stranger_admin', f'GET /v1/ports?portgroup={RECORD}2').status_int == 404
+    assert ask('owner_admin', f'GET /v1/ports?portgroup={RECORD}2').json == {'ports': []}
     body = {'instance_uuid': VIF, 'node_uuid': [NODE]}
     assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not available'
 
