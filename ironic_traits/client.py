@@ -160,6 +160,18 @@ class Client:
 
         return exports.export(self)
 
+    def find(self, path) -> dict[str, Any] | None:
+        """Give what stands at a path; None for nothing.
+
+        :raises Failed: the service says no for another reason than that there is nothing.
+        """
+        try:
+            return self.ask('GET', path)
+        except Failed as error:
+            if error.status == 404:
+                return None
+            raise
+
     def pages(self, path, key, query) -> Iterator[dict[str, Any]]:
         """Give the items of all pages of a list.
 

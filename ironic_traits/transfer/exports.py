@@ -10,7 +10,7 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
     """Give all that a service has: of this one, or of Ironic.
 
     :param client: ironic_traits.client.Client.
-    :raises Failed: the service says no.
+    :raises ironic_traits.client.Failed: the service says no.
     """
     belongings = {noun: _by_node(client, noun) for noun in NODES.inside}
     document = {
@@ -20,7 +20,7 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
         shown = _shown(NODES, node) | {name: node[name] for name in STATES if node[name]}
         # The config drive of an instance, and where its image is fetched with a password in the address.
-        info = {name: value for name, value in shown.get('instance_info', {}).items() if value != MASK}
+        info = {name: value for name, value in shown.pop('instance_info', {}).items() if value != MASK}
         shown |= {'instance_info': info} if info else {}
         shown |= {'traits': node['traits']} if node['traits'] else {}
         shown |= {noun.key: of_node[node['uuid']] for noun, of_node in belongings.items() if node['uuid'] in of_node}

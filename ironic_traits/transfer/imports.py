@@ -2,7 +2,6 @@
 
 import collections
 
-from ironic_traits.client import Failed
 from ironic_traits.transfer.documents import STATES, ident
 
 #: What can be said of a node that is active, and so not of one that is new.
@@ -21,14 +20,15 @@ class Importer:
     def __init__(self, client, settle=None):
         self._client = client
         self._settle = settle
+        self._new: set[str] = set()
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def bring(self, noun, item):
         """Import one of ``units`` with all that belongs to it.
 
-        :raises Failed: the service says no; what was said before that stays.
+        :raises ironic_traits.client.Failed: the service says no; what was said before that stays.
         """
-        self._bring(noun, item, self._known(noun, item), {})
+        self._bring(noun, item, self._client.find(f'{noun.path}/{ident(item)}'), {})
 
     def _bring(self, noun, item, known, belongs):
         apart = {*STATES, 'traits', *(each.key for each in noun.inside)}
@@ -39,30 +39,22 @@ class Importer:
             done = 'changed' if known else done
         self.counts[noun.key, done] += 1
         for each in noun.inside:
-            self._bring_inside(each, item.get(each.key, ()), known, belongs | {noun.owns: uuid})
+            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: uuid})
 
-    def _bring_inside(self, noun, items, owner, belongs):
-        """Import what belongs to something that is there, or (``owner`` is None) was not."""
+    def _bring_inside(self, noun, items, belongs):
         there = []
-        if items and owner:
+        # A node that is new has nothing yet.
+        if items and belongs['node_uuid'] not in self._new:
             query = {'detail': 'true', 'node': belongs['node_uuid']}
             there = list(self._client.pages(noun.path, noun.page_key, query))
         for item in items:
             known = next((each for each in there if _is_same(noun, each, item)), None)
             self._bring(noun, item, known, belongs)
 
-    def _known(self, noun, item):
-        """Give what the service has already; None for nothing."""
-        try:
-            return self._client.ask('GET', f'{noun.path}/{ident(item)}')
-        except Failed as error:
-            if error.status == 404:
-                return None
-            raise
-
     def _create(self, noun, item, wanted):
         now = {name: value for name, value in wanted.items() if value is not None and name not in _LATER}
         made = self._client.ask('POST', noun.path, now)
+        self._new.add(made['uuid'])
         said = {name: item[name] for name in STATES if name in item}
         if said and self._settle:
             self._settle(made['uuid'], said)

@@ -116,6 +116,15 @@ def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, clien
     assert len(client.get('/v1/nodes/one/ports')['ports']) == 4
 
 
+def test_a_port_moves_into_a_portgroup_that_is_new(database_url, client, file):
+    node = {'name': 'one', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]}
+    manage(database_url, 'import', file({'nodes': [node]}))
+    group = {'name': 'bond0', 'ports': node.pop('ports')}
+    told = manage(database_url, 'import', file({'nodes': [node | {'portgroups': [group]}]}))
+    assert told == 'nodes: 1 same\nportgroups: 1 created\nports: 1 changed\n'
+    assert client.get('/v1/ports/detail')['ports'][0]['portgroup_uuid']
+
+
 def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_path):
     """With the secrets, in a file for its owner alone."""
     manage(database_url, 'import', file(RACK))
