@@ -111,7 +111,7 @@ class Client:
     def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
         """Give the nodes with certain traits.
 
-        :param traits: all of these.
+        :param traits: all of these, a list of names.
         :param traits_any: one of these.
         :param not_traits: not all of these.
         :param not_traits_any: none of these.
@@ -123,7 +123,9 @@ class Client:
             'not-traits': not_traits,
             'not-traits-any': not_traits_any,
         }
-        wanted = {name: ','.join(names) for name, names in filters.items() if names}
+        wanted = {
+            name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
+        }
         return self.pages('/v1/nodes', 'nodes', wanted | query)
 
     def deploy(self, node, reservation_uuid=None, **more) -> None:
@@ -138,7 +140,11 @@ class Client:
     def import_inventory(self, document) -> Iterator[dict[tuple[str, str], int]]:
         """Make the service have what a document says (``ironic_traits.transfer``).
 
-        Each node by itself: what came before one that fails stays.  Nodes that are new begin where they begin.
+        Each node by itself: what came before one that fails stays.  Nodes that are new begin where nodes begin, and are
+        not protected.  It works while it is iterated::
+
+            for counts in client.import_inventory(document):
+                print(counts)
 
         :returns: after each chassis and each node, how far it is: {('nodes', 'created'): 3, …}.
         :raises ironic_traits.transfer.documents.Invalid: the document is not what it must be; nothing was asked for.
@@ -205,6 +211,8 @@ class Client:
             microversion=self._version,
             headers={'X-OpenStack-Ironic-API-Version': self._version},
             raise_exc=False,
+            # openstacksdk would ask for 15 seconds again and again, where a node is reserved.
+            status_code_retries=0,
         )
         if response.status_code >= 400:
             raise Failed(response.status_code, response.reason, _document(response))

@@ -2,6 +2,7 @@
 
 import http
 import logging
+import os
 
 from oslo_config import cfg
 from webob import exc
@@ -85,6 +86,8 @@ def _with_password(application, conf):
     from oslo_middleware import basic_auth, exceptions
 
     path = conf.api.http_basic_auth_user_file
+    if not os.access(path, os.R_OK):
+        raise cfg.Error(f'[api] http_basic_auth_user_file = {path}: cannot be read')
     try:
         basic_auth.validate_auth_file(path)
     except (exceptions.ConfigInvalid, exc.HTTPError) as error:

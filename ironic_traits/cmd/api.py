@@ -15,9 +15,10 @@ import sqlalchemy as sa
 from ironic_traits import app
 from ironic_traits.cmd import child, setup
 
+_WELCOME = 'ironic-traits listens on {url}  (database: {database})'
 _WELCOME_PLACEMENT = 'ironic-traits serves the Placement API at {url}  (database: {database})'
-_WELCOME = """\
-ironic-traits listens on {url}  (database: {database})
+#: Where nobody is asked for a password.
+_TOUR = """
 Try in another terminal:
   curl {url}/v1
   curl -X POST {url}/v1/nodes -H 'Content-Type: application/json' -d '{{"driver": "fake-hardware"}}'
@@ -44,6 +45,8 @@ def main():
     host = f'[{conf.host}]' if ':' in conf.host else conf.host
     database = sa.make_url(conf.database.connection).render_as_string(hide_password=True)
     welcome = _WELCOME_PLACEMENT if conf.api.serve == 'placement' else _WELCOME
+    if conf.api.serve == 'all' and conf.api.auth_strategy == 'noauth':
+        welcome += _TOUR
     print(welcome.format(url=f'http://{host}:{conf.port}', database=database), flush=True)
     server = granian.Granian(
         'ironic_traits',

@@ -73,13 +73,13 @@ def import_file(conf, database):
     for sentence in refused:
         print(sentence, file=sys.stderr)
     if refused and not conf.command.go_on:
-        sys.exit(f'Nothing was imported: {len(refused)} of {len(units)} cannot be.')
+        sys.exit(f'Nothing was imported: {len(refused)} of {len(units)} nodes and chassis cannot be.')
     for (noun, done), number in sorted(counts.items()):
         print(f'{noun}: {number} {done}')
     if conf.command.dry_run:
         print('That is what would be: nothing was imported.')
     if refused:
-        sys.exit(f'{len(units) - len(refused)} of {len(units)} can be.')
+        sys.exit(f'{len(refused)} of {len(units)} nodes and chassis cannot be.')
 
 
 class _Undone(Exception):

@@ -32,14 +32,14 @@ def check(conf, database):
 
 def purge(conf, database):
     """Delete the reservations that have expired, and print how many there were."""
-    print(reservations.purge(database))
+    print(f'{reservations.purge(database)} reservations were deleted')
 
 
 def sync(conf, database):
     """Add the traits and resource classes of the installed os-traits and os-resource-classes that are missing, and
     print how many there were.
     """
-    print(standard.sync(database))
+    print(f'{standard.sync(database)} names were added')
 
 
 DB_COMMANDS = {'upgrade': upgrade, 'version': version, 'check': check}

@@ -46,6 +46,9 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def standard_names(self):
         """The database has the names of the libraries that are installed."""
+        if migrations.version(self.database) is None:
+            # They come with the schema.
+            return _GOOD
         missing = [
             name
             for table, standard in ((traits, STANDARD), (resource_classes, os_resource_classes.STANDARDS))

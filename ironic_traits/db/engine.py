@@ -42,6 +42,8 @@ class Database:
             if self.url.database in (None, '', ':memory:'):
                 raise sa.exc.ArgumentError('a SQLite database must be a file: each connection would see its own')
             os.makedirs(os.path.dirname(os.path.abspath(self.url.database)), exist_ok=True)
+            # The passwords of machines are in it: for its owner only, when it is made here.
+            os.close(os.open(self.url.database, os.O_RDONLY | os.O_CREAT, 0o600))
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)
 

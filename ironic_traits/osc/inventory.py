@@ -9,7 +9,7 @@ from ironic_traits.transfer import documents, files
 
 
 class ExportInventory(command.Command):
-    """Write all nodes, and what belongs to them, to a file; also of another Bare Metal service
+    """Write all nodes, and what belongs to them, to a file; also of another Bare Metal service.
 
     For 'baremetal inventory import' and 'ironic-traits-manage inventory import'.
     """
@@ -25,13 +25,13 @@ class ExportInventory(command.Command):
         masked = documents.masked(document)
         if masked:
             self.log.warning(
-                '%d nodes have secrets that you may not see, and %s stands for them: %s',
+                'Nodes with secrets that you may not see (%d), %s stands for them: %s',
                 *(len(masked), documents.MASK, ', '.join(masked)),
             )
 
 
 class ImportInventory(command.Lister):
-    """Make the inventory have what a file says
+    """Make the inventory have what a file says.
 
     What is there already is changed where it differs, what the file does not name stays. Nodes that are new begin
     where nodes begin, whatever the file says of their states.
@@ -49,13 +49,15 @@ class ImportInventory(command.Lister):
         except (OSError, ValueError) as error:
             raise exceptions.CommandError(f'{parsed_args.file}: {error}') from error
         counts: dict[tuple[str, str], int] = {}
+        done = 0
         steps = osc.client(self.app).import_inventory(document)
         with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
             try:
                 for step in steps:
                     counts = step
+                    done += 1
                     bar.update()
             except client.Failed as error:
-                done = f'{bar.n} of {len(units)} were imported, then came'
-                raise exceptions.CommandError(f'{done} {documents.ident(units[bar.n][1])}: {error}') from error
+                told = f'{done} of {len(units)} were imported, then came {documents.ident(units[done][1])}'
+                raise exceptions.CommandError(f'{told}: {error}') from error
         return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(counts.items())]

@@ -12,7 +12,7 @@ _HELD = ('Resource Provider', 'Satisfied', 'Missing', 'Forbidden')
 
 
 class Match(command.Lister):
-    """Find the nodes that match what a flavor, an image and traits ask for
+    """Find the nodes that match what a flavor, an image and traits ask for.
 
     With --explain, what keeps nodes from matching: how many each clause rejects, and how many it alone; without which
     clauses how many would match; and the nodes that nearly do. With --instance, whether what the instance holds

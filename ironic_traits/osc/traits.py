@@ -83,7 +83,7 @@ class AddTrait(_Change):
 
 
 class RemoveTrait(_Change):
-    """Take traits away from a resource provider
+    """Take traits away from a resource provider.
 
     Of a node only those that others gave to its provider.
     """

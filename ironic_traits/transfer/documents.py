@@ -12,6 +12,8 @@ from ironic_traits.inventory.volume import CONNECTORS, TARGETS
 
 #: In which states a node is, of which only the service itself says so.
 STATES = ('provision_state', 'power_state')
+#: Why a node is in maintenance, which is said with that.
+REASON = 'maintenance_reason'
 _FLAGS = ('maintenance', 'protected', 'retired')
 #: What a service shows in place of a secret.
 MASK = '******'
@@ -114,7 +116,7 @@ def _items(document, noun, prefix):
 def _check(noun, at, item):
     """Do nothing when there may be such things in a document; the service itself looks at the values."""
     inside = [each.key for each in noun.inside]
-    unknown = sorted(set(item).difference(noun.fields, inside, ('traits', *STATES) if noun is NODES else ()))
+    unknown = sorted(set(item).difference(noun.fields, inside, ('traits', REASON, *STATES) if noun is NODES else ()))
     if unknown:
         raise Invalid(f'{at}: no {unknown[0]} is known there.')
     for each in noun.inside:

@@ -3,7 +3,7 @@
 import collections
 from typing import Any
 
-from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, STATES
+from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES
 
 
 def export(client) -> dict[str, list[dict[str, Any]]]:
@@ -18,7 +18,7 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
         'nodes': [],
     }
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
-        shown = _shown(NODES, node) | {name: node[name] for name in STATES if node[name]}
+        shown = _shown(NODES, node) | {name: node[name] for name in (REASON, *STATES) if node[name]}
         # The config drive of an instance, and where its image is fetched with a password in the address.
         info = {name: value for name, value in shown.pop('instance_info', {}).items() if value != MASK}
         shown |= {'instance_info': info} if info else {}

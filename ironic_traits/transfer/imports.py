@@ -2,7 +2,8 @@
 
 import collections
 
-from ironic_traits.transfer.documents import STATES, ident
+from ironic_traits.deploy.states import PROTECTABLE
+from ironic_traits.transfer.documents import REASON, STATES, ident
 
 #: What can be said of a node that is active, and so not of one that is new.
 _LATER = ('protected', 'protected_reason')
@@ -31,11 +32,14 @@ class Importer:
         self._bring(noun, item, self._client.find(f'{noun.path}/{ident(item)}'), {})
 
     def _bring(self, noun, item, known, belongs):
-        apart = {*STATES, 'traits', *(each.key for each in noun.inside)}
+        apart = {*STATES, REASON, 'traits', *(each.key for each in noun.inside)}
         wanted = {name: value for name, value in item.items() if name not in apart} | _only(noun, belongs)
         uuid, done = self._change(noun, known, wanted) if known else self._create(noun, item, wanted)
         if 'traits' in item and sorted(set(item['traits'])) != sorted((known or {}).get('traits', [])):
             self._client.ask('PUT', f'{noun.path}/{uuid}/traits', {'traits': item['traits']})
+            done = 'changed' if known else done
+        if item.get('maintenance') and item.get(REASON) not in (None, (known or {}).get(REASON)):
+            self._client.ask('PUT', f'{noun.path}/{uuid}/maintenance', {'reason': item[REASON]})
             done = 'changed' if known else done
         self.counts[noun.key, done] += 1
         for each in noun.inside:
@@ -59,12 +63,15 @@ class Importer:
         if said and self._settle:
             self._settle(made['uuid'], said)
         later = {name: wanted[name] for name in _LATER if wanted.get(name)}
-        if later:
+        if later and self._settle:
             self._client.ask('PATCH', f'{noun.path}/{made["uuid"]}', _patch(later))
         return made['uuid'], 'created'
 
     def _change(self, noun, known, wanted):
         changes = {name: value for name, value in wanted.items() if not _equal(name, known.get(name), value)}
+        if not self._settle and known.get('provision_state') not in PROTECTABLE:
+            # It could not be left where the document has it.
+            changes = {name: value for name, value in changes.items() if name not in _LATER}
         if changes:
             self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes))
         return known['uuid'], 'changed' if changes else 'same'

@@ -212,3 +212,17 @@ def test_an_inventory(server, tmp_path):
     run(server, 'baremetal', 'inventory', 'export', file)
     assert 'has ****** in place of a secret' in run(server, *inventory, 'import', file, code=1)
     run(server, 'baremetal', 'node', 'delete', 'new')
+
+
+def test_a_protected_node_is_imported_where_it_cannot_be_active(server, tmp_path):
+    """And a second time; why it is in maintenance comes along."""
+    file = tmp_path / 'rack.yaml'
+    node = {'name': 'new', 'driver': 'fake-hardware', 'provision_state': 'active', 'protected': True}
+    node |= {'maintenance': True, 'maintenance_reason': 'fan'}
+    file.write_text(yaml.safe_dump({'nodes': [node]}))
+    for done in ('created', 'same'):
+        [told] = rows(server, 'baremetal', 'inventory', 'import', file)
+        assert told == {'What': 'nodes', 'Done': done, 'Number': 1}
+    shown = rows(server, 'baremetal', 'node', 'show', 'new')
+    assert (shown['provision_state'], shown['protected'], shown['maintenance_reason']) == ('enroll', False, 'fan')
+    run(server, 'baremetal', 'node', 'delete', 'new')

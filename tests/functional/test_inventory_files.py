@@ -46,6 +46,8 @@ nodes:
   provision_state: active
   protected: true
   instance_uuid: a8b2c1c0-0000-4000-8000-000000000001
+  maintenance: true
+  maintenance_reason: fan
 """
 
 
@@ -88,6 +90,7 @@ def test_a_rack_arrives_in_one_command(database_url, client, file):
         'power off',
     )
     assert (two['provision_state'], two['power_state'], two['protected']) == ('active', 'power on', True)
+    assert two['maintenance_reason'] == 'fan'
     ports = client.get('/v1/ports/detail?node=one')['ports']
     assert {port['address']: (port['portgroup_uuid'] is not None, port['pxe_enabled']) for port in ports} == {
         '11:22:33:44:55:10': (False, True),
@@ -158,14 +161,14 @@ def test_all_of_a_file_or_nothing(database_url, client, file):
     told = manage(database_url, 'import', file({'nodes': NODES}), code=1)
     assert "bad: 'HW_NOWHERE' is not a trait" in told
     assert 'same-port: A port with MAC address 52:54:00:00:00:01 already exists' in told
-    assert told.endswith('Nothing was imported: 2 of 4 cannot be.\n')
+    assert told.endswith('Nothing was imported: 2 of 4 nodes and chassis cannot be.\n')
     assert client.get('/v1/nodes')['nodes'] == client.get('/v1/ports')['ports'] == []
 
 
 def test_each_node_by_itself(database_url, client, file):
     told = manage(database_url, 'import', '--continue', file({'nodes': NODES}), code=1)
     assert "bad: 'HW_NOWHERE' is not a trait" in told
-    assert told.endswith('2 of 4 can be.\n')
+    assert told.endswith('2 of 4 nodes and chassis cannot be.\n')
     assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['good', 'last']
     assert len(client.get('/v1/ports')['ports']) == 1
 

@@ -99,7 +99,7 @@ def test_purge(app, client, database_url, monkeypatch, capsys):
     monkeypatch.setattr('sys.argv', ['ironic-traits-manage', '--database', database_url, 'reservations', 'purge'])
     for purged in (2, 0):
         manage.main()
-        assert capsys.readouterr().out == f'{purged}\n'
+        assert capsys.readouterr().out == f'{purged} reservations were deleted\n'
     assert rows(app) == len(client.get(PATH)['reservations']) == 1
 
 

@@ -46,7 +46,8 @@ def test_in_an_empty_directory(tmp_path):
     """It makes its database there, and says what to try."""
     with Server(None, cwd=tmp_path) as server:
         uuid = make(server.base)
-        assert (tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite').exists()
+        database = tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite'
+        assert database.stat().st_mode & 0o777 == 0o600
         assert ask(server.base, 'GET', '/healthcheck')[0] == 200
         printed = server.stop()
     assert f'curl {server.base}/v1/nodes' in printed
