@@ -4,6 +4,7 @@ What is counted in one process is added up over all that share PROMETHEUS_MULTIP
 asked for by whoever answers.
 """
 
+import contextlib
 import functools
 import logging
 import os
@@ -16,13 +17,14 @@ from oslo_db import exception as db_exception
 from prometheus_client import core, multiprocess, registry
 
 from ironic_traits.api import protocols
-from ironic_traits.api.resource import ROUTE
+from ironic_traits.api.resource import METHODS, ROUTE
 from ironic_traits.inventory import census
 
 LOG = logging.getLogger(__name__)
 
 #: Seconds; a page of 1,000 nodes is in the middle.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+_METHODS = frozenset({*METHODS, 'HEAD', 'OPTIONS'})
 _SHARED = 'PROMETHEUS_MULTIPROC_DIR'
 _RESERVE = ('POST', '/v1/reservations', '409')
 
@@ -70,7 +72,7 @@ class Metrics:
         method = environ['REQUEST_METHOD']
         # Whatever clients make up is one: each value is kept for good.
         route = environ.get(ROUTE, 'none')
-        method = method if ROUTE in environ else 'any'
+        method = method if ROUTE in environ and method in _METHODS else 'any'
         self._requests.labels(api, method, route, status).inc()
         self._seconds.labels(api, method, route).observe(seconds)
         if (method, route, status) == _RESERVE:
@@ -90,7 +92,7 @@ class Metrics:
 
 def _watch_connections(database, own):
     """Count the connections to the database: those that there are, and those in use."""
-    for name, told, events in (
+    for name, told, (more, fewer) in (
         ('open', 'Connections to the database.', ('connect', 'close')),
         ('in_use', 'Connections to the database that somebody works with.', ('checkout', 'checkin')),
     ):
@@ -100,13 +102,19 @@ def _watch_connections(database, own):
             multiprocess_mode='livesum',
         )
         for engine, pool in database.pools().items():
-            more, fewer = (functools.partial(_add, gauge.labels(engine), number) for number in (1, -1))
-            sa.event.listen(pool, events[0], more)
-            sa.event.listen(pool, events[1], fewer)
+            sa.event.listen(pool, more, functools.partial(_more, gauge.labels(engine), name))
+            sa.event.listen(pool, fewer, functools.partial(_fewer, gauge.labels(engine), name))
 
 
-def _add(gauge, number, *event):
-    gauge.inc(number)
+def _more(gauge, name, connection, record, *event):
+    record.record_info[name] = True
+    gauge.inc()
+
+
+def _fewer(gauge, name, connection, record, *event):
+    # Of a connection that could not be made again only the end is told.
+    if record.record_info.pop(name, False):
+        gauge.dec()
 
 
 def _forget_ended_processes(folder):
@@ -114,7 +122,9 @@ def _forget_ended_processes(folder):
     for path in pathlib.Path(folder).glob('gauge_live*_*.db'):
         pid = int(path.stem.rpartition('_')[2])
         if not pathlib.Path(f'/proc/{pid}').exists():
-            multiprocess.mark_process_dead(pid, folder)
+            # Who else is asked at the same time does the same.
+            with contextlib.suppress(FileNotFoundError):
+                multiprocess.mark_process_dead(pid, folder)
 
 
 class _Census:
@@ -127,7 +137,7 @@ class _Census:
         """Give the metrics that the database knows; none when it does not answer."""
         try:
             by_state, by_life = census.nodes_by_state(self._service), census.reservations_by_life(self._service)
-        except db_exception.DBError:
+        except (db_exception.DBError, sa.exc.SQLAlchemyError):
             LOG.exception('The database could not be asked for metrics')
             return
         found = core.GaugeMetricFamily('ironic_traits_nodes', 'Nodes.', labels=('provision_state', 'maintenance'))

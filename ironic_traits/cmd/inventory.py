@@ -6,17 +6,21 @@ They go to the application in this process, which has one transaction for all of
 
 import collections
 import contextlib
+import http
 import sys
 import urllib.parse
 
 import tqdm
+from oslo_db.exception import DBError
 from webob import Request
 
-from ironic_traits import app
+from ironic_traits import app, failures
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd import setup
+from ironic_traits.db import names
 from ironic_traits.db.engine import retried
-from ironic_traits.db.one_transaction import OneTransaction
+from ironic_traits.db.models import traits
+from ironic_traits.db.one_transaction import Lost, OneTransaction
 from ironic_traits.inventory import node_states
 from ironic_traits.transfer import documents, exports, files, imports
 
@@ -45,8 +49,13 @@ def add_commands(subparsers):
 
 
 def export_file(conf, database):
-    """Write the whole inventory to a file."""
-    document = exports.export(_Local(_application(conf), database))
+    """Write the whole inventory, as it is at one moment, to a file.
+
+    :raises SystemExit: it cannot be written.
+    """
+    application = _application(conf)
+    with database.snapshot() as connection:
+        document = exports.export(_Local(application, OneTransaction(connection)))
     try:
         files.write(document, conf.command.file)
     except OSError as error:
@@ -62,12 +71,16 @@ def import_file(conf, database):
         units = documents.units(files.read(conf.command.file))
     except (OSError, ValueError) as error:
         sys.exit(f'{conf.command.file}: {error}')
-    application = _application(conf)
+    application, dry_run = _application(conf), conf.command.dry_run
+    if not dry_run:
+        # Or nobody could use a name that is new until all is imported.
+        names.make_known(database, traits, documents.traits(units))
     counts: collections.Counter = collections.Counter()
     refused: list[str] = []
+    by_itself = conf.command.go_on and not dry_run
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
-        for some in [[unit] for unit in units] if conf.command.go_on else [units]:
-            brought, told = _bring(application, database, some, conf.command.dry_run, bar, bar.n)
+        for some in [[unit] for unit in units] if by_itself else [units]:
+            brought, told = _bring(application, database, some, dry_run, bar, bar.n)
             counts += brought
             refused += told
     for sentence in refused:
@@ -99,15 +112,17 @@ def _bring(application, database, units, dry_run, bar, begun):
     with contextlib.suppress(_Undone), database.write() as connection:
         together = OneTransaction(connection)
         client = _Local(application, together)
-        importer = imports.Importer(client, client.settle)
         for noun, item in units:
+            importer = imports.Importer(client, client.settle)
             try:
-                importer.bring(noun, item)
+                # Of one that is refused nothing stays that the next would meet.
+                with connection.begin_nested():
+                    importer.bring(noun, item)
+                counts += importer.counts
             except Failed as error:
                 together.check()
-                refused.append(f'{item.get("name") or item.get("uuid")}: {error}')
+                refused.append(f'{documents.ident(item)}: {error}')
             bar.update()
-        counts = collections.Counter() if refused else importer.counts
         if refused or dry_run:
             raise _Undone
     return counts, refused
@@ -152,4 +167,7 @@ class _Local(Client):
 
     def settle(self, uuid, states):
         """Put a node that is new into the states that its document says."""
-        node_states.place(self._application.service, uuid, **states)
+        try:
+            node_states.place(self._application.service, uuid, **states)
+        except (failures.Failure, Lost, DBError) as error:
+            raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error

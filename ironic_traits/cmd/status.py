@@ -39,6 +39,8 @@ class Checks(upgradecheck.UpgradeCommands):
         current, newest = migrations.version(self.database), migrations.head()
         if current == newest:
             return _GOOD
+        if current and current not in migrations.revisions():
+            return Result(Code.FAILURE, f'The database is at version {current}, which is of a newer release.')
         told = f'The database is at version {current or "none"}, this release needs {newest}.'
         if self.database.url.get_backend_name() == 'sqlite':
             return Result(Code.WARNING, f'{told} The service upgrades a SQLite database by itself: keep a copy.')
@@ -46,7 +48,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def standard_names(self):
         """The database has the names of the libraries that are installed."""
-        if migrations.version(self.database) is None:
+        if migrations.version(self.database) != migrations.head():
             # They come with the schema.
             return _GOOD
         missing = [
@@ -73,9 +75,18 @@ class Checks(upgradecheck.UpgradeCommands):
     def policy_rules(self):
         """The policy file names no rule that is none."""
         enforcer = policies.enforcer(self.conf)
-        enforcer.load_rules()
+        try:
+            enforcer.load_rules()
+        except Exception as error:
+            return Result(Code.FAILURE, f'The policy file cannot be read: {error}')
+        # What is no rule at all is one that nobody passes.
+        wrong = [name for name, rule in enforcer.file_rules.items() if _is_no_rule(rule)]
+        if wrong:
+            return Result(Code.FAILURE, f'The policy file has rules that cannot be read: {", ".join(map(str, wrong))}')
         # Rules of an operator's own are what other rules of the file refer to.
-        unknown = sorted(name for name in enforcer.file_rules if ':' in name and name not in enforcer.registered_rules)
+        unknown = sorted(
+            name for name in enforcer.file_rules if ':' in str(name) and name not in enforcer.registered_rules
+        )
         return _few(unknown, 'The policy file has rules that nothing asks for: {}')
 
     def policy_file(self):
@@ -84,10 +95,9 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _ask(self, statement):
         """Give the values of a column; none of a table that is not there yet."""
-        if migrations.version(self.database) is None:
-            return []
         with self.database.read() as connection:
-            return list(connection.scalars(statement))
+            there = sa.inspect(connection).has_table(statement.get_final_froms()[0].name)
+            return list(connection.scalars(statement)) if there else []
 
     _upgrade_checks = (
         ('Schema of the database', schema),
@@ -97,6 +107,10 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Policy rules', policy_rules),
         ('Format of the policy file', policy_file),
     )
+
+
+def _is_no_rule(rule):
+    return str(rule.check) == '!' != str(rule.check_str).strip()
 
 
 def _few(found, told):

@@ -46,11 +46,26 @@ class Database:
             os.close(os.open(self.url.database, os.O_RDONLY | os.O_CREAT, 0o600))
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)
+        for engine in (self._reader, self._writer):
+            # What is logged of a statement that fails is not what it was to write: that has passwords in it.
+            engine.hide_parameters = True
 
     @contextlib.contextmanager
     def read(self):
         """Give a connection for reading: each statement sees what was committed when it began."""
         with self._reader.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def snapshot(self):
+        """Give a connection for reading: all statements see what was committed when the first one began."""
+        if self.url.get_backend_name() == 'sqlite':
+            with self._reader.connect() as connection:
+                connection.exec_driver_sql('BEGIN')
+                yield connection
+                connection.exec_driver_sql('ROLLBACK')
+            return
+        with self._writer.connect().execution_options(isolation_level='REPEATABLE READ') as connection:
             yield connection
 
     @contextlib.contextmanager

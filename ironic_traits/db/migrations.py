@@ -36,6 +36,11 @@ def head():
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
+def revisions():
+    """Name all revisions of the scripts."""
+    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+
+
 def version(database):
     """Name the revision that a database is at; None for an empty one.
 

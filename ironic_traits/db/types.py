@@ -56,6 +56,13 @@ class Json(sa.types.TypeDecorator):
         return None if value is None else orjson.loads(value)
 
 
+def differ(one, other):
+    """Tell whether two values of a column differ, where 1 and true in a JSON object do."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) != orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
+    return one != other
+
+
 class clock(sa.sql.functions.FunctionElement):
     """The time of the database at this statement, in UTC, as ``timestamp`` columns keep it.
 

@@ -101,7 +101,7 @@ def power(context, ident, target, arguments):
 
 
 @retried
-def place(context, ident, provision_state, power_state=None):
+def place(context, ident, provision_state=states.ENROLL, power_state=None):
     """Say in which states a node is that comes from elsewhere, without a word to its driver.
 
     :param ident: uuid or name.

@@ -16,7 +16,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
-from ironic_traits.db.types import Json, now
+from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import node_filters, node_guards, node_providers, node_traits, records, reservations
 from ironic_traits.inventory.chassis import CHASSIS
@@ -57,6 +57,12 @@ _WITH_RULES = frozenset({'last_error', 'reservation', 'driver_internal_info', 'd
 _GUARDED = (nodes.c.provision_state, nodes.c.target_provision_state, nodes.c.reservation)
 _HELD = (nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.protected)
 JSON_FIELDS = frozenset(column.name for column in nodes.c if isinstance(column.type, Json))
+#: What the fields are that cannot be null, when nobody says anything of them.
+UNSET = {
+    **{name: {} for name in SETTABLE if name in JSON_FIELDS},
+    **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
+    'conductor_group': '',
+}
 SORTABLE = frozenset(nodes.c.keys()) - JSON_FIELDS - {'generation', 'configdrive'}
 
 
@@ -141,7 +147,7 @@ def update(context, ident, change, fields):
             new |= _interfaces(context, new)
             if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
-            changes = {name: value for name, value in new.items() if value != old[name]}
+            changes = {name: value for name, value in new.items() if differ(value, old[name])}
             node_guards.check_update(node, changes)
             _check_owner(context, node, changes)
             if changes.get('instance_uuid'):

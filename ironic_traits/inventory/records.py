@@ -19,7 +19,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
-from ironic_traits.db.types import Json, now
+from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_filters, single_node
 from ironic_traits.inventory.paging import fetch
@@ -160,7 +160,7 @@ def update(context, kind, ident, change, fields):
             old = {name: getattr(record, name) for name in ('uuid', *kind.settable)}
             new = {'uuid': record.uuid, **change({name: old[name] for name in kind.settable})}
             kind.decide(connection, node, old, new)
-            changes = {name: value for name, value in new.items() if value != old[name]}
+            changes = {name: value for name, value in new.items() if differ(value, old[name])}
             if changes:
                 connection.execute(sa.update(kind.table).where(kind.table.c.id == record.id).values(changes))
             return read(connection, kind, record.uuid, _columns(kind, fields))

@@ -32,9 +32,9 @@ class Match(command.Lister):
 
     def take_action(self, parsed_args):
         wanted = requests.request(self.app, parsed_args)
-        if parsed_args.limit:
+        if parsed_args.limit is not None:
             wanted['limit'] = parsed_args.limit
-        if parsed_args.instance:
+        if parsed_args.instance is not None:
             wanted['instance_uuid'] = parsed_args.instance
         if parsed_args.explain:
             wanted['explain'] = True
@@ -43,7 +43,7 @@ class Match(command.Lister):
             self.log.warning(warning)
         if parsed_args.explain:
             return _EXPLAINED, list(_explained(found['explanation']))
-        if parsed_args.instance:
+        if parsed_args.instance is not None:
             return _HELD, list(_held(found))
         return _COLUMNS, [
             (node['uuid'], node['name'], node['resource_class'], format_columns.ListColumn(node['traits']))

@@ -18,11 +18,10 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
         'nodes': [],
     }
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
-        shown = _shown(NODES, node) | {name: node[name] for name in (REASON, *STATES) if node[name]}
+        shown = _shown(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
         # The config drive of an instance, and where its image is fetched with a password in the address.
-        info = {name: value for name, value in shown.pop('instance_info', {}).items() if value != MASK}
-        shown |= {'instance_info': info} if info else {}
-        shown |= {'traits': node['traits']} if node['traits'] else {}
+        shown['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
+        shown['traits'] = node['traits']
         shown |= {noun.key: of_node[node['uuid']] for noun, of_node in belongings.items() if node['uuid'] in of_node}
         document['nodes'].append(shown)
     return {key: items for key, items in document.items() if items}
@@ -37,6 +36,5 @@ def _by_node(client, noun):
 
 
 def _shown(noun, each):
-    """Give what a document says of something: what is not said is as nobody said it."""
-    said = {name: each.get(name) for name in noun.fields}
-    return {name: value for name, value in said.items() if value not in (noun.defaults.get(name), None, '', {})}
+    """Give what a document says of something: all of it, so that what has ended ends elsewhere, too."""
+    return {name: each.get(name) for name in noun.fields}

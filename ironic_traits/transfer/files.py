@@ -5,8 +5,10 @@ import json
 import os
 import re
 import sys
+import tempfile
 
 import yaml
+from oslo_utils import fileutils
 
 
 def read(path):
@@ -18,7 +20,10 @@ def read(path):
     """
     try:
         with contextlib.nullcontext(sys.stdin) if path == '-' else open(path) as file:
-            return yaml.load(file, Loader=_Loader)  # noqa: S506, it is a safe loader
+            text = file.read()
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506, it is a safe loader
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 
@@ -34,9 +39,16 @@ def write(document, path):
     if path == '-':
         print(text, end='')
         return
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w') as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(text)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, 'w') as device:
+            device.write(text)
+        return
+    # What was there before stays until all is written.
+    descriptor, written = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
+    with fileutils.remove_path_on_error(written):
+        with open(descriptor, 'w') as file:
+            file.write(text)
+        os.rename(written, path)
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -56,4 +68,6 @@ class _Loader(yaml.CSafeLoader):
 
 
 for _tag, _pattern in (('int', r'-?(0|[1-9][0-9]*)\Z'), ('float', r'-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?\Z')):
-    _Loader.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))
+    # What is written knows what is read: texts that look like numbers are quoted, by the rules of both.
+    for _one in (_Loader, _Dumper):
+        _one.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))

@@ -1,7 +1,10 @@
 """A document becomes what a service has."""
 
 import collections
+import urllib.parse
+import uuid
 
+from ironic_traits.db.types import differ
 from ironic_traits.deploy.states import PROTECTABLE
 from ironic_traits.transfer.documents import REASON, STATES, ident
 
@@ -29,21 +32,23 @@ class Importer:
 
         :raises ironic_traits.client.Failed: the service says no; what was said before that stays.
         """
-        self._bring(noun, item, self._client.find(f'{noun.path}/{ident(item)}'), {})
+        known = self._client.find(f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}')
+        # Some names are those of lists.
+        self._bring(noun, item, known if known and 'uuid' in known else None, {})
 
     def _bring(self, noun, item, known, belongs):
         apart = {*STATES, REASON, 'traits', *(each.key for each in noun.inside)}
         wanted = {name: value for name, value in item.items() if name not in apart} | _only(noun, belongs)
-        uuid, done = self._change(noun, known, wanted) if known else self._create(noun, item, wanted)
+        made, done = self._change(noun, known, wanted) if known else self._create(noun, item, wanted)
         if 'traits' in item and sorted(set(item['traits'])) != sorted((known or {}).get('traits', [])):
-            self._client.ask('PUT', f'{noun.path}/{uuid}/traits', {'traits': item['traits']})
+            self._client.ask('PUT', f'{noun.path}/{made}/traits', {'traits': item['traits']})
             done = 'changed' if known else done
         if item.get('maintenance') and item.get(REASON) not in (None, (known or {}).get(REASON)):
-            self._client.ask('PUT', f'{noun.path}/{uuid}/maintenance', {'reason': item[REASON]})
+            self._client.ask('PUT', f'{noun.path}/{made}/maintenance', {'reason': item[REASON]})
             done = 'changed' if known else done
         self.counts[noun.key, done] += 1
         for each in noun.inside:
-            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: uuid})
+            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: made})
 
     def _bring_inside(self, noun, items, belongs):
         there = []
@@ -68,13 +73,14 @@ class Importer:
         return made['uuid'], 'created'
 
     def _change(self, noun, known, wanted):
-        changes = {name: value for name, value in wanted.items() if not _equal(name, known.get(name), value)}
+        wanted = {name: noun.defaults.get(name) if value is None else value for name, value in wanted.items()}
+        changes = {name: value for name, value in wanted.items() if name != 'uuid' and differ(known.get(name), value)}
         if not self._settle and known.get('provision_state') not in PROTECTABLE:
             # It could not be left where the document has it.
             changes = {name: value for name, value in changes.items() if name not in _LATER}
-        if changes:
-            self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes))
-        return known['uuid'], 'changed' if changes else 'same'
+        # What it comes to is for the service to say: it writes some things in its own way, and masks others.
+        now = self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes)) if changes else known
+        return known['uuid'], 'changed' if any(differ(now[name], known[name]) for name in changes) else 'same'
 
 
 def _patch(changes):
@@ -85,16 +91,22 @@ def _patch(changes):
     ]
 
 
-def _equal(name, known, wanted):
-    if name == 'address' and isinstance(wanted, str):
-        return known == wanted.lower()
-    return known == wanted
-
-
 def _is_same(noun, known, item):
-    """Tell whether one thing is the other: by its uuid, or else by what it is known by."""
-    said = next((name for name in noun.known_by if item.get(name) is not None), None)
-    return said is not None and _equal(said, known[said], item[said])
+    """Tell whether one thing is the other, by what such things are known by."""
+    for names in noun.known_by:
+        if all(item.get(name) is not None for name in names):
+            return all(_as_kept(name, item[name]) == known[name] for name in names)
+    return False
+
+
+def _as_kept(name, value):
+    """Give a value as the service has it: it writes uuids and addresses in one way."""
+    if name == 'uuid':
+        try:
+            return str(uuid.UUID(value))
+        except ValueError:
+            return value
+    return value.lower() if name == 'address' and isinstance(value, str) else value
 
 
 def _only(noun, belongs):

@@ -152,3 +152,12 @@ def test_a_deadlock_is_tried_again(database):
         assert connection.scalars(sa.select(nodes.c.generation)).all() == [2, 2]
     if database.url.get_backend_name() != 'sqlite':
         assert len(tries) > 2
+
+
+def test_what_a_statement_was_to_write_is_not_told(database_url):
+    """The passwords of machines would be in logs."""
+    database = Database(make_conf(database_url))
+    with pytest.raises(db_exception.DBError) as failed, database.write() as connection:
+        connection.execute(sa.insert(nodes).values(uuid=None, driver_info={'password': 'hush-hush'}))
+    database.close()
+    assert 'hush-hush' not in str(failed.value)

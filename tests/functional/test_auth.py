@@ -167,7 +167,7 @@ def test_http_basic_without_a_file_of_users(url, tmp_path, text):
     if text:
         (tmp_path / 'htpasswd').write_text(text)
     options = {'api__auth_strategy': 'http_basic', 'api__http_basic_auth_user_file': str(tmp_path / 'htpasswd')}
-    with pytest.raises(cfg.Error, match='http_basic_auth_user_file = .*htpasswd: \\w'), make_app(url, **options):
+    with pytest.raises(cfg.Error, match=r'http_basic_auth_user_file = .*htpasswd: \w'), make_app(url, **options):
         pass
 
 

@@ -15,6 +15,7 @@ from tests.client import Client
 from tests.service import make_app, make_conf
 
 MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
+INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
 #: Numbers to the base of 60, and a date, to those who guess.
 RACK = f"""
@@ -70,6 +71,15 @@ def manage(url, *arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
+def upgraded(new_database):
+    """Give another database with a schema."""
+    url = new_database()
+    database = Database(make_conf(url))
+    migrations.upgrade(database)
+    database.close()
+    return url
+
+
 def exported(url):
     """Give the document of a service's inventory."""
     return yaml.safe_load(manage(url, 'export', '-'))
@@ -119,6 +129,73 @@ def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, clien
     assert len(client.get('/v1/nodes/one/ports')['ports']) == 4
 
 
+def test_what_has_ended_ends_elsewhere(database_url, client, new_database, file, tmp_path):
+    """A first export is imported days before the last one."""
+    other, path = upgraded(new_database), tmp_path / 'all.yaml'
+    client.node(name='one', maintenance=True, description='old', instance_uuid=INSTANCE, extra={'a': 1}, owner='x')
+    client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
+    for done in ('created', 'changed', 'same'):
+        manage(database_url, 'export', path)
+        assert manage(other, 'import', path) == f'nodes: 1 {done}\n'
+        assert exported(other) == exported(database_url)
+        ended = {'maintenance': False, 'description': None, 'instance_uuid': None, 'extra': {'a': True}, 'owner': None}
+        manage(database_url, 'import', file({'nodes': [{'name': 'one', 'traits': [], **ended}]}))
+
+
+#: What the service writes in its own way, or is the default when nothing is said.
+ODD = """
+chassis:
+- {uuid: 5C2D0A5E2F0C4B7B9A6B27D3B7D0A002, extra: null}
+nodes:
+- uuid: 5C2D0A5E-2F0C-4B7B-9A6B-27D3B7D0A003
+  name: null
+  driver: fake-hardware
+  conductor_group: RACK
+  maintenance: 'yes'
+  instance_uuid: A8B2C1C0-0000-4000-8000-000000000001
+  extra: {1: a, b: 1e5}
+  properties: null
+  ports:
+  - {address: "52:54:00:CF:2D:31", uuid: 5C2D0A5E2F0C4B7B9A6B27D3B7D0A004, pxe_enabled: null,
+     local_link_connection: {switch_id: "0A:1B:2C:3D:4E:5F", port_id: x}}
+  volume_connectors:
+  - {type: wwnn, connector_id: '50:01'}
+  - {type: wwpn, connector_id: '50:01'}
+- {name: "\u00e9 is none", driver: fake-hardware}
+- {name: detail, driver: fake-hardware}
+- {name: two, uuid: null, driver: fake-hardware, power_state: power on}
+"""
+
+
+def test_what_is_written_in_another_way_is_the_same(database_url, client, file):
+    """Names that cannot be are said to be so, and what else there is can be imported again."""
+    told = manage(database_url, 'import', '--continue', file(ODD), code=1)
+    assert '\u00e9 is none: ' in told
+    assert 'detail: The word "detail" is reserved' in told
+    good = '\n'.join(line for line in ODD.splitlines() if 'is none' not in line and 'detail' not in line)
+    again = manage(database_url, 'import', file(good))
+    assert again == 'chassis: 1 same\nnodes: 2 same\nports: 1 same\nvolume_connectors: 2 same\n'
+
+
+STATES = [
+    {'name': 'one', 'driver': 'fake-hardware'},
+    {'name': 'two', 'driver': 'fake-hardware', 'retired': True, 'provision_state': 'available'},
+    {'name': 'three', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]},
+    {'name': 'four', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]},
+]
+
+
+def test_a_dry_run_says_what_would_be(database_url, client, file):
+    """Of each node by itself, too: those inside a chassis that is new, those that meet others of the file."""
+    chassis = {'uuid': CHASSIS, 'nodes': STATES}
+    for arguments in (['--dry-run'], []):
+        told = manage(database_url, 'import', '--continue', *arguments, file({'chassis': [chassis]}), code=1)
+        assert "two: The providing operation can't be performed" in told
+        assert 'four: A port with MAC address 52:54:00:00:00:01 already exists' in told
+        assert told.endswith('2 of 5 nodes and chassis cannot be.\n')
+    assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['one', 'three']
+
+
 def test_a_port_moves_into_a_portgroup_that_is_new(database_url, client, file):
     node = {'name': 'one', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]}
     manage(database_url, 'import', file({'nodes': [node]}))
@@ -139,10 +216,7 @@ def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_p
     manage(database_url, 'export', path)
     assert json.loads(path.read_text()) == document
     assert path.stat().st_mode & 0o777 == 0o600
-    other = new_database()
-    database = Database(make_conf(other))
-    migrations.upgrade(database)
-    database.close()
+    other = upgraded(new_database)
     manage(other, 'import', path)
     assert exported(other) == document
     with make_app(other) as app:

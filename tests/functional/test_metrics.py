@@ -2,12 +2,15 @@
 
 import concurrent.futures
 import re
+import sqlite3
 import urllib.request
 
 import pytest
-from prometheus_client import parser
+import sqlalchemy as sa
+from prometheus_client import parser, registry
 from webob import Request
 
+from ironic_traits.api.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.client import Client
 from tests.functional.test_reservations import instance
@@ -48,6 +51,7 @@ def test_requests_by_route_and_status(counting):
     counting.ask('GET', '/healthcheck')
     counting.ask('GET', '/made/up')
     counting.ask('BREW', '/v1/nodes')
+    counting.ask('BREW', '/healthcheck')
     found = metrics(counting)
     assert found['ironic_traits_requests'] == {
         ('baremetal', 'POST', '/v1/nodes', '201'): 1,
@@ -56,6 +60,7 @@ def test_requests_by_route_and_status(counting):
         ('baremetal', 'PUT', '/v1/nodes/{node_ident}/traits/{trait}', '204'): 1,
         ('placement', 'GET', '/placement/traits/{name}', '204'): 1,
         ('baremetal', 'GET', '/healthcheck', '200'): 1,
+        ('baremetal', 'any', '/healthcheck', '200'): 1,
         ('baremetal', 'any', 'none', '404'): 1,
         ('baremetal', 'any', 'none', '405'): 1,
     }
@@ -82,13 +87,45 @@ def test_only_when_wanted(client):
     assert client.ask('GET', '/metrics').status_int == 404
 
 
-def test_without_a_database(tmp_path):
+@pytest.mark.parametrize('url', ['sqlite:///{}/none.sqlite', 'postgresql+psycopg2://nobody@127.0.0.1:1/nowhere'])
+def test_without_a_database(tmp_path, url):
     """What is counted in the process is shown all the same."""
-    with make_app(f'sqlite:///{tmp_path}/none.sqlite', metrics__enabled=True) as app:
+    with make_app(url.format(tmp_path), metrics__enabled=True) as app:
         Client(app).ask('GET', '/v1')
         found = metrics(Client(app))
     assert found['ironic_traits_requests'] == {('baremetal', 'GET', '/v1', '200'): 1}
     assert 'ironic_traits_nodes' not in found
+
+
+class Pools:
+    """A database whose connections cannot be made again."""
+
+    def __init__(self):
+        self.left = 1
+        self.pool = sa.pool.QueuePool(self.connect)
+
+    def connect(self):
+        if not self.left:
+            raise sqlite3.OperationalError
+        self.left = 0
+        return sqlite3.connect(':memory:')
+
+    def pools(self):
+        return {'reader': self.pool}
+
+
+def test_connections_that_break_are_counted_once():
+    own, database = registry.CollectorRegistry(), Pools()
+    _watch_connections(database, own)
+    used = database.pool.connect()
+    labels = ('ironic_traits_database_connections_in_use', {'engine': 'reader'})
+    assert own.get_sample_value(*labels) == 1
+    used.invalidate()
+    used.close()
+    for _ in range(3):
+        with pytest.raises(sqlite3.OperationalError):
+            database.pool.connect()
+    assert own.get_sample_value(*labels) == 0
 
 
 def test_all_processes_together(tmp_path):

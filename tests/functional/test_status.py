@@ -5,8 +5,10 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
 import sqlalchemy as sa
 
+from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import nodes, traits
 from tests.service import make_conf
@@ -25,6 +27,29 @@ def check(url, *arguments, code):
 def test_before_and_after_the_schema(new_database, database_kind):
     found = check(new_database(), code=1 if database_kind == 'sqlite' else 2)
     assert 'The database is at version none, this release needs' in found['Schema of the database']
+
+
+def test_schemas_of_other_releases(new_database, database_kind):
+    url = new_database()
+    database = Database(make_conf(url))
+    migrations.upgrade(database, '0003')
+    found = check(url, code=1 if database_kind == 'sqlite' else 2)
+    assert list(found) == ['Schema of the database']
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    database.close()
+    told = 'The database is at version 9999, which is of a newer release.'
+    assert check(url, code=2)['Schema of the database'] == told
+
+
+@pytest.mark.parametrize(
+    'text', ['[', '"placement:traits:list": "role:x and ("\n', '"placement:traits:list": 5\n', 'x']
+)
+def test_policy_files_that_are_none(tmp_path, text):
+    url = f'sqlite:///{tmp_path}/new.sqlite'
+    (tmp_path / 'policy.yaml').write_text(text)
+    (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
+    assert 'The policy file' in check(url, '--config-file', f'{tmp_path}/one.conf', code=2)['Policy rules']
 
 
 def test_what_is_worth_a_look(database_url, client, tmp_path):

@@ -1,5 +1,6 @@
 """Documents of an inventory: what is one, and how it is kept in a file."""
 
+import pathlib
 import re
 
 import pytest
@@ -14,7 +15,13 @@ WRONG = {
     'nodes: [1]': 'nodes[0]: must be an object',
     'nodes: [{driver: fake-hardware}]': 'nodes[0]: a node needs a uuid or a name',
     'nodes: [{name: a, color: red}]': 'nodes[0]: no color is known there',
-    'nodes: [{name: a}, {name: a}]': 'nodes[1]: a is there twice',
+    'nodes: [{name: a}, {name: a}]': 'a is there twice',
+    'chassis: [{uuid: b}, {uuid: b}]': 'b is there twice',
+    'nodes: [{name: [a]}]': 'nodes[0].name: must be a text',
+    'nodes: [{name: a, provision_state: [a]}]': 'nodes[0].provision_state',
+    'nodes: [{name: a, power_state: broken}]': "nodes[0].power_state: must be 'power on'",
+    'nodes: [{name: a, extra: &x {y: *x}}]': 'something that JSON does not have',
+    'nodes: [{name: a, extra: !!set {b}}]': 'something that JSON does not have',
     'nodes: [{name: a, traits: CUSTOM_A}]': 'nodes[0].traits: must be a list',
     'nodes: [{name: a, ports: [{mac: x}]}]': 'nodes[0].ports[0]: no mac is known there',
     'nodes: [{name: a, provision_state: deploying}]': "nodes[0].provision_state: 'deploying' is not",
@@ -34,8 +41,25 @@ def test_documents_that_are_none(tmp_path, text):
 
 def test_what_is_written_is_read(tmp_path):
     """Texts that look like something else to others, too."""
-    texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', 'yes', '~', '', 'a\nb: [c', '\u263a']
-    document = {'nodes': [{'name': text, 'extra': {text: [1, 1.5, -2.0, True, None, 10**20]}} for text in texts]}
+    texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', '1.5e5', '-1.0E3', 'yes', '~', '', 'a\nb: [c']
+    texts += ['\u263a', '\U0001f600', 'x' * 2000]
+    document = {
+        'nodes': [{'name': text, 'extra': {text: [1, 1.5, -2.0, 1e22, 1e-07, True, None, 10**20]}} for text in texts]
+    }
     for name in ('rack.yaml', 'rack.json'):
         files.write(document, str(tmp_path / name))
         assert files.read(str(tmp_path / name)) == document
+
+
+def test_what_was_there_stays_until_all_is_written(tmp_path):
+    """And a device stays what it is."""
+    mode = pathlib.Path('/dev/full').stat().st_mode
+    with pytest.raises(OSError, match='No space'):
+        files.write({'nodes': ['x' * 10**6]}, '/dev/full')
+    assert pathlib.Path('/dev/full').stat().st_mode == mode
+    kept = tmp_path / 'rack.yaml'
+    files.write({'nodes': []}, str(kept))
+    kept.chmod(0o644)
+    files.write({'chassis': []}, str(kept))
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ('chassis: []\n', 0o600)
+    assert list(tmp_path.iterdir()) == [kept]

@@ -5,15 +5,7 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
 from ironic_traits.api.patch import given
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
-from ironic_traits.inventory.nodes import JSON_FIELDS, SETTABLE
-
-#: What the fields are that cannot be null, when nobody says anything of them.
-_UNSET = {
-    **{name: {} for name in SETTABLE if name in JSON_FIELDS},
-    **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
-    'conductor_group': '',
-}
-
+from ironic_traits.inventory.nodes import SETTABLE, UNSET
 
 #: The rules of single fields; of all others it is that of the node.
 _RULES = {
@@ -82,7 +74,7 @@ def settable(context, body, before):
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: a node cannot have this name.
     """
-    values = dict.fromkeys(SETTABLE) | _UNSET
+    values = dict.fromkeys(SETTABLE) | UNSET
     values |= {name: value for name, value in given(body).items() if value is not None}
     if values['driver'] is None:
         raise failures.InvalidInput(reason='A node needs a driver.')
