@@ -119,6 +119,10 @@ def _bring(application, database, units, dry_run, bar, begun):
                 with connection.begin_nested():
                     importer.bring(noun, item)
                 counts += importer.counts
+            except DBError:
+                # The savepoint was gone with the transaction.
+                together.check()
+                raise
             except Failed as error:
                 together.check()
                 refused.append(f'{documents.ident(item)}: {error}')

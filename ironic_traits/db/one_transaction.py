@@ -36,14 +36,15 @@ class OneTransaction:
         """
         if self.lost:
             raise Lost from self.lost
-        try:
-            with self._connection.begin_nested():
+        with self._connection.begin_nested():
+            try:
                 yield self._connection
-        except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
-            raise
-        except db_exception.DBError as error:
-            self.lost = error
-            raise
+            except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
+                raise
+            except db_exception.DBError as error:
+                # Noted here: MariaDB's savepoint is gone with the transaction, and to go back to it fails, too.
+                self.lost = error
+                raise
 
     def check(self):
         """Do nothing while there is a transaction.

@@ -1,5 +1,7 @@
 """Many writers in one transaction."""
 
+import threading
+
 import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -7,6 +9,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import nodes
 from ironic_traits.db.one_transaction import Lost, OneTransaction
+from tests.db.test_engine import insert
 from tests.service import make_conf
 
 
@@ -21,3 +24,38 @@ def test_a_transaction_that_is_lost_takes_no_more(database_url):
             inside.execute(sa.delete(nodes))
         together.check()
     database.close()
+
+
+def test_whoever_loses_a_lock_begins_again(database_url, database_kind):
+    """Two that wait for each other: one of them goes on, the other one is told to do all of it again."""
+    if database_kind == 'sqlite':
+        pytest.skip('its writers take turns')
+    database, both, told = Database(make_conf(database_url)), threading.Barrier(2), []
+    for name in ('one', 'two'):
+        insert(database, name)
+
+    def write(*names):
+        try:
+            with database.write() as connection:
+                together = OneTransaction(connection)
+                try:
+                    with connection.begin_nested():
+                        for name in names:
+                            with together.write() as inside:
+                                inside.execute(sa.update(nodes).where(nodes.c.name == name).values(owner=names[0]))
+                            if name == names[0]:
+                                both.wait()
+                except db_exception.DBError:
+                    together.check()
+                    raise
+            told.append('done')
+        except db_exception.RetryRequest:
+            told.append('again')
+
+    threads = [threading.Thread(target=write, args=names) for names in (('one', 'two'), ('two', 'one'))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    database.close()
+    assert sorted(told) == ['again', 'done']
