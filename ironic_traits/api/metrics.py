@@ -49,7 +49,7 @@ class Metrics:
             'ironic_traits_request_seconds', 'Seconds until the answer.', asked, registry=own, buckets=_BUCKETS
         )
         self._refused = prometheus_client.Counter(
-            'ironic_traits_reservations_refused', 'Reservations for which there was no node.', registry=own
+            'ironic_traits_reservations_refused', 'Reservations that were refused.', registry=own
         )
         _watch_connections(service.database, own)
 
