@@ -19,7 +19,7 @@ from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.cmd import setup
 from ironic_traits.db import names
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import traits
+from ironic_traits.db.models import resource_classes, traits
 from ironic_traits.db.one_transaction import Lost, OneTransaction
 from ironic_traits.inventory import node_states
 from ironic_traits.transfer import documents, exports, files, imports
@@ -75,6 +75,7 @@ def import_file(conf, database):
     if not dry_run:
         # Or nobody could use a name that is new until all is imported.
         names.make_known(database, traits, documents.traits(units))
+        names.make_known(database, resource_classes, documents.resource_classes(units))
     counts: collections.Counter = collections.Counter()
     refused: list[str] = []
     by_itself = conf.command.go_on and not dry_run

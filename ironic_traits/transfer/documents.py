@@ -5,6 +5,8 @@ import dataclasses
 import json
 from typing import Any
 
+import os_resource_classes
+
 from ironic_traits.deploy import states
 from ironic_traits.inventory.chassis import CHASSIS as _CHASSIS_KIND
 from ironic_traits.inventory.nodes import SETTABLE, UNSET
@@ -81,6 +83,12 @@ def masked(document) -> list[str]:
 def traits(found) -> set[str]:
     """Give the traits of all units that can be traits."""
     return {trait for _, item in found for trait in item.get('traits', []) if is_trait(trait)}
+
+
+def resource_classes(found) -> set[str]:
+    """Give the resource classes of all units, as Placement has them."""
+    said = (item.get('resource_class') for _, item in found)
+    return {os_resource_classes.normalize_name(name) for name in said if isinstance(name, str) and 0 < len(name) <= 80}
 
 
 def units(document) -> list[tuple[Noun, dict[str, Any]]]:
