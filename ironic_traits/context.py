@@ -7,6 +7,14 @@ from oslo_context import context as oslo_context
 from ironic_traits import failures
 
 
+def target_of(owner):
+    """Give what policy is told of a node.
+
+    :param owner: row with ``owner`` and ``lessee``.
+    """
+    return {'node.owner': owner.owner, 'node.lessee': owner.lessee}
+
+
 class Context(oslo_context.RequestContext):
     """One request.
 

@@ -10,12 +10,11 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import metadata, resource_classes, resource_providers, traits
 from tests import logs, servers
 from tests.client import Client
-from tests.service import make_app, make_conf
+from tests.service import make_app, make_conf, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
 
@@ -79,11 +78,7 @@ def new_database(database_server, tmp_path_factory):
 @pytest.fixture(scope='session')
 def shared_database_url(new_database):
     """A database with the newest schema, which the tests of one kind share."""
-    url = new_database()
-    database = Database(make_conf(url))
-    migrations.upgrade(database)
-    database.close()
-    return url
+    return upgraded(new_database())
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ SQLite, a local store, everybody an administrator.  Says so when it listens.
 
 import os
 import pathlib
-import signal
-import socketserver
 import sys
-from wsgiref import simple_server
+
+from tests.wsgi_server import serve
 
 FILES = {
     'glance-api.conf': """
@@ -60,12 +59,6 @@ paste.filter_factory = glance.api.middleware.context:UnauthenticatedContextMiddl
 }
 
 
-class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    """Answers several requests at once."""
-
-    daemon_threads = True
-
-
 def main(directory, port):
     """Make the schema, and serve."""
     for name in ('images', 'staging', 'tasks', 'lock'):
@@ -80,11 +73,7 @@ def main(directory, port):
 
     manage.CONF([], project='glance', prog='glance-api', default_config_files=[str(directory / 'glance-api.conf')])
     manage.DbCommands().sync()
-    server = Server(('127.0.0.1', port), simple_server.WSGIRequestHandler)
-    server.set_app(wsgi_app.init_app())
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    print('listening', flush=True)
-    server.serve_forever()
+    serve(wsgi_app.init_app(), port)
 
 
 if __name__ == '__main__':

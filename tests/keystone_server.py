@@ -6,10 +6,9 @@ Says so when it listens.
 
 import os
 import pathlib
-import signal
-import socketserver
 import sys
-from wsgiref import simple_server
+
+from tests.wsgi_server import serve
 
 PASSWORD = 'adminpass'
 CONF = """
@@ -35,12 +34,6 @@ backend = dogpile.cache.null
 [oslo_concurrency]
 lock_path = {directory}/lock
 """
-
-
-class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    """Answers several requests at once."""
-
-    daemon_threads = True
 
 
 def main(directory, port):
@@ -79,11 +72,7 @@ def main(directory, port):
     bootstrapper.region_id = 'RegionOne'
     bootstrapper.public_url = bootstrapper.internal_url = bootstrapper.admin_url = f'{url}/v3'
     bootstrapper.bootstrap()
-    server = Server(('127.0.0.1', port), simple_server.WSGIRequestHandler)
-    server.set_app(application)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    print('listening', flush=True)
-    server.serve_forever()
+    serve(application, port)
 
 
 if __name__ == '__main__':

@@ -5,9 +5,10 @@ SQLite, no cells, no message bus, everybody an administrator.  Says so when it l
 
 import os
 import pathlib
-import signal
 import sys
 from wsgiref import simple_server
+
+from tests.wsgi_server import serve
 
 NAME, PROGRAM = 'osapi_compute', 'nova-api'
 FILES = {
@@ -73,12 +74,9 @@ def main(directory, port):
     migration.db_sync(database='main')
     application = wsgi_app.init_application(NAME, PROGRAM)
     # One request at a time: its transactions read before they write, which SQLite refuses to do at once.
-    server = simple_server.make_server(
-        '127.0.0.1', port, lambda environ, start_response: application(environ | IDENTITY, start_response)
+    serve(
+        lambda environ, start_response: application(environ | IDENTITY, start_response), port, simple_server.WSGIServer
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    print('listening', flush=True)
-    server.serve_forever()
 
 
 if __name__ == '__main__':

@@ -12,6 +12,8 @@ import urllib.error
 import urllib.request
 
 from ironic_traits import app, conf
+from ironic_traits.db import migrations
+from ironic_traits.db.engine import Database
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
 from tests import logs
@@ -29,6 +31,13 @@ def make_conf(url, *arguments, **options):
         group, _, name = option.rpartition('__')
         made.set_override(name, value, group=group or None)
     return made
+
+
+def upgraded(url):
+    """Give a database the newest schema, and its URL back."""
+    with contextlib.closing(Database(make_conf(url))) as database:
+        migrations.upgrade(database)
+    return url
 
 
 @contextlib.contextmanager

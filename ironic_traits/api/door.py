@@ -4,7 +4,6 @@ A plain WSGI layer around everything else.  It gives the request an id, chooses 
 puts the ids and the version headers on the answer, also when authentication or the router gave it.
 """
 
-import http
 import logging
 import re
 import urllib.parse
@@ -55,7 +54,7 @@ class Door:
         try:
             refused = refused or _undecodable(environ)
             if refused:
-                return _refuse(refused, environ, start)
+                return protocol.refuse(refused, environ, start)
             if environ['REQUEST_METHOD'] == 'OPTIONS' and protocol.takes_options:
                 start('200 OK', [('Content-Length', '0')])
                 return []
@@ -63,7 +62,7 @@ class Door:
         except Exception as error:
             # Nothing below lets an exception through but by a defect.
             LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
-            return _refuse(failures.known(error), environ, start)
+            return protocol.refuse(failures.known(error), environ, start)
 
     def _context(self, environ, protocol, minor, request_id):
         conf = self.service.conf
@@ -96,11 +95,3 @@ def _undecodable(environ):
     if '\0' in path + query:
         return failures.InvalidInput(reason='The address has a NUL character in it.')
     return None
-
-
-def _refuse(failure, environ, start):
-    body, content_type = environ[CONTEXT].protocol.failure(failure, environ)
-    status = http.HTTPStatus(failure.status)
-    headers = [('Content-Type', content_type), ('Content-Length', str(len(body)))]
-    start(f'{status.value} {status.phrase}', headers)
-    return [body]

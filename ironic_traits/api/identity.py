@@ -1,6 +1,5 @@
 """Who asks: found out before a request reaches its route, as [api] auth_strategy says."""
 
-import http
 import logging
 import os
 
@@ -68,17 +67,9 @@ def _with_token(application, conf):
         except ClientException as error:
             # What the middleware does not expect: a keystone that never answers, a catalog without one.
             LOG.error('Keystone could not be asked: %s', error)
-            return _refuse(environ, start_response, failures.IdentityUnavailable())
+            return environ[CONTEXT].protocol.refuse(failures.IdentityUnavailable(), environ, start_response)
 
     return asked
-
-
-def _refuse(environ, start_response, failure, headers=()):
-    """Answer with a failure."""
-    body, content_type = environ[CONTEXT].protocol.failure(failure, environ)
-    told = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
-    start_response(f'{failure.status} {http.HTTPStatus(failure.status).phrase}', told)
-    return [body]
 
 
 def _with_password(application, conf):
@@ -101,7 +92,7 @@ def _with_password(application, conf):
             # The latter is what bcrypt says of passwords that are too long for it.
             LOG.info('No user known: %s', error)
             challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
-            return _refuse(environ, start_response, failures.Unauthorized(), [challenge])
+            return environ[CONTEXT].protocol.refuse(failures.Unauthorized(), environ, start_response, [challenge])
         return application(environ, start_response)
 
     return asked

@@ -1,6 +1,7 @@
 """The two protocols that the service speaks: what differs between them before and after a route."""
 
 import dataclasses
+import http
 from collections.abc import Callable
 
 from ironic_traits.api import microversions, rendering
@@ -30,6 +31,17 @@ class Protocol:
     headers: Callable
     failure: Callable
     takes_options: bool
+
+    def refuse(self, failure, environ, start_response, headers=()):
+        """Answer with a failure, as a WSGI application that no route was asked by.
+
+        :param headers: more of them, [(name, value), …].
+        """
+        body, content_type = self.failure(failure, environ)
+        status = http.HTTPStatus(failure.status)
+        told = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
+        start_response(f'{status.value} {status.phrase}', told)
+        return [body]
 
 
 BARE_METAL = Protocol(

@@ -14,6 +14,7 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import target_of
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, differ, now
@@ -252,12 +253,12 @@ def _cleared(changes):
 
 
 def _check_owner(context, node, changes):
-    if changes.get('owner') and node.provision_state == states.ACTIVE:
-        target = {'node.owner': node.owner, 'node.lessee': node.lessee}
-        if not context.may('baremetal:node:update_owner_provisioned', target):
-            raise failures.InvalidState(
-                reason=f'Cannot update owner of node "{node.uuid}" while it is in state "{node.provision_state}".'
-            )
+    if not changes.get('owner') or node.provision_state != states.ACTIVE:
+        return
+    if not context.may('baremetal:node:update_owner_provisioned', target_of(node)):
+        raise failures.InvalidState(
+            reason=f'Cannot update owner of node "{node.uuid}" while it is in state "{node.provision_state}".'
+        )
 
 
 def _check_reservation(connection, uuid, instance=None):

@@ -5,7 +5,7 @@ from osc_lib import exceptions
 from osc_lib.command import command
 
 from ironic_traits import client, osc
-from ironic_traits.transfer import documents, files
+from ironic_traits.transfer import documents, files, imports
 
 
 class ExportInventory(command.Command):
@@ -44,20 +44,14 @@ class ImportInventory(command.Lister):
 
     def take_action(self, parsed_args):
         try:
-            document = files.read(parsed_args.file)
-            units = documents.units(document)
+            units = documents.units(files.read(parsed_args.file))
         except (OSError, ValueError) as error:
             raise exceptions.CommandError(f'{parsed_args.file}: {error}') from error
-        counts: dict[tuple[str, str], int] = {}
-        done = 0
-        steps = osc.client(self.app).import_inventory(document)
-        with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
+        importer = imports.Importer(osc.client(self.app))
+        for done, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
             try:
-                for step in steps:
-                    counts = step
-                    done += 1
-                    bar.update()
+                importer.bring(noun, item)
             except client.Failed as error:
-                told = f'{done} of {len(units)} were imported, then came {documents.ident(units[done][1])}'
+                told = f'{done} of {len(units)} were imported, then came {documents.ident(item)}'
                 raise exceptions.CommandError(f'{told}: {error}') from error
-        return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(counts.items())]
+        return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(importer.counts.items())]

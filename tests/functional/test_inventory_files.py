@@ -9,10 +9,8 @@ import sys
 import pytest
 import yaml
 
-from ironic_traits.db import migrations
-from ironic_traits.db.engine import Database
 from tests.client import Client
-from tests.service import make_app, make_conf
+from tests.service import make_app, upgraded
 
 MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
 INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'
@@ -71,15 +69,6 @@ def manage(url, *arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
-def upgraded(new_database):
-    """Give another database with a schema."""
-    url = new_database()
-    database = Database(make_conf(url))
-    migrations.upgrade(database)
-    database.close()
-    return url
-
-
 def exported(url):
     """Give the document of a service's inventory."""
     return yaml.safe_load(manage(url, 'export', '-'))
@@ -131,7 +120,7 @@ def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, clien
 
 def test_what_has_ended_ends_elsewhere(database_url, client, new_database, file, tmp_path):
     """A first export is imported days before the last one."""
-    other, path = upgraded(new_database), tmp_path / 'all.yaml'
+    other, path = upgraded(new_database()), tmp_path / 'all.yaml'
     client.node(name='one', maintenance=True, description='old', instance_uuid=INSTANCE, extra={'a': 1}, owner='x')
     client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
     for done in ('created', 'changed', 'same'):
@@ -216,7 +205,7 @@ def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_p
     manage(database_url, 'export', path)
     assert json.loads(path.read_text()) == document
     assert path.stat().st_mode & 0o777 == 0o600
-    other = upgraded(new_database)
+    other = upgraded(new_database())
     manage(other, 'import', path)
     assert exported(other) == document
     with make_app(other) as app:

@@ -6,6 +6,7 @@ node that somebody may not see is not there; one that is seen, and not to be tou
 
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_ident
+from ironic_traits.context import target_of
 from ironic_traits.inventory import nodes, records
 
 
@@ -75,11 +76,3 @@ def check(context, owner, missing):
         if context.may('baremetal:node:get', target):
             raise failures.Forbidden(rule=context.limited_to[0])
         raise missing
-
-
-def target_of(owner):
-    """Give what policy is told of a node.
-
-    :param owner: row with ``owner`` and ``lessee``.
-    """
-    return {'node.owner': owner.owner, 'node.lessee': owner.lessee}

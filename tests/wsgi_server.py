@@ -1,0 +1,23 @@
+"""How the other services that run in the tests serve: on loopback, until they are told to stop."""
+
+import signal
+import socketserver
+import sys
+from wsgiref import simple_server
+
+
+class Threaded(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    """Answers several requests at once."""
+
+    daemon_threads = True
+
+
+def serve(application, port, server_class=Threaded):
+    """Serve an application, and say so when it listens (``tests.service.peer`` waits for that).
+
+    :param server_class: Threaded, or simple_server.WSGIServer for one request at a time.
+    """
+    server = simple_server.make_server('127.0.0.1', port, application, server_class)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    print('listening', flush=True)
+    server.serve_forever()
