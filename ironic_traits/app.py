@@ -1,6 +1,7 @@
 """The whole WSGI application, on one page."""
 
 import functools
+import urllib.parse
 
 import pecan
 from oslo_middleware import cors, healthcheck
@@ -8,6 +9,7 @@ from oslo_middleware import cors, healthcheck
 from ironic_traits.api import identity
 from ironic_traits.api.door import Door
 from ironic_traits.api.hooks import FailureHook, Request
+from ironic_traits.api.overload import Overload
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.resource import ROUTE
@@ -35,16 +37,31 @@ def build(conf):
         guess_content_type_from_ext=False,
     )
     application = identity.known(application, conf)
-    asked = 'ironic_traits_database' + (',ironic_traits_keystone' if conf.api.auth_strategy == 'keystone' else '')
-    health = healthcheck.Healthcheck(
-        None, {'path': '/healthcheck', 'backends': asked, 'database': service.database, 'conf': conf}
-    )
-    application = Door(_dispatch({'/healthcheck': health}, application), service)
+    application = Overload(application, conf.api.threads)
+    application = Door(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
         application = _counted(application)
     if conf.cors.allowed_origin:
         application = _Shared(application, conf)
     return application
+
+
+def _health(service):
+    """Build what answers /healthcheck, and /healthcheck?detailed, which says more to people."""
+    backends = ['ironic_traits_database']
+    if service.conf.api.auth_strategy == 'keystone':
+        backends.append('ironic_traits_keystone')
+    options = {'path': '/healthcheck', 'database': service.database, 'conf': service.conf, 'service': service}
+    plain, detailed = (
+        healthcheck.Healthcheck(None, {'backends': ','.join(names), **options})
+        for names in (backends, [*backends, 'ironic_traits_workers'])
+    )
+
+    def answer(environ, start_response):
+        query = urllib.parse.parse_qs(environ.get('QUERY_STRING', ''), keep_blank_values=True)
+        return (detailed if 'detailed' in query else plain)(environ, start_response)
+
+    return answer
 
 
 def _counted(application):

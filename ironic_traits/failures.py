@@ -8,10 +8,10 @@ cause.
 from collections import Counter
 from typing import Any
 
-import sqlalchemy.exc
 import webob.exc
 import wsme.exc
-from oslo_db import exception as db_exception
+
+from ironic_traits.db import outage
 
 #: Most characters of a sentence.
 MAX_LENGTH = 2000
@@ -352,6 +352,22 @@ class NodeLocked(Failure):
     status = 409
     code = 'baremetal.node.locked'
     text = 'Node {node} is locked by host {host}, please retry after the current operation is completed.'
+    #: Whether the lock is likely to go soon, so that it is worth waiting for.
+    is_short = True
+
+
+class NodeWaiting(NodeLocked):
+    """Nobody holds the node, but its state waits for the end of work that may take long."""
+
+    is_short = False
+
+
+class NodeNotLocked(Failure):
+    """A lock was to be broken, and no work on the node goes on."""
+
+    status = 409
+    code = 'baremetal.node.not_locked'
+    text = 'Node {node} is not locked: no work on it goes on.'
 
 
 class NodeReserved(Failure):
@@ -392,6 +408,14 @@ class InstanceOnNode(Failure):
     status = 409
     code = 'baremetal.instance.on_node'
     text = 'Instance {instance} is already on {node}.'
+
+
+class InstanceUnavailable(Failure):
+    """The instance holds a node, or is on one, that the caller may not see."""
+
+    status = 409
+    code = 'baremetal.instance.unavailable'
+    text = 'No node can be given to instance {instance}.'
 
 
 class NothingToReserve(Failure):
@@ -478,6 +502,14 @@ class BodyTooLarge(Failure):
     text = 'The request body is larger than {limit} bytes.'
 
 
+class Overloaded(Failure):
+    """Nearly all threads of the process wait for something."""
+
+    status = 503
+    code = 'baremetal.overloaded'
+    text = 'Too many requests are waiting. Try again in a moment.'
+
+
 class DatabaseUnavailable(Failure):
     """The database cannot be reached, or did not let a write through in time; nothing is known to be written."""
 
@@ -516,7 +548,7 @@ def known(error):
         return InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
     if isinstance(error, wsme.exc.ClientSideError):
         return InvalidInput(reason=error.faultstring)
-    if isinstance(error, _DATABASE_UNAVAILABLE) or any(words in str(error) for words in _NO_LOCK):
+    if outage.is_unavailable(error):
         return DatabaseUnavailable()
     return InternalError()
 
@@ -527,15 +559,3 @@ def _routing(error):
         return MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
     found = {404: AddressNotFound, 406: NotAcceptable}.get(error.status_int)
     return found() if found else InvalidInput(reason=error.detail or error.explanation)
-
-
-_DATABASE_UNAVAILABLE = (
-    db_exception.DBConnectionError,
-    db_exception.DBDeadlock,
-    db_exception.DBNonExistentDatabase,
-    # oslo.db leaves these as they are: no connection was made, or none was free in time.
-    sqlalchemy.exc.OperationalError,
-    sqlalchemy.exc.TimeoutError,
-)
-#: What SQLite and PostgreSQL say when a lock was waited for in vain; oslo.db has no class for it.
-_NO_LOCK = ('database is locked', 'due to lock timeout')

@@ -1,6 +1,9 @@
 """What one process of the service works with."""
 
-from ironic_traits import policies
+import os
+import threading
+
+from ironic_traits import policies, wakeup
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 
@@ -14,17 +17,24 @@ class Service:
     :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
     :ivar hooks: [ironic_traits.deploy.validate.Hook, …].
     :ivar enforcer: oslo.policy's; None where everyone may do everything.
+    :ivar waiters: semaphore of the requests that may wait for a locked node at a time.
+    :ivar wake_worker: function that tells the worker of this machine that there is work.
     """
 
     def __init__(self, conf):
         self.conf = conf
         self.database = Database(conf)
+        self.database.watch_outages()
         self.read = self.database.read
         self.write = self.database.write
         self.drivers = drivers.load(conf)
         self.hooks = validate.load()
         self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else policies.enforcer(conf)
+        self.waiters = threading.Semaphore(conf.api.threads // 4)
+        self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
+        self.wake_worker = self._wakeups.send
 
     def close(self):
         """Close what is open."""
+        self._wakeups.close()
         self.database.close()

@@ -6,7 +6,8 @@ import signal
 import threading
 
 from ironic_traits import failures
-from ironic_traits.deploy import base
+from ironic_traits.db import outage
+from ironic_traits.deploy import base, steps, time_limits, wording
 from ironic_traits.inventory import node_states, transitions
 
 LOG = logging.getLogger(__name__)
@@ -15,31 +16,46 @@ LOG = logging.getLogger(__name__)
 BATCH = 20
 #: Seconds to wait after the database could not be used.
 PAUSE = 1
+#: Seconds before the second look after work; doubled with each look that finds nothing, up to [deploy] poll_interval.
+SHORTEST = 0.01
 
 
 class Worker:
     """Carries transitions until it is stopped.  Any number of them may work on one database.
 
     :param service: ironic_traits.service.Service.
+    :param wakeups: ironic_traits.wakeup.Receiver, by which requests wake it; None where none can.
     """
 
-    def __init__(self, service):
+    def __init__(self, service, wakeups=None):
         self.service = service
         self._stopped = threading.Event()
+        self._wakeups = wakeups
 
     def stop(self):
         """Let ``run`` return when the transition in hand is settled; may be called by a signal handler."""
         self._stopped.set()
+        if self._wakeups:
+            self._wakeups.interrupt()
 
     def run(self):
         """Work until ``stop`` is called."""
+        pause = 0
         while not self._stopped.is_set():
             try:
-                pause = 0 if self.work() else self.service.conf.deploy.poll_interval
-            except Exception:
-                LOG.exception('Transitions cannot be carried at the moment')
+                idle = min(max(SHORTEST, 2 * pause), self.service.conf.deploy.poll_interval)
+                pause = 0 if self.work() else idle
+            except Exception as error:
+                if not outage.is_one(error):
+                    LOG.exception('Transitions cannot be carried at the moment')
                 pause = PAUSE
-            self._stopped.wait(pause)
+            self._wait(pause)
+
+    def _wait(self, seconds):
+        if self._wakeups:
+            self._wakeups.wait(seconds)
+        else:
+            self._stopped.wait(seconds)
 
     def work(self):
         """Carry the transitions that are due now.
@@ -61,9 +77,8 @@ class Worker:
         if claim is None:
             return
         outcome = self._outcome(claim)
-        LOG.info('Node %s, %s: %s', uuid, claim.action, outcome)
-        if not transitions.settle(self.service, claim, outcome):
-            LOG.warning('Node %s, %s took longer than its lease; another worker has it now', uuid, claim.action)
+        settled = transitions.settle(self.service, claim, outcome)
+        wording.log(LOG, claim.action, outcome, node_states.get(self.service, uuid), settled)
 
     def _outcome(self, claim):
         deploy = self.service.conf.deploy
@@ -72,6 +87,9 @@ class Worker:
                 f'"{claim.action}" was begun {deploy.max_attempts} times, and no worker came to an end with it.'
             )
         node = node_states.get(self.service, claim.node)
+        limit = time_limits.seconds(deploy, claim.action, claim.arguments)
+        if limit and claim.seconds >= limit:
+            return base.WorkFailed(time_limits.error(node, claim.action, claim.arguments, limit))
         if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
             return base.Done()
         try:
@@ -86,6 +104,8 @@ class Worker:
         driver = self.service.drivers.get(task.node['driver'])
         if driver is None:
             raise base.WorkFailed(f"The driver '{task.node['driver']}' is not enabled here.")
+        if task.action == 'clean' and not task.phase:
+            steps.check_clean(driver, task.node, task.arguments.get('clean_steps', ()))
         with _ended_after(self.service.conf.deploy.lease_seconds):
             outcome = driver.work(task)
         if not isinstance(outcome, (base.Done, base.Later)):

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import metadata, resource_classes, resource_providers, traits
-from tests import logs, servers
+from tests import correlation, logs, servers
 from tests.client import Client
 from tests.service import make_app, make_conf, upgraded
 
@@ -26,16 +26,30 @@ def pytest_configure(config):
         raise pytest.UsageError(f'No server programs for: {", ".join(left_out)} (bindep.txt names the packages)')
     config.stash[_LEFT_OUT] = left_out
     logs.watch()
+    correlation.install()
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.stem == 'test_logs')
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    """Fail a test when a secret was logged in it, or by a server whose fixture ended with it."""
+    yield
+    logs.LOOKER.check()
 
 
 _LEFT_OUT = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
+    return _databases(config)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    # -q, which is among our own options, leaves the header out.
+    terminalreporter.write_line(_databases(config))
+
+
+def _databases(config):
+    """Return which databases the tests run with, and which are left out."""
     left_out = config.stash[_LEFT_OUT]
     present = [name for name in ALL if name not in left_out]
     told = f'databases: {", ".join(present)}'

@@ -34,9 +34,13 @@ class Keystone:
             text = answer.read()
             return answer.headers.get('X-Subject-Token') if path == '/auth/tokens' else json.loads(text or b'null')
 
-    def login(self, user, password, project=None):
-        """Give a token of a user, for a project, or without one for the system."""
-        scope = {'project': {'name': project, 'domain': {'id': 'default'}}} if project else {'system': {'all': True}}
+    def login(self, user, password, project=None, domain=None):
+        """Return a token of a user for a project, for a domain, or without either for the system."""
+        scope = {'system': {'all': True}}
+        if project:
+            scope = {'project': {'name': project, 'domain': {'id': 'default'}}}
+        elif domain:
+            scope = {'domain': {'id': domain}}
         who = {'name': user, 'password': password, 'domain': {'id': 'default'}}
         identity = {'methods': ['password'], 'password': {'user': who}}
         return self.ask('POST', '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})

@@ -1,4 +1,4 @@
-"""What is logged in the whole run of the tests: no password and no token is ever in it."""
+"""What is logged while the tests run: no password and no token is ever in it."""
 
 import logging
 
@@ -33,6 +33,12 @@ class Looker(logging.Handler):
             self.number += 1
             if any(secret in line for secret in SECRETS):
                 self.found.append(line)
+
+
+    def check(self):
+        """Raise AssertionError if a secret was logged since the last check."""
+        found, self.found = self.found, []
+        assert not found, found
 
 
 LOOKER = Looker()

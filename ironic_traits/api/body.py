@@ -1,11 +1,19 @@
 """Request bodies: read, never more than is allowed, and typed."""
 
+import json
+import re
+
 import orjson
 import pecan
 import wsme.types
 from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
+from ironic_traits.api import nesting
+
+#: What an integer of more than 64 bits looks like, and the most characters of a smaller one.
+_LONG_NUMBER = re.compile(rb'[0-9]{19}')
+_MAX_DIGITS = 20
 
 _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
@@ -47,7 +55,7 @@ def refuse(context):
 
 
 def content(context):
-    """Give the bytes of the request's body.
+    """Return the bytes of the request's body.
 
     :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
     """
@@ -63,18 +71,33 @@ def content(context):
 
 
 def parse(raw):
-    """Give the document that a body is.
+    """Return the document of a body.
 
-    :raises failures.InvalidInput: it is no JSON, or what no text may be is in it.
+    :param raw: bytes.
+    :raises failures.InvalidInput: it is no JSON, is nested too deep, or has something in it that cannot be stored.
     """
     # orjson refuses what no database keeps or no answer could carry again: NaN, lone surrogates, bottomless nesting.
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise failures.InvalidInput(reason=f'Malformed JSON: {error}') from error
+    if raw.count(b'[') + raw.count(b'{') > nesting.MAX_DEPTH:
+        nesting.check(document)
+    if _LONG_NUMBER.search(raw):
+        json.loads(raw, parse_int=_integer)
     if b'\\u0000' in raw and _has_nul(document):
         raise failures.InvalidInput(reason='The body has a NUL character (\\u0000) in it: no text may contain one.')
     return document
+
+
+def _integer(digits):
+    """Raise InvalidInput unless an integer has 64 bits at most.
+
+    orjson makes floats of larger ones, which are not the same number.
+    """
+    if len(digits) > _MAX_DIGITS or not -(2**63) <= int(digits) < 2**64:
+        raise failures.InvalidInput(reason=f'The integer {digits[:40]} is too large: 64 bits are allowed.')
+    return int(digits)
 
 
 def _has_nul(document):
@@ -107,7 +130,7 @@ def typed(datatype, document):
     if wsme.types.iscomplex(datatype) and not isinstance(document, dict):
         raise failures.InvalidInput(reason=f'A JSON object is expected, not {_kind(document)}.')
     if wsme.types.iscomplex(datatype):
-        _check_lists(datatype, document)
+        _check_fields(datatype, document)
     try:
         if wsme.types.isusertype(datatype):
             # WSME validates these where they are set, and a whole body is set nowhere.
@@ -117,10 +140,15 @@ def typed(datatype, document):
         raise failures.InvalidInput(reason=f'The body is not what it must be: {error}') from error
 
 
-def _check_lists(datatype, document):
-    """Do nothing when there are lists where lists must be: WSME does not say which field is none."""
+def _check_fields(datatype, document):
+    """Refuse a document without a mandatory field, or with something else where a list must be.
+
+    WSME lets null stand for a mandatory field, and does not say which field is no list.
+    """
     for attribute in wsme.types.list_attributes(datatype):
         value = document.get(attribute.name)
+        if attribute.mandatory and value is None:
+            raise failures.InvalidInput(reason=f"'{attribute.name}' is a required property and may not be null.")
         if wsme.types.isarray(attribute.datatype) and value is not None and not isinstance(value, list):
             raise failures.InvalidInput(reason=f"'{attribute.name}' must be a list, not {_kind(value)}.")
 

@@ -6,15 +6,17 @@ puts the ids and the version headers on the answer, also when authentication or 
 
 import logging
 import re
+import time
 import urllib.parse
 
 from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import protocols
+from ironic_traits.api import journal, protocols, waiting
 from ironic_traits.api.expose import CONTEXT
 from ironic_traits.context import Context
+from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
 
@@ -31,8 +33,23 @@ class Door:
     def __init__(self, inside, service):
         self._inside = inside
         self.service = service
+        self._journal = journal.Journal(service.conf)
+        self._waiting = waiting.Waiting(service)
 
     def __call__(self, environ, start_response):
+        begun, statuses = time.monotonic(), ['500']
+
+        def start(status, headers, exc_info=None):
+            statuses.append(status[:3])
+            return start_response(status, headers, exc_info)
+
+        try:
+            return self._answer(environ, start)
+        finally:
+            self._journal.record(environ, statuses[-1], time.monotonic() - begun)
+            self._waiting.look()
+
+    def _answer(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
         protocol = protocols.of(self.service.conf, environ['PATH_INFO'])
         minor, refused = protocol.minimum, None
@@ -61,7 +78,8 @@ class Door:
             return self._inside(environ, start)
         except Exception as error:
             # Nothing below lets an exception through but by a defect.
-            LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
+            if not outage.is_one(error):
+                LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
             return protocol.refuse(failures.known(error), environ, start)
 
     def _context(self, environ, protocol, minor, request_id):

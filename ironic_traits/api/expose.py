@@ -21,9 +21,13 @@ from wsme.api import FunctionArgument, FunctionDefinition
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import rendering
+from ironic_traits.api.resource import SUFFIXED
+from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
 
+#: Failures that say that the name at the end of a path is nothing's.
+_UNNAMED = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
 #: Where the door (``api.door``) leaves the context of a request.
 CONTEXT = 'ironic_traits.context'
 
@@ -67,7 +71,12 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
                 arguments['body'] = request_body.read(context, definition.body_type, optional_body)
             else:
                 request_body.refuse(context)
-            return method(self, context, *path, **arguments)
+            try:
+                return method(self, context, *path, **arguments)
+            except _UNNAMED:
+                if SUFFIXED not in pecan.request.environ:
+                    raise
+                return method(self, context, *path[:-1], path[-1].rpartition('.')[0], **arguments)
 
         exposed = route(method, answer)
         exposed.definition = definition
@@ -169,7 +178,7 @@ def _answer(context, answer):
 
 def _fail(context, error):
     known = failures.known(error)
-    if known.status >= 500:
+    if known.status >= 500 and not outage.is_one(error):
         LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
     pecan.response.status = known.status
     if known.allow is not None:

@@ -1,8 +1,10 @@
-"""The part of /healthcheck that asks keystone, where tokens are its."""
+"""The parts of /healthcheck that ask keystone, where tokens are its, and for workers."""
 
 from typing import Any
 
 from oslo_middleware.healthcheck import pluginbase
+
+from ironic_traits.inventory import workers
 
 #: Seconds that it has, when [keystone_authtoken] http_connect_timeout does not say.
 TIMEOUT = 5
@@ -27,3 +29,17 @@ class Keystone(pluginbase.HealthcheckBaseExtension):
         except exceptions.ClientException:
             return pluginbase.HealthcheckResult(available=False, reason='Keystone does not answer')
         return pluginbase.HealthcheckResult(available=True, reason='OK')
+
+
+class Workers(pluginbase.HealthcheckBaseExtension):
+    """Always healthy: the reason says how many workers are alive, and how long work has waited for one.
+
+    Gets the service as ``service`` of the health check's own configuration.
+    """
+
+    def healthcheck(self, server_port):
+        try:
+            reason = workers.summary(self.conf['service'])
+        except Exception:
+            reason = 'The workers are not known'
+        return pluginbase.HealthcheckResult(available=True, reason=reason)

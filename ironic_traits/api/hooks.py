@@ -8,6 +8,7 @@ from webob import acceptparse
 
 from ironic_traits import failures
 from ironic_traits.api.expose import CONTEXT
+from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ class FailureHook(PecanHook):
 
     def on_error(self, state, error):
         known = failures.known(error)
-        if known.status >= 500:
+        if known.status >= 500 and not outage.is_one(error):
             LOG.error('%s %s failed', state.request.method, state.request.path, exc_info=error)
         protocol = state.request.environ[CONTEXT].protocol
         body, content_type = protocol.failure(known, state.request.environ)

@@ -57,9 +57,15 @@ def _with_token(application, conf):
         environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all' if (token.get('system') or {}).get('all') else None
         return application(environ, start_response)
 
-    checked = auth_token.AuthProtocol(scoped, {'oslo_config_config': conf})
-    if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
-        raise cfg.Error('[keystone_authtoken] does not say how to ask keystone about tokens: auth_type is not set')
+    _check_plugin(conf)
+    try:
+        checked = auth_token.AuthProtocol(scoped, {'oslo_config_config': conf})
+    except ClientException as error:
+        raise cfg.Error(f'[keystone_authtoken]: {error}') from error
+    for name in ('cafile', 'certfile', 'keyfile'):
+        path = conf.keystone_authtoken[name]
+        if path and not os.access(path, os.R_OK):
+            raise cfg.Error(f'[keystone_authtoken] {name} = {path}: cannot be read')
 
     def asked(environ, start_response):
         try:
@@ -70,6 +76,20 @@ def _with_token(application, conf):
             return environ[CONTEXT].protocol.refuse(failures.IdentityUnavailable(), environ, start_response)
 
     return asked
+
+
+def _check_plugin(conf):
+    """Raise cfg.Error unless the configuration names a way to ask keystone that is installed."""
+    from keystoneauth1 import loading
+
+    loading.register_auth_conf_options(conf, 'keystone_authtoken')
+    group = conf.keystone_authtoken.auth_section or 'keystone_authtoken'
+    loading.register_auth_conf_options(conf, group)
+    name = conf[group].auth_type
+    if not name:
+        raise cfg.Error(f'[{group}] does not say how to ask keystone about tokens: auth_type is not set')
+    if name not in loading.get_available_plugin_names():
+        raise cfg.Error(f'[{group}] auth_type = {name}: no such way to ask keystone is installed')
 
 
 def _with_password(application, conf):
@@ -88,6 +108,7 @@ def _with_password(application, conf):
         try:
             token = basic_auth.parse_header(environ)
             environ.update(basic_auth.authenticate(path, *basic_auth.parse_token(token)))
+            environ['REMOTE_USER'] = environ['HTTP_X_USER']
         except (exc.HTTPError, ValueError) as error:
             # The latter is what bcrypt says of passwords that are too long for it.
             LOG.info('No user known: %s', error)
@@ -108,7 +129,7 @@ def _believed(application):
         user, _, project = token.partition(':')
         environ['HTTP_X_USER_ID'] = user
         environ.setdefault('HTTP_X_ROLES', 'admin' if user == 'admin' else '')
-        if 'HTTP_OPENSTACK_SYSTEM_SCOPE' not in environ:
+        if not {'HTTP_OPENSTACK_SYSTEM_SCOPE', 'HTTP_X_DOMAIN_ID'} & environ.keys():
             environ.setdefault('HTTP_X_PROJECT_ID', project or user)
         return application(environ, start_response)
 

@@ -18,7 +18,9 @@ from prometheus_client import core, multiprocess, registry
 
 from ironic_traits.api import protocols
 from ironic_traits.api.resource import METHODS, ROUTE
-from ironic_traits.inventory import census
+from ironic_traits.db import outage
+from ironic_traits.inventory import census, workers
+from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
 
@@ -134,11 +136,14 @@ class _Census:
         self._service = service
 
     def collect(self):
-        """Give the metrics that the database knows; none when it does not answer."""
+        """Yield the version, and the metrics that the database knows: none of these when it does not answer."""
+        yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
             by_state, by_life = census.nodes_by_state(self._service), census.reservations_by_life(self._service)
-        except (db_exception.DBError, sa.exc.SQLAlchemyError):
-            LOG.exception('The database could not be asked for metrics')
+            alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
+        except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
+            if not outage.is_one(error):
+                LOG.exception('The database could not be asked for metrics')
             return
         found = core.GaugeMetricFamily('ironic_traits_nodes', 'Nodes.', labels=('provision_state', 'maintenance'))
         for row in by_state:
@@ -148,3 +153,7 @@ class _Census:
         for life, number in by_life.items():
             held.add_metric((life,), number)
         yield held
+        yield core.GaugeMetricFamily('ironic_traits_workers', 'Workers that are alive.', value=alive)
+        yield core.GaugeMetricFamily(
+            'ironic_traits_work_waiting_seconds', 'Seconds that the oldest work without a worker is due.', value=waiting
+        )

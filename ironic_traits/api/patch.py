@@ -1,5 +1,6 @@
 """JSON patches (RFC 6902): what they may say, and what they make of a document."""
 
+import copy
 import re
 
 import jsonpatch
@@ -7,6 +8,7 @@ import jsonpointer
 import wsme.types
 
 from ironic_traits import failures
+from ironic_traits.api import nesting
 
 #: A JSON pointer to a field, or into it.
 _PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
@@ -46,16 +48,33 @@ def plain(operation, settable):
 
 
 def apply(document, operations):
-    """Give what a patch makes of a document: the fields that are not null then.
+    """Return a document with a patch applied, without the fields that are null then.
 
-    :param operations: what ``plain`` gave.
-    :raises failures.InvalidInput: the patch does not fit.
+    :param document: {field: value}; it does not change.
+    :param operations: [what ``plain`` returns, …].
+    :raises failures.InvalidInput: the patch does not fit, or its result is nested too deep.
     """
-    try:
-        patched = jsonpatch.apply_patch(document, operations)
-    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-        raise failures.InvalidInput(reason=f"Couldn't apply patch. Reason: {error}") from error
+    patched = copy.deepcopy(document)
+    for operation in operations:
+        patched = _apply_one(patched, operation)
+    nesting.check(patched)
     return {name: value for name, value in patched.items() if value is not None}
+
+
+def _apply_one(document, operation):
+    """Return a document after one operation of a patch, which may change it in place.
+
+    :raises failures.InvalidInput: the operation does not fit.  What the libraries say of it quotes the document, which
+        may have passwords in it: the reason is a sentence of our own.
+    """
+    op, path = operation['op'], operation['path']
+    try:
+        return jsonpatch.apply_patch(document, [operation], in_place=True)
+    except jsonpatch.JsonPatchConflict:
+        reason = f'there is nothing to {op} at this path' if op != 'add' else 'the path is outside of the list'
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError):
+        reason = 'the path does not lead into an object or a list'
+    raise failures.InvalidInput(reason=f"Couldn't apply patch: '{op}' of '{path}'. Reason: {reason}.")
 
 
 def given(body):

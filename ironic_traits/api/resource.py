@@ -13,6 +13,8 @@ METHODS = {
 }
 #: Where the path of a request's route stands in its environ, as /v1/nodes/{node_ident}/traits; missing without a route.
 ROUTE = 'ironic_traits.route'
+#: In a request's environ: the last parameter of its path is a name, and has a suffix that need not belong to it.
+SUFFIXED = 'ironic_traits.suffixed'
 _PARAMETER = '/{{{}}}'
 
 
@@ -34,9 +36,17 @@ class Resource:
 
     @pecan.expose()
     def _route(self, args, request=None):
-        route, parameters, path = self.find([segment for segment in args if segment], request.method, [], '')
+        route, parameters, path = self.locate([segment for segment in args if segment], request)
         request.environ[ROUTE] = path.format(*route.path_names) or '/'
         return route, parameters
+
+    def locate(self, segments, request):
+        """Find the route of a request, as ``find`` does.
+
+        :param segments: of its path.
+        :param request: webob.Request.
+        """
+        return self.find(segments, request.method, [], '')
 
     def find(self, segments, method, taken, path):
         """Find the route of an address.

@@ -136,9 +136,11 @@ class TraitNames(wsme.types.UserType):
         names = value.split(',')
         for name in names:
             if not trait_names.is_well_formed(name):
+                nearest = trait_names.nearest(name)
+                hint = f". Did you mean '{nearest}'?" if nearest else ''
                 raise ValueError(
                     f"'{name}' cannot be a trait. A list of traits is expected: names of A-Z, 0-9 and _, "
-                    '255 characters at most, joined by commas'
+                    f'255 characters at most, joined by commas{hint}'
                 )
         return frozenset(names)
 
@@ -208,13 +210,17 @@ class Texts(wsme.types.UserType):
 
     basetype = str
     name = 'strings'
+    #: Most strings.  The databases limit the values of one statement, and SQLite does so first.
+    maximum = 1000
 
     def validate(self, value):
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            return value
-        if not isinstance(value, str):
+        if isinstance(value, str):
+            value = [text.strip() for text in value.split(',') if text.strip()]
+        elif not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise ValueError(f'{value!r} is no string, and no list of strings')
-        return [text.strip() for text in value.split(',') if text.strip()]
+        if len(value) > self.maximum:
+            raise ValueError(f'{len(value)} strings are too many: {self.maximum} at most')
+        return value
 
 
 class PositiveInteger(wsme.types.UserType):

@@ -6,46 +6,26 @@ They go to the application in this process, which has one transaction for all of
 
 import collections
 import contextlib
-import http
 import sys
-import urllib.parse
 
+import sqlalchemy as sa
 import tqdm
-from oslo_db.exception import DBError
-from webob import Request
 
-from ironic_traits import app, failures
-from ironic_traits.client import VERSION, Client, Failed
+from ironic_traits import app
 from ironic_traits.cmd import setup
-from ironic_traits.db import names
+from ironic_traits.db import names, timeouts
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import resource_classes, traits
-from ironic_traits.db.one_transaction import Lost, OneTransaction
-from ironic_traits.inventory import node_states
-from ironic_traits.transfer import documents, exports, files, imports
+from ironic_traits.db.one_transaction import OneTransaction
+from ironic_traits.transfer import documents, exports, files, local
 
+#: How long a node holds the lock of a SQLite database, in seconds, on a slow machine: a new one, and a changed one.
+_NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
+#: Worth a warning: a third of the time that another writer waits.
+_LONG = timeouts.LOCK / 3
 
-def add_commands(subparsers):
-    """Add the commands to those of ironic-traits-manage."""
-    commands = subparsers.add_parser('inventory', help='nodes, ports and traits, from a file and to one')
-    actions = commands.add_subparsers(dest='action', required=True)
-    exporter = actions.add_parser('export', help='Write the whole inventory to a file, secrets included.')
-    exporter.add_argument('file', help='made for its owner only; JSON when its name ends so, else YAML; - for stdout')
-    exporter.set_defaults(function=export_file)
-    importer = actions.add_parser(
-        'import',
-        help='Make the inventory have what a file says: all of it, or nothing when something in it cannot be. What is '
-        'there already is changed where it differs, what the file does not name stays.',
-    )
-    importer.add_argument('file', help='JSON or YAML; - for stdin')
-    importer.add_argument(
-        *('--continue', '-c'),
-        dest='go_on',
-        action='store_true',
-        help='each node by itself: those that cannot be are left out, named, and the exit code is 1',
-    )
-    importer.add_argument('--dry-run', '-n', action='store_true', help='do all of it, say what came of it, undo it')
-    importer.set_defaults(function=import_file)
+#: How many sentences about what went wrong are printed.
+_MOST = 100
 
 
 def export_file(conf, database):
@@ -53,13 +33,17 @@ def export_file(conf, database):
 
     :raises SystemExit: it cannot be written.
     """
-    application = _application(conf)
-    with database.snapshot() as connection:
-        document = exports.export(_Local(application, OneTransaction(connection)))
+    path = conf.command.file
     try:
-        files.write(document, conf.command.file)
+        files.check_free(path, conf.command.force)
+        application = _application(conf)
+        with database.snapshot() as connection:
+            document = exports.export(local.LocalClient(application, OneTransaction(connection)))
+        files.write(document, path)
     except OSError as error:
         sys.exit(str(error))
+    # Not to stdout, where the document may be.
+    print(f'Exported {documents.summary(document)} from {_name(conf)} to {_target(path)}.', file=sys.stderr)
 
 
 def import_file(conf, database):
@@ -67,33 +51,98 @@ def import_file(conf, database):
 
     :raises SystemExit: it is not what it must be, or something in it cannot be.
     """
-    try:
-        units = documents.units(files.read(conf.command.file))
-    except (OSError, ValueError) as error:
-        sys.exit(f'{conf.command.file}: {error}')
+    units = _units(conf.command.file)
     application, dry_run = _application(conf), conf.command.dry_run
     if not dry_run:
         # Or nobody could use a name that is new until all is imported.
         names.make_known(database, traits, documents.traits(units))
         names.make_known(database, resource_classes, documents.resource_classes(units))
-    counts: collections.Counter = collections.Counter()
-    refused: list[str] = []
     by_itself = conf.command.go_on and not dry_run
+    if database.url.get_backend_name() == 'sqlite' and not by_itself:
+        _warn_of_lock(len(units))
+    outcome = _Outcome()
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
         for some in [[unit] for unit in units] if by_itself else [units]:
-            brought, told = _bring(application, database, some, dry_run, bar, bar.n)
-            counts += brought
-            refused += told
-    for sentence in refused:
-        print(sentence, file=sys.stderr)
-    if refused and not conf.command.go_on:
-        sys.exit(f'Nothing was imported: {len(refused)} of {len(units)} nodes and chassis cannot be.')
-    for (noun, done), number in sorted(counts.items()):
+            outcome.add(_bring(application, database, some, dry_run, bar, bar.n))
+    if dry_run:
+        for line in outcome.changes:
+            print(line)
+    _print_some([*outcome.warnings, *outcome.refused])
+    cannot_be = f'{len(outcome.refused)} of {len(units)} nodes and chassis cannot be.'
+    if outcome.refused and not conf.command.go_on:
+        sys.exit(f'Nothing was imported: {cannot_be}')
+    for (noun, done), number in sorted(outcome.counts.items()):
         print(f'{noun}: {number} {done}')
-    if conf.command.dry_run:
+    if dry_run:
         print('That is what would be: nothing was imported.')
-    if refused:
-        sys.exit(f'{len(refused)} of {len(units)} nodes and chassis cannot be.')
+    else:
+        print(f'Imported {_source(conf.command.file)} into {_name(conf)}.')
+    if outcome.refused:
+        sys.exit(cannot_be)
+
+
+def _units(path):
+    """Return the units of the document in a file.
+
+    :raises SystemExit: it has none; all that is wrong with it was printed.
+    """
+    try:
+        source = files.Source(path)
+    except (OSError, ValueError) as error:
+        sys.exit(f'{path}: {error}')
+    try:
+        return documents.units(source.document)
+    except documents.Invalid as error:
+        _print_some(source.sentences(error.problems))
+        sys.exit(f'Nothing was imported: {path} has {len(error.problems)} error{"s"[: len(error.problems) > 1]}.')
+
+
+class _Outcome:
+    """What came of all parts of an import; its attributes are a LocalImporter's."""
+
+    def __init__(self):
+        self.counts: collections.Counter = collections.Counter()
+        self.changes: list[str] = []
+        self.warnings: list[str] = []
+        self.refused: list[str] = []
+
+    def add(self, importer):
+        """Add a part."""
+        self.counts += importer.counts
+        self.changes += importer.changes
+        self.warnings += importer.warnings
+        self.refused += importer.refused
+
+
+def _print_some(sentences):
+    """Print what went wrong, the first of it when there is much."""
+    for sentence in sentences[:_MOST]:
+        print(sentence, file=sys.stderr)
+    if len(sentences) > _MOST:
+        print(f'… and {len(sentences) - _MOST} more.', file=sys.stderr)
+
+
+def _name(conf):
+    return sa.make_url(conf.database.connection).render_as_string(hide_password=True)
+
+
+def _source(path):
+    return 'standard input' if path == '-' else path
+
+
+def _target(path):
+    return 'standard output' if path == '-' else path
+
+
+def _warn_of_lock(count):
+    """Warn before an import that may lock a SQLite database for long."""
+    if count * _CHANGED_NODE >= _LONG:
+        print(
+            f'This locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
+            f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes are there already and differ. Other writers '
+            f'wait up to {timeouts.LOCK} s, then they fail. With --continue, each node is a transaction of its own.',
+            file=sys.stderr,
+        )
 
 
 class _Undone(Exception):
@@ -105,32 +154,16 @@ def _bring(application, database, units, dry_run, bar, begun):
     """Import units in one transaction: all of them or, when one cannot be, none.
 
     :param begun: where the progress bar is, also when the transaction is tried again.
-    :returns: (an Importer's counts, a sentence for each unit that cannot be).
+    :returns: ironic_traits.transfer.local.LocalImporter, with its counts and what it refused.
     """
     bar.n = begun
-    counts: collections.Counter = collections.Counter()
-    refused: list[str] = []
     with contextlib.suppress(_Undone), database.write() as connection:
         together = OneTransaction(connection)
-        client = _Local(application, together)
-        for noun, item in units:
-            importer = imports.Importer(client, client.settle)
-            try:
-                # Of one that is refused nothing stays that the next would meet.
-                with connection.begin_nested():
-                    importer.bring(noun, item)
-                counts += importer.counts
-            except DBError:
-                # The savepoint was gone with the transaction.
-                together.check()
-                raise
-            except Failed as error:
-                together.check()
-                refused.append(f'{documents.ident(item)}: {error}')
-            bar.update()
-        if refused or dry_run:
+        importer = local.LocalImporter(local.LocalClient(application, together), together, bar.update)
+        importer.bring(units)
+        if importer.refused or dry_run:
             raise _Undone
-    return counts, refused
+    return importer
 
 
 def _application(conf):
@@ -138,41 +171,8 @@ def _application(conf):
     setup.schema(conf)
     conf.set_override('auth_strategy', 'noauth', group='api')
     conf.set_override('serve', 'all', group='api')
+    # An import is one transaction: in it no lock can go that is waited for.
+    conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     application = app.build(conf)
-    application.service.enforcer = _Everything()
+    application.service.enforcer = local.Everything()
     return application
-
-
-class _Everything:
-    """Stands in for policy: everything is allowed, and no secret is masked."""
-
-    def authorize(self, rule, target, context):
-        return True
-
-
-class _Local(Client):
-    """Asks an application in this process.
-
-    :param database: what it reads from and writes to.
-    """
-
-    def __init__(self, application, database):
-        self._application = application
-        application.service.read, application.service.write = database.read, database.write
-
-    def ask(self, method, path, document=None, query=None):
-        request = Request.blank(path if query is None else f'{path}?{urllib.parse.urlencode(query)}', method=method)
-        request.headers['X-OpenStack-Ironic-API-Version'] = VERSION
-        if document is not None:
-            request.json = document
-        response = request.get_response(self._application)
-        if response.status_int >= 400:
-            raise Failed(response.status_int, response.status, response.json if response.body else {})
-        return response.json if response.body else None
-
-    def settle(self, uuid, states):
-        """Put a node that is new into the states that its document says."""
-        try:
-            node_states.place(self._application.service, uuid, **states)
-        except (failures.Failure, Lost, DBError) as error:
-            raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error

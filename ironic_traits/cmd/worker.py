@@ -1,24 +1,11 @@
-"""ironic-traits-worker: carries nodes from state to state.  Any number of them may work on one database."""
+"""ironic-traits-worker: carries nodes from state to state (``working`` has the rest)."""
 
-import contextlib
-import signal
-import sys
-
-from ironic_traits.cmd import child, setup
-from ironic_traits.service import Service
-from ironic_traits.worker import Worker
+from ironic_traits.cmd import command
 
 
 def main():
-    """Work until told to stop; what is in hand then is finished."""
-    child.end_with_starter()
-    conf = setup.configuration(sys.argv[1:])
-    setup.schema(conf)
-    with contextlib.closing(Service(conf)) as service:
-        worker = Worker(service)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *signaled: worker.stop())
-        worker.run()
+    """Work until told to stop."""
+    command.run('ironic-traits-worker', 'ironic_traits.cmd.working:work')
 
 
 if __name__ == '__main__':

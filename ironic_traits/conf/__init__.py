@@ -14,6 +14,7 @@ from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
 from ironic_traits.conf import api, default, deploy, fake_hardware, glance, inventory, metrics, placement, reservations
+from ironic_traits.version import version
 
 GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance, metrics)
 
@@ -37,7 +38,7 @@ def make(argv=(), cli=()):
     conf.register_opts(cors.CORS_OPTS, group='cors')
     policy_opts.set_defaults(conf)
     conf.register_cli_opts(cli)
-    conf(list(argv), project='ironic-traits')
+    conf(list(argv), project='ironic-traits', version=version())
     conf.set_override('connection', _database_url(conf), group='database')
     _check_values(conf)
     return conf
@@ -75,7 +76,8 @@ def _database_url(conf):
 
 def set_library_defaults():
     """Defaults of the libraries' options that are ours: what they do by themselves is not worth a line."""
-    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN', 'pecan=WARN', 'wsme=WARN'])
+    quiet = ['alembic=WARN', 'pecan=WARN', 'wsme=WARN', 'oslo_db.sqlalchemy.exc_filters=ERROR']
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *quiet])
 
 
 def list_opts():

@@ -28,8 +28,9 @@ OPTIONS = [
     cfg.BoolOpt(
         'noauth_beyond_loopback',
         default=False,
-        help='Whether noauth is allowed to listen where others than this machine reach it: everyone who does may do '
-        'everything.',
+        help='Whether noauth is allowed where others than this machine may reach the service: everyone who does may do '
+        'everything. Must be set for noauth behind a WSGI server other than that of ironic-traits-api, whose address '
+        'is not known here.',
     ),
     cfg.StrOpt(
         'service_project_name',
@@ -66,7 +67,25 @@ OPTIONS = [
         schemes=['http', 'https'],
         help="Base of the links in answers, when it is not what the client's Host header says (behind a proxy).",
     ),
-    cfg.IntOpt('threads', min=1, default=2, help='Threads of each worker process of ironic-traits-api.'),
+    cfg.BoolOpt(
+        'access_log',
+        default=False,
+        help='Whether the logger ironic_traits.access gets a line for each request: method, path, status, duration, '
+        'user and request id.',
+    ),
+    cfg.BoolOpt(
+        'audit_log',
+        default=False,
+        help='Whether the logger ironic_traits.audit gets a line for each write: what was asked for, of which object, '
+        'whether it was done, user and request id.',
+    ),
+    cfg.IntOpt(
+        'threads',
+        min=1,
+        default=16,
+        help='Threads of each worker process of ironic-traits-api. Half of them may be writing, or waiting for a lock, '
+        'at a time. Behind another WSGI server, set it to the number of threads that that gives to each process.',
+    ),
 ]
 
 

@@ -9,7 +9,8 @@ OPTIONS = [
         'enabled',
         default=False,
         help='Whether /metrics answers, to everyone, in the format of Prometheus: requests by route and status, how '
-        'long they took, connections to the database, reservations, nodes by state. Where several processes serve '
+        'long they took, connections to the database, reservations, nodes by state, workers that are alive, and how '
+        'long work waits for one. Where several processes serve '
         'one address behind another WSGI server than that of ironic-traits-api, the environment variable '
         'PROMETHEUS_MULTIPROC_DIR must name a folder that is empty when they start: they add up there.',
     ),

@@ -24,9 +24,10 @@ OPTIONS = [
     cfg.IntOpt(
         'max_candidate_combinations',
         min=1,
-        default=1_000_000,
-        help='Most combinations of providers that are tried for one request. A request of many groups over trees of '
-        'many alike providers has more of them than could ever be tried; it gets what was found until then.',
+        default=100_000,
+        help='How many combinations of providers one request for candidates may try. Many groups over trees of many '
+        'similar providers have more combinations than anyone could try: the request gets the candidates found so far. '
+        'A second is enough for about 100,000.',
     ),
     cfg.StrOpt(
         'allocation_candidates_generation_strategy',

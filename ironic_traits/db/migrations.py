@@ -55,7 +55,7 @@ def upgrade(database, revision='head'):
 
     :param database: ironic_traits.db.engine.Database.
     """
-    with database.write() as connection, _locked(connection):
+    with database.write_for_long() as connection, _locked(connection):
         command.upgrade(_config(connection), revision)
 
 

@@ -81,8 +81,11 @@ nodes = sa.Table(
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
-    # Never shown.  Large; the last column, so that reading the others does not pass over it.
+    # Never shown.  Large: few columns come after it, because SQLite has to read past it to get to them.
     sa.Column('configdrive', long_text()),
+    # What is shown of the two fields to callers who may not see secrets (inventory/secrets.py).
+    sa.Column('driver_info_masked', long_text()),
+    sa.Column('instance_info_masked', long_text()),
     sa.Index(None, 'resource_class'),
     sa.Index(None, 'provision_state'),
     sa.Index(None, 'driver'),
@@ -198,6 +201,8 @@ volume_targets = _records(
     sa.Column('volume_id', exact_string(255), nullable=False),
     sa.Column('properties', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    # What is shown of the properties to callers who may not see secrets.
+    sa.Column('properties_masked', long_text()),
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )
 
@@ -231,7 +236,28 @@ transitions = sa.Table(
     sa.Column('leased_until', timestamp()),
     # Claims that came to no end.
     sa.Column('attempts', sa.Integer, nullable=False, default=0),
+    # When it was first claimed.
+    sa.Column('begun_at', timestamp()),
     sa.Index(None, 'due_at'),
+    mysql_engine='InnoDB',
+)
+
+# The processes that carry transitions, each with a heartbeat by the database's clock.
+workers = sa.Table(
+    'workers',
+    metadata,
+    sa.Column('id', sa.Integer, primary_key=True),
+    sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
+    # Of its machine.
+    sa.Column('hostname', exact_string(255), nullable=False),
+    sa.Column('pid', sa.Integer, nullable=False),
+    sa.Column('conductor_group', exact_string(255), nullable=False, default='', server_default=sa.text("''")),
+    # The names of its enabled drivers, a list.
+    sa.Column('drivers', Json, nullable=False),
+    sa.Column('started_at', timestamp(), nullable=False),
+    sa.Column('heartbeat_at', timestamp(), nullable=False),
+    sa.Index(None, 'heartbeat_at'),
+    sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )
 

@@ -11,12 +11,35 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext import compiler
 
+_MYSQL = ('mysql', 'mariadb')
+
+
+class AsciiString(sa.types.TypeDecorator):
+    """A string of ASCII characters that is compared byte by byte: uuids, traits, states."""
+
+    impl = sa.String
+    cache_ok = True
+
+    def __init__(self, length):
+        super().__init__(length)
+        self.length = length
+
+    def load_dialect_impl(self, dialect):
+        if dialect.name not in _MYSQL:
+            return dialect.type_descriptor(sa.String(self.length))
+        return dialect.type_descriptor(mysql.VARCHAR(self.length, charset='ascii', collation='ascii_bin'))
+
+    def process_bind_param(self, value, dialect):
+        # MariaDB refuses to compare such a column with anything else.  Escaped, the value is equal to none that is
+        # stored: a backslash is in no uuid, trait or state.
+        if value is None or value.isascii() or dialect.name not in _MYSQL:
+            return value
+        return value.encode('ascii', 'backslashreplace').decode()
+
 
 def ascii_string(length):
-    """A string of ASCII characters that is compared byte by byte: uuids, traits, states."""
-    return sa.String(length).with_variant(
-        mysql.VARCHAR(length, charset='ascii', collation='ascii_bin'), 'mysql', 'mariadb'
-    )
+    """Return the type AsciiString of a length."""
+    return AsciiString(length)
 
 
 def exact_string(length):

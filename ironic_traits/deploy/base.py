@@ -9,6 +9,10 @@ class WorkFailed(Exception):
     """The driver gives an action up; the text is for the node's ``last_error``."""
 
 
+class WorkRefused(WorkFailed):
+    """The action cannot be begun: nothing was done to the node."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Later:
     """The action is not finished: call again.
@@ -54,10 +58,15 @@ class Driver(abc.ABC):
     :param conf: ConfigOpts of the service.
     :cvar interfaces: for each of ``db.models.INTERFACES`` the implementations that a node may name, the default first.
     :cvar properties: the driver_info keys that it understands, each with a description.
+    :cvar clean_steps: ironic_traits.deploy.steps.Step of each step that nodes can be cleaned with; None when ``work``
+        finds out itself what it can do.
+    :cvar core_deploy_steps: (interface, step) of each deploy step that clients may disable, but not replace.
     """
 
     interfaces: dict[str, tuple[str, ...]]
     properties: dict[str, str] = {}
+    clean_steps: tuple[Any, ...] | None = None
+    core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
 
     def __init__(self, conf):
         self.conf = conf

@@ -1,6 +1,7 @@
 """fake-hardware: a driver without hardware, that takes the time and fails as it is told."""
 
 from ironic_traits.deploy import base, states
+from ironic_traits.deploy.steps import Step
 
 #: What the power is after an action.
 _POWER_AFTER = {
@@ -35,6 +36,18 @@ class FakeHardware(base.Driver):
         'fake_failures': 'Actions that fail on this node, as ["deploy"]. Goes before [fake_hardware] failures.',
     }
 
+    clean_steps = (
+        Step(
+            'bios',
+            'apply_configuration',
+            {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
+            ('settings',),
+        ),
+        Step('bios', 'cache_bios_settings'),
+        Step('bios', 'factory_reset'),
+        Step('vendor', 'log_passthrough'),
+    )
+
     def work(self, task):
         """See ``base.Driver``."""
         delay = self._delay(task)
@@ -42,6 +55,8 @@ class FakeHardware(base.Driver):
             return base.Later(delay)
         if task.action in self._told(task, 'failures'):
             raise base.WorkFailed(f'fake-hardware was told to fail "{task.action}".')
+        if task.action in ('deploy', 'rebuild') and _without_steps(task):
+            raise base.WorkFailed('No deploy steps returned by the driver')
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
         return base.Done(power_state=_POWER_AFTER.get(task.action) or task.node['power_state'] or states.POWER_OFF)
@@ -55,3 +70,11 @@ class FakeHardware(base.Driver):
     def _told(self, task, what):
         told = task.node['driver_info'].get(f'fake_{what}')
         return self.conf.fake_hardware[what] if told is None else told
+
+
+def _without_steps(task):
+    """Whether a client disabled the one step that there is."""
+    return any(
+        (step['interface'], step['step'], int(step['priority'])) == ('deploy', 'deploy', 0)
+        for step in task.arguments.get('deploy_steps', ())
+    )

@@ -25,7 +25,8 @@ def explain(context, wanted, instance=None, needed=1):
     :param instance: that a node is to be held for: what is allocated to it is no hindrance; None for any.
     :param needed: how many matches there should be.
     :returns: {'considered': n, 'matched': n, 'clauses': [{'clause', 'rejected', 'rejected_only'}, …], 'relaxations':
-        [{'drop': [clause, …], 'nodes': n}, …], 'near_misses': [{'node': uuid, 'rejected_by': [clause, …]}, …]}.
+        [{'drop': [clause, …], 'nodes': n}, …], 'near_misses': [{'node': uuid, 'name': name, 'rejected_by':
+        [clause, …]}, …]}.
     """
     facts = _Facts(context, wanted, instance)
     with context.read() as connection:
@@ -44,7 +45,8 @@ def explain(context, wanted, instance=None, needed=1):
         'clauses': explanation.rejected(),
         'relaxations': explanation.relaxations(needed),
         'near_misses': [
-            {'node': uuid, 'rejected_by': explanation.names(facts.mask(tuple(numbers)))} for uuid, *numbers in misses
+            {'node': uuid, 'name': name, 'rejected_by': explanation.names(facts.mask(tuple(numbers)))}
+            for uuid, name, *numbers in misses
         ],
     }
 
@@ -65,7 +67,7 @@ class _Facts:
     """What is to be known of each node: a SELECT of it, and what its numbers mean.
 
     :ivar clauses: names of the clauses: those about traits, then the others.
-    :ivar inner: the SELECT, with the node's ``id`` and ``uuid``.
+    :ivar inner: the SELECT, with the node's ``id``, ``uuid`` and ``name``.
     :ivar numbers: those of its columns that are numbers.
     """
 
@@ -77,7 +79,7 @@ class _Facts:
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
         self.clauses = [*self._of_traits.names, *flags]
-        columns = [nodes.c.id, nodes.c.uuid, _number(flags.values()).label('failed')]
+        columns = [nodes.c.id, nodes.c.uuid, nodes.c.name, _number(flags.values()).label('failed')]
         source: sa.FromClause = nodes
         if names:
             carried = _carried(self._words)
@@ -101,13 +103,13 @@ class _Facts:
         return sa.select(*self.numbers, sa.func.count()).group_by(*self.numbers)
 
     def nodes_with(self, wanted):
-        """Give the SELECT of the uuid and the numbers of MOST nodes.
+        """Return the SELECT of the uuid, the name and the numbers of MOST nodes.
 
         :param wanted: [numbers, …]: those whose nodes come first, first.
         """
         alike = [sa.and_(*(c == n for c, n in zip(self.numbers, numbers, strict=True))) for numbers in wanted[:MOST]]
         place = sa.case(*((condition, number) for number, condition in enumerate(alike)))
-        statement = sa.select(self.inner.c.uuid, *self.numbers).where(sa.or_(*alike))
+        statement = sa.select(self.inner.c.uuid, self.inner.c.name, *self.numbers).where(sa.or_(*alike))
         return statement.order_by(place, self.inner.c.id).limit(MOST)
 
     def mask(self, numbers):

@@ -13,8 +13,8 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes, reservations
 from ironic_traits.db.types import clock
 from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
-from ironic_traits.inventory.eligibility import EXPIRED, OF_NODE
-from ironic_traits.inventory.reservations import FIELDS
+from ironic_traits.inventory.eligibility import OF_NODE
+from ironic_traits.inventory.reservations import FIELDS, held_elsewhere, settle
 from ironic_traits.inventory.single_node import take
 from ironic_traits.matching.explanations import MOST
 
@@ -34,6 +34,7 @@ def reserve(context, instances, wanted, expiry):
     :returns: (a row of FIELDS for each instance, whether one of them is new): an instance may hold such a node already.
     :raises failures.InstanceReserved: an instance holds another node.
     :raises failures.InstanceOnNode: an instance is on a node.
+    :raises failures.InstanceUnavailable: an instance holds, or is on, a node that the caller may not see.
     :raises failures.NothingToReserve: not so many nodes of the list can be held.
     :raises failures.NoMatch: not so many nodes match.
     :raises failures.InvalidInput: the time is over, or too far away.
@@ -86,37 +87,38 @@ def _hold(context, instances, wanted, expiry, wait):
 
 
 def _held_by(context, connection, instances):
-    """Give the live reservations of instances: {instance: row}, with how the caller may be told of the node.
+    """Return the live reservations of instances, {instance: row}, and whether the caller may see the node of each.
 
     :raises failures.InstanceOnNode: an instance is on a node.
+    :raises failures.InstanceUnavailable: an instance is on a node that the caller may not see.
     """
-    told = _told(context)
-    on_node = sa.select(nodes.c.instance_uuid, told).where(nodes.c.instance_uuid.in_(instances)).limit(1)
+    seen = node_filters.seen(context)
+    on_node = sa.select(nodes.c.uuid, nodes.c.instance_uuid, seen).where(nodes.c.instance_uuid.in_(instances)).limit(1)
     found = connection.execute(on_node).first()
+    if found and not found.seen:
+        raise failures.InstanceUnavailable(instance=found.instance_uuid)
     if found:
-        raise failures.InstanceOnNode(instance=found.instance_uuid, node=found.told)
-    statement = sa.select(*_COLUMNS, told).join(nodes, OF_NODE)
+        raise failures.InstanceOnNode(instance=found.instance_uuid, node=f'node {found.uuid}')
+    statement = sa.select(*_COLUMNS, seen).join(nodes, OF_NODE)
     return {
         row.instance_uuid: row
         for row in connection.execute(statement.where(reservations.c.instance_uuid.in_(instances)))
     }
 
 
-def _told(context):
-    """Give the column of a SELECT from nodes that says which node it is, to those who may see it."""
-    return sa.case(
-        (node_filters.seen(context).element, sa.literal('node ') + nodes.c.uuid), else_='a node of another project'
-    ).label('told')
-
-
 def _check_held(context, connection, wanted, held):
-    """Do nothing when the nodes that are held already are such as are wanted."""
+    """Raise unless the nodes that instances hold already are such as are wanted.
+
+    :param held: rows of ``_held_by``.
+    :raises failures.InstanceReserved: one is not.
+    :raises failures.InstanceUnavailable: one is not, and the caller may not see it.
+    """
     if held:
         fine = matches.matching(context, connection, wanted, [row.node_uuid for row in held])
         why = 'is not in the list' if wanted.is_a_list else 'does not match'
         for row in held:
             if row.node_uuid not in fine:
-                raise failures.InstanceReserved(instance=row.instance_uuid, node=row.told, why=why)
+                raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 
 def _take_free(context, connection, wanted, instances, wait):
@@ -170,10 +172,11 @@ def _insert(context, connection, held, expiry):
 
     :param held: {instance: node that is locked}.
     :returns: {instance: row}.
+    :raises _Lost: one of the instances has been put on a node since.
     """
     uuids = [node.uuid for node in held.values()]
     key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(held))
-    connection.execute(sa.delete(reservations).where(key, EXPIRED))
+    settle(connection, key)
     moment = connection.scalar(sa.select(clock()))
     same = {'created_at': moment, 'expires_at': expiry.at(context, moment)}
     rows = [
@@ -183,8 +186,13 @@ def _insert(context, connection, held, expiry):
     connection.execute(sa.insert(reservations), rows)
     for node in held.values():
         node_providers.bump_for_reservation(connection, node.id)
-    made = sa.select(*_COLUMNS).where(reservations.c.instance_uuid.in_(held))
-    return {row.instance_uuid: row for row in connection.execute(made)}
+    # Looked at again now that the reservations' keys are written (``reservations.claim``).
+    on_node = sa.exists().where(nodes.c.instance_uuid == reservations.c.instance_uuid).label('on_node')
+    made = sa.select(*_COLUMNS, on_node).where(reservations.c.instance_uuid.in_(held))
+    rows = connection.execute(made).all()
+    if any(row.on_node for row in rows):
+        raise _Lost
+    return {row.instance_uuid: row for row in rows}
 
 
 def _refuse(context, instances, wanted):

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits.db.models import node_traits as table
-from ironic_traits.db.models import nodes, resource_classes, resource_providers
+from ironic_traits.db.models import nodes, resource_classes, resource_providers, traits
 from ironic_traits.inventory import node_filters, node_traits
 from ironic_traits.inventory.eligibility import ELIGIBLE
 from ironic_traits.matching.requests import Request
@@ -64,6 +64,24 @@ def find(context, wanted, limit):
     statement = sa.select(*columns).where(*wanted.conditions(context), ELIGIBLE)
     with context.read() as connection:
         return connection.execute(statement.order_by(*_order(wanted.request)).limit(limit)).all()
+
+
+def absent_traits(context, request):
+    """Return which required traits no node has, a list: [one name], or [several, any of which will do].
+
+    :param request: ironic_traits.matching.requests.Request.
+    """
+    groups = [sorted(names) for names in (*([name] for name in request.required), *request.required_any)]
+    names = sorted({name for group in groups for name in group})
+    if not names:
+        return []
+    visible = node_filters.visible(context)
+    has = sa.exists().where(table.c.trait == traits.c.name)
+    if visible:
+        has = has.where(table.c.node_id == nodes.c.id, *visible)
+    with context.read() as connection:
+        present = set(connection.scalars(sa.select(traits.c.name).where(traits.c.name.in_(names), has)))
+    return sorted(group for group in groups if present.isdisjoint(group))
 
 
 def candidates(context, connection, wanted, free, count):

@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 
+from ironic_traits import failures
 from ironic_traits.db.models import nodes
 from ironic_traits.inventory import eligibility
 
@@ -16,12 +17,17 @@ def conditions(filters):
 
 
 def visible(context, list_all='baremetal:node:list_all'):
-    """Give the conditions on the nodes that the caller may see: all, or those that the own project owns or leases.
+    """Return the conditions on the nodes that the caller may see.
 
-    :param list_all: the policy rule of who sees all of them, or what belongs to them.
+    These are all nodes, or the ones that the caller's project owns or leases.
+
+    :param list_all: the policy rule that allows to see all of them, or what belongs to them.
+    :raises failures.Forbidden: the caller may not, and has no project (a token for a domain, for example).
     """
     if context.may(list_all):
         return []
+    if not context.project_id:
+        raise failures.Forbidden(rule=list_all)
     return [_is_of(context.project_id)]
 
 

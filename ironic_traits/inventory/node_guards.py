@@ -8,9 +8,11 @@ from ironic_traits.deploy import states
 def check_update(node, changes):
     """Do nothing when a node may be changed so.
 
-    :param node: a row with the settable fields as they were, ``provision_state`` and ``target_provision_state``.
+    :param node: a row with the settable fields as they were, ``provision_state``, ``target_provision_state`` and
+        ``reservation``.
     :param changes: {field: new value}.
     :raises failures.InvalidState: its state forbids it.
+    :raises failures.NodeLocked: work on it goes on.
     :raises failures.InvalidInput: a reason for nothing.
     """
     _check_at_rest(node, changes)
@@ -40,6 +42,9 @@ def check_delete(node, available_too):
     :raises failures.NodeAssociated: an instance holds it.
     :raises failures.InvalidState: its state forbids it.
     """
+    if node.reservation:
+        # First of all: what the work leaves behind decides.
+        raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     if node.protected:
         raise failures.NodeProtected(node=node.uuid)
     if not node.maintenance:
@@ -52,16 +57,16 @@ def check_delete(node, available_too):
                 f'Valid provision states to perform deletion are: {", ".join(allowed)}; or set the node into '
                 'maintenance mode.'
             )
-    if node.reservation:
-        raise failures.NodeLocked(node=node.uuid, host=node.reservation)
 
 
 def _check_at_rest(node, changes):
     if node.provision_state == states.INSPECTING:
         raise failures.InvalidState(reason=f'Cannot update node "{node.uuid}" while it is in state "inspecting".')
     if node.target_provision_state and node.provision_state not in states.UPDATABLE:
-        # A node that is stuck can be taken from an instance that is gone.
+        # A node that is stuck can be taken from an instance that is gone; one that is being worked on is not stuck.
         if node.maintenance and changes == {'instance_uuid': None}:
+            if node.reservation:
+                raise failures.NodeLocked(node=node.uuid, host=node.reservation)
             return
         raise failures.InvalidState(
             reason=f'Node {node.uuid} can not be updated while a state transition is in progress.'

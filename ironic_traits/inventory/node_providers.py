@@ -5,8 +5,11 @@ whenever somebody asks; what is written here is that the provider is there, of w
 generation moves when something of it does, and only then (DESIGN: invariant 6).  All of it under the node's lock.
 """
 
+import contextlib
+
 import os_resource_classes
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from ironic_traits import failures
 from ironic_traits.db import names
@@ -32,11 +35,13 @@ OFFERED = sa.and_(
     nodes.c.power_state.is_not(None),
     nodes.c.power_state != states.POWER_ERROR,
 )
+# An alias: the statements that these conditions stand in may be about providers, too.
+_provider = resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
     sa.select(consumers.c.uuid)
     .join(allocations, allocations.c.consumer_id == consumers.c.id)
-    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
-    .where(resource_providers.c.node_id == nodes.c.id)
+    .join(_provider, _provider.c.id == allocations.c.resource_provider_id)
+    .where(_provider.c.node_id == nodes.c.id)
     .correlate(nodes)
 )
 #: The condition on nodes that they are allocated to a consumer; and a column of a SELECT from nodes: to which.
@@ -58,6 +63,28 @@ def create(connection, node_id):
     ).one()
     if node.resource_class:
         _insert(connection, node, node.resource_class)
+
+
+def create_all(connection, made):
+    """Make the providers of new nodes that have a class.
+
+    :param made: [(id, row), …]: no provider has the uuid of one of them (``of_uuids``).
+    """
+    made = [(node_id, row) for node_id, row in made if row['resource_class']]
+    if not made:
+        return
+    of_class = {row['resource_class']: row['uuid'] for _, row in made}
+    class_ids = {name: _class_id(connection, of_class[name], name) for name in sorted(of_class)}
+    providers = [_row(node_id, row['uuid'], class_ids[row['resource_class']]) for node_id, row in made]
+    with referring():
+        connection.execute(sa.insert(resource_providers), providers)
+
+
+def of_uuids(connection, uuids):
+    """Return which of these uuids a provider has as its uuid or its name, a set."""
+    columns = (resource_providers.c.uuid, resource_providers.c.name)
+    found = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
+    return {value for row in found for value in row}.intersection(uuids)
 
 
 def follow(connection, node, changes):
@@ -135,7 +162,20 @@ def check_allocation(connection, node, consumer=None):
         raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 
 
-_BUMP_UNALLOCATED = _BUMP.where(~sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id))
+#: The condition on providers that nothing of them is allocated.
+UNALLOCATED = ~sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id).correlate(
+    resource_providers
+)
+_BUMP_UNALLOCATED = _BUMP.where(UNALLOCATED)
+_BUMP_EXPIRED = (
+    sa.update(resource_providers)
+    .where(
+        resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True)),
+        resource_providers.c.node_id.is_not(None),
+        UNALLOCATED,
+    )
+    .values(generation=resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
+)
 
 
 def bump(connection, node_id):
@@ -151,16 +191,28 @@ def bump_for_reservation(connection, node_id):
     connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
 
+def bump_for_expired(connection, uuids):
+    """Raise the generations of the providers of nodes whose expired reservations are deleted; as for a single one.
+
+    :param uuids: of the nodes.
+    """
+    connection.execute(_BUMP_EXPIRED, {'uuids': list(uuids), 'now': now()})
+
+
 def delete(connection, node):
     """Delete the provider of a node that goes, or has lost its class.
 
     :param node: a row with ``id`` and ``uuid``.
     :raises failures.ProviderInUse: other providers are below it.
     """
+    mine = resource_providers.c.node_id == node.id
+    # The provider is the root of its tree: whoever puts another provider below it writes to this row first.
+    connection.execute(sa.update(resource_providers).where(mine).values(updated_at=now()))
     below = sa.exists().where(resource_providers.c.parent_provider_uuid == node.uuid)
     if connection.scalar(sa.select(below)):
         raise failures.ProviderInUse(node=node.uuid, reason='other resource providers are below it')
-    connection.execute(sa.delete(resource_providers).where(resource_providers.c.node_id == node.id))
+    with referring():
+        connection.execute(sa.delete(resource_providers).where(mine))
 
 
 def _forget(connection, node, own_now):
@@ -182,30 +234,52 @@ def _reclass(connection, node, name):
         _insert(connection, node, name)
     else:
         # Two classes of nodes may be one of providers.
-        class_id = _class_id(connection, name)
+        class_id = _class_id(connection, node.uuid, name)
         statement = _BUMP.where(resource_providers.c.resource_class_id != class_id).values(resource_class_id=class_id)
         with referring():
             connection.execute(statement, {'of_node': node.id, 'now': now()})
 
 
 def _insert(connection, node, name):
-    values = {'name': node.uuid, 'node_id': node.id, 'resource_class_id': _class_id(connection, name)}
+    """Insert the provider of a node, or make the provider that has its uuid the node's."""
+    values = _row(node.id, node.uuid, _class_id(connection, node.uuid, name))
     same = sa.or_(resource_providers.c.uuid == node.uuid, resource_providers.c.name == node.uuid)
-    present = connection.execute(sa.select(resource_providers).where(same)).all()
-    if not present:
-        values |= {'uuid': node.uuid, 'root_provider_uuid': node.uuid, 'created_at': now()}
-        with referring():
+    # Locked, so that what is decided about them stays true.
+    statement = sa.select(resource_providers).where(same).order_by(resource_providers.c.id).with_for_update()
+    present = connection.execute(statement).all()
+    with referring(), _unless_overtaken():
+        if not present:
             connection.execute(sa.insert(resource_providers).values(values))
-        return
-    # Somebody who knew of the node before this service did has made its provider: it is the node's from now on.
-    for provider in present:
-        used = sa.exists().where(allocations.c.resource_provider_id == provider.id)
-        if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
-            raise failures.ProviderTaken(node=node.uuid, provider=provider.uuid)
-        _adopt(connection, provider, values)
+        # Somebody who knew of the node before this service did has made its provider: it is the node's from now on.
+        for provider in present:
+            used = sa.exists().where(allocations.c.resource_provider_id == provider.id)
+            if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
+                raise failures.ProviderTaken(node=node.uuid, provider=provider.uuid)
+            _adopt(connection, provider, {key: values[key] for key in ('name', 'node_id', 'resource_class_id')})
+
+
+@contextlib.contextmanager
+def _unless_overtaken():
+    """Have the writer run again when another provider has got the node's uuid, or its name, in the meantime."""
+    try:
+        yield
+    except db_exception.DBDuplicateEntry as error:
+        raise db_exception.RetryRequest(error) from error
+
+
+def _row(node_id, uuid, class_id):
+    """Return the columns of a node's provider that is new."""
+    return {
+        **{'uuid': uuid, 'name': uuid, 'root_provider_uuid': uuid},
+        **{'node_id': node_id, 'resource_class_id': class_id, 'created_at': now()},
+    }
 
 
 def _adopt(connection, provider, values):
+    """Make a provider that is locked the node's.
+
+    :param values: {column: value} that it gets.
+    """
     connection.execute(sa.delete(inventories).where(inventories.c.resource_provider_id == provider.id))
     custom = sa.select(traits.c.id).where(traits.c.name.startswith(names.PREFIX, autoescape=True))
     connection.execute(
@@ -218,8 +292,20 @@ def _adopt(connection, provider, values):
     connection.execute(sa.update(resource_providers).where(resource_providers.c.id == provider.id).values(values))
 
 
-def _class_id(connection, name):
-    """Give the id of the resource class that stands for a node's; make it when it is missing."""
+def _class_id(connection, node_uuid, name):
+    """Return the id of the resource class that stands for a node's; add the class if it is missing.
+
+    The class keeps its name until the end of the transaction.
+    """
     normalized = os_resource_classes.normalize_name(name)
-    names.ensure(connection, resource_classes, [normalized])
-    return names.ids(connection, resource_classes, [normalized])[normalized]
+    class_ = sa.select(resource_classes.c.id).where(resource_classes.c.name == normalized)
+    locked = class_.with_for_update(read=True, key_share=True)
+    class_id = connection.scalar(locked)
+    if class_id is None:
+        names.ensure(connection, resource_classes, [normalized])
+        class_id = connection.scalar(locked)
+    if class_id is None:
+        # Somebody has deleted or renamed it since.
+        reason = f'its resource class, {normalized}, is being deleted or renamed'
+        raise db_exception.RetryRequest(failures.ProviderInUse(node=node_uuid, reason=reason))
+    return class_id

@@ -13,17 +13,22 @@ from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import clock
-from ironic_traits.deploy import states, validate
-from ironic_traits.inventory import node_providers, node_traits, reservations, transitions
+from ironic_traits.deploy import states, steps, validate
+from ironic_traits.inventory import node_providers, node_traits, reservations, secrets, transitions
+from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
 
 #: The interface that an event needs of a node's driver.
 _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: All that drivers and hooks see of a node.
-_WHOLE = (*(column for column in nodes.c if column.name != 'generation'), node_traits.JOINED)
+_WHOLE = (
+    *(column for column in nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
+    node_traits.JOINED,
+)
 _NAMES = frozenset(column.name for column in _WHOLE)
 
 
+@waiting_for_lock
 @retried
 def provision(context, ident, verb, arguments, configdrive=None, reservation_uuid=None):
     """Ask for a provision state.
@@ -56,7 +61,7 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
             _check_flags(node, event)
             _check_interface(node, event)
             if event in ('deploy', 'rebuild'):
-                _ask_hooks(context, node)
+                _ask_hooks(context, node, arguments.get('deploy_steps', ()))
             moment = connection.scalar(sa.select(clock()))
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
@@ -71,8 +76,10 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
             change(connection, taken, changes)
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
+    context.wake_worker()
 
 
+@waiting_for_lock
 @retried
 def power(context, ident, target, arguments):
     """Ask for a power state.
@@ -91,13 +98,16 @@ def power(context, ident, target, arguments):
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.provision_state)
-        if node.reservation or node.provision_state in states.WAITING:
-            raise failures.NodeLocked(node=node.uuid, host=node.reservation or context.conf.host)
+        if node.reservation:
+            raise failures.NodeLocked(node=node.uuid, host=node.reservation)
+        if node.provision_state in states.WAITING:
+            raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
         moment = connection.scalar(sa.select(clock()))
         transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
         changes = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
         change(connection, node, changes)
+    context.wake_worker()
 
 
 @retried
@@ -112,15 +122,24 @@ def place(context, ident, provision_state=states.ENROLL, power_state=None):
     """
     with context.write() as connection:
         node = take(connection, ident, nodes.c.retired)
-        if provision_state == states.AVAILABLE and node.retired:
-            raise failures.NodeRetired(node=node.uuid)
-        changes = {
-            'provision_state': provision_state,
-            'target_provision_state': states.target(provision_state, None),
-            'provision_updated_at': connection.scalar(sa.select(clock())),
-            'power_state': power_state or states.USUAL_POWER.get(provision_state, states.POWER_OFF),
-        }
-        change(connection, node, changes)
+        moment = connection.scalar(sa.select(clock()))
+        change(connection, node, placed(node._mapping, moment, provision_state, power_state))
+
+
+def placed(node, moment, provision_state=states.ENROLL, power_state=None):
+    """Return the columns of a node that comes from elsewhere which say in which states it is; as ``place``.
+
+    :param node: a mapping with ``uuid`` and ``retired``.
+    :param moment: since when, by the clock of the database.
+    """
+    if provision_state == states.AVAILABLE and node['retired']:
+        raise failures.NodeRetired(node=node['uuid'])
+    return {
+        'provision_state': provision_state,
+        'target_provision_state': states.target(provision_state, None),
+        'provision_updated_at': moment,
+        'power_state': power_state or states.USUAL_POWER.get(provision_state, states.POWER_OFF),
+    }
 
 
 def get(context, ident):
@@ -164,9 +183,12 @@ def _check_interface(node, event):
         raise failures.InvalidInput(reason=reason)
 
 
-def _ask_hooks(context, node):
+def _ask_hooks(context, node, deploy_steps):
     reasons = validate.reasons(context.hooks, node)
     found = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
+    wrong_steps = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
+    if wrong_steps:
+        found.append(wrong_steps)
     if found:
         raise failures.DeployRefused(node=node['uuid'], reason=' '.join(found))
 

@@ -10,6 +10,7 @@ from ironic_traits.db import names
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_traits, nodes, resource_provider_traits, resource_providers, traits
 from ironic_traits.inventory import node_providers
+from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import read, take
 
 #: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
@@ -61,6 +62,7 @@ def _known(write):
 
 
 @_known
+@waiting_for_lock
 @retried
 def replace(context, ident, given):
     """Give a node these traits and no others.
@@ -69,11 +71,12 @@ def replace(context, ident, given):
     :param given: valid traits, a list in any order; repeated ones count once.
     :returns: the traits, a sorted list.
     :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: work on it goes on.
     :raises failures.TooManyTraits: more than a node may carry; nothing is changed.
     """
     wanted = list(dict.fromkeys(given))
     with context.write() as connection:
-        node = take(connection, ident)
+        node = _take(connection, ident)
         _check_limit(context, node, len(wanted), wanted)
         own, foreign = _present(connection, node)
         gone = own.difference(wanted)
@@ -86,6 +89,7 @@ def replace(context, ident, given):
 
 
 @_known
+@waiting_for_lock
 @retried
 def add(context, ident, given):
     """Give a node one trait more.  It may have it already.
@@ -93,10 +97,11 @@ def add(context, ident, given):
     :param ident: uuid or name.
     :param given: [a valid trait].
     :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: work on it goes on.
     :raises failures.TooManyTraits: the node is full; nothing is changed.
     """
     with context.write() as connection:
-        node = take(connection, ident)
+        node = _take(connection, ident)
         own, foreign = _present(connection, node)
         if own.isdisjoint(given):
             _check_limit(context, node, len(own) + 1, [*own, *given])
@@ -104,6 +109,7 @@ def add(context, ident, given):
             node_providers.follow_traits(connection, node, foreign, given, lost=False)
 
 
+@waiting_for_lock
 @retried
 def remove(context, ident, name):
     """Take one trait away from a node.
@@ -111,10 +117,11 @@ def remove(context, ident, name):
     :param ident: uuid or name.
     :param name: any string.
     :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: work on it goes on.
     :raises failures.TraitNotFound: the node does not carry it.
     """
     with context.write() as connection:
-        node = take(connection, ident)
+        node = _take(connection, ident)
         own, foreign = _present(connection, node)
         # Compared here and not in SQL: what is no trait may be a string that a column of traits cannot be compared
         # with.
@@ -124,15 +131,17 @@ def remove(context, ident, name):
         node_providers.follow_traits(connection, node, foreign, [], lost=True)
 
 
+@waiting_for_lock
 @retried
 def remove_all(context, ident):
     """Take all traits away from a node.  It may have none.
 
     :param ident: uuid or name.
     :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: work on it goes on.
     """
     with context.write() as connection:
-        node = take(connection, ident)
+        node = _take(connection, ident)
         lost = connection.execute(sa.delete(node_traits).where(_of(node))).rowcount
         node_providers.follow_traits(connection, node, set(), [], lost=bool(lost))
 
@@ -163,6 +172,20 @@ _INSERT = sa.insert(node_traits)
 _DELETE = sa.delete(node_traits).where(
     node_traits.c.node_id == sa.bindparam('of_node'), node_traits.c.trait.in_(sa.bindparam('gone', expanding=True))
 )
+
+
+def _take(connection, ident):
+    """Lock a node until the end of the transaction, and return its row.
+
+    While a worker deploys the node, or works on it otherwise, its traits stay what the work began with.
+
+    :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeLocked: work on it goes on.
+    """
+    node = take(connection, ident, nodes.c.reservation)
+    if node.reservation:
+        raise failures.NodeLocked(node=node.uuid, host=node.reservation)
+    return node
 
 
 def _insert(connection, node, new):

@@ -19,9 +19,19 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import drivers, states
-from ironic_traits.inventory import node_filters, node_guards, node_providers, node_traits, records, reservations
+from ironic_traits.inventory import (
+    node_filters,
+    node_guards,
+    node_providers,
+    node_traits,
+    records,
+    reservations,
+    secrets,
+)
 from ironic_traits.inventory.chassis import CHASSIS
+from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import Page, fetch
+from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change as write
 from ironic_traits.inventory.single_node import read, take
 
@@ -64,7 +74,14 @@ UNSET = {
     **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
     'conductor_group': '',
 }
-SORTABLE = frozenset(nodes.c.keys()) - JSON_FIELDS - {'generation', 'configdrive'}
+SORTABLE = (
+    frozenset(column.name for column in nodes.c if not secrets.is_mask(column))
+    - JSON_FIELDS
+    - {
+        'generation',
+        'configdrive',
+    }
+)
 
 
 def get(context, ident, fields):
@@ -87,16 +104,18 @@ def find(context, fields, filters, traits, page: Page):
     :param traits: ironic_traits.matching.traits.Filter.
     :param page: which page, in which order.
     :returns: (rows, whether there are more).
-    :raises failures.NodeNotFound: the marker is no node.
-    :raises failures.RecordNotFound: nodes in a chassis that is not there are asked for.
+    :raises failures.NodeNotFound: the marker is no node that the caller may see.
+    :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
+    visible = node_filters.visible(context)
     statement = sa.select(*_columns(context, fields)).where(
-        *node_filters.visible(context), *node_filters.conditions(filters).values(), *node_traits.where(traits)
+        *visible, *node_filters.conditions(filters).values(), *node_traits.where(traits)
     )
     with context.read() as connection:
-        if 'chassis_uuid' in filters:
+        if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
-        return fetch(connection, statement, nodes, page, functools.partial(read, connection, page.marker))
+        marker = functools.partial(read, connection, page.marker, seen=visible)
+        return fetch(connection, statement, nodes, page, marker, _sort_column(context, page.sort_key))
 
 
 @retried
@@ -109,18 +128,43 @@ def create(context, values, fields):
     :raises failures.InvalidInput: the driver, one of its interfaces or the chassis is not there.
     :raises failures.NodeExists: the uuid or the name is taken.
     :raises failures.InstanceAssociated: another node has the instance.
+    :raises failures.InstanceReserved: the instance has a reservation of another node.
+    :raises failures.InstanceUnavailable: it has one of a node that the caller may not see.
     """
-    values = {'uuid': uuidutils.generate_uuid(), **dict.fromkeys(JSON_FIELDS, {}), **values, 'created_at': now()}
-    values |= _interfaces(context, values)
+    values = new_row(context, values)
     try:
         with context.write() as connection:
-            made = connection.execute(sa.insert(nodes).values(values))
+            made = connection.execute(sa.insert(nodes).values(with_masks(nodes, values)))
             node_providers.create(connection, made.inserted_primary_key.id)
+            if values.get('instance_uuid'):
+                reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
             return read(connection, values['uuid'], _columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
     except db_exception.DBReferenceError as error:
         raise _no_chassis(values) from error
+
+
+def new_row(context, values):
+    """Return the columns of a node that is new.
+
+    :param values: as for ``create``.
+    :raises failures.InvalidInput: the driver, or one of its interfaces, is not there.
+    """
+    values = {'uuid': uuidutils.generate_uuid(), **dict.fromkeys(JSON_FIELDS, {}), **values, 'created_at': now()}
+    return values | _interfaces(context, values)
+
+
+def find_by_idents(connection, idents, fields):
+    """Return those nodes that have one of these uuids or names, a list of rows.
+
+    :param idents: uuids, as they are kept, and names.
+    :param fields: names of the fields, a tuple.
+    """
+    uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
+    names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
+    same = sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names))
+    return connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
 
 
 @retried
@@ -154,6 +198,7 @@ def update(context, ident, change, fields):
             if changes.get('instance_uuid'):
                 _check_reservation(connection, node.uuid, changes['instance_uuid'])
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
+                reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
                 _check_free(connection, node)
             changes |= _cleared(changes)
@@ -166,6 +211,7 @@ def update(context, ident, change, fields):
         raise _no_chassis(new) from error
 
 
+@waiting_for_lock
 @retried
 def delete(context, ident):
     """Delete a node with all that hangs on it.
@@ -203,19 +249,34 @@ def set_maintenance(context, ident, maintenance, reason=None):
 
 
 def _columns(context, fields):
-    """Give the columns that stand for fields: of nodes of which the caller may not see one, a word about that."""
+    """Return the columns of fields; where the caller may not see a field of a node, its text says so."""
+    hidden, masked = _hidden(context, fields), secrets.masked(context, nodes, fields)
+    if not hidden:
+        return _all_columns(fields, masked)
+    return tuple(
+        _shown_to(context, field, field in masked) if field in hidden else _column(field, field in masked)
+        for field in fields
+    )
+
+
+def _hidden(context, fields):
+    """Return the fields that the caller may not see of every node."""
     if context.may('baremetal:node:get:filter_threshold'):
-        return _all_columns(fields)
-    hidden = [field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')]
-    return tuple(_shown_to(context, field) if field in hidden else _column(field) for field in fields)
+        return set()
+    return {field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')}
+
+
+def _sort_column(context, key):
+    """Return the column to sort by, as the caller sees it: the order must not show what the fields do not."""
+    return _shown_to(context, key).element if _hidden(context, (key,)) else nodes.c[key]
 
 
 @functools.lru_cache(maxsize=256)
-def _all_columns(fields):
-    return tuple(map(_column, fields))
+def _all_columns(fields, masked):
+    return tuple(_column(field, field in masked) for field in fields)
 
 
-def _shown_to(context, field):
+def _shown_to(context, field, is_masked=False):
     """Give a column that is seen by those who own a node, or lease it, and by nobody else."""
     rule, project = f'baremetal:node:get:{field}', context.project_id
     seen = [
@@ -225,10 +286,10 @@ def _shown_to(context, field):
     ]
     told = f'** Redacted - requires {rule} permission. **'
     redacted = orjson.dumps({'content': told}).decode() if field in JSON_FIELDS else told
-    return sa.case((sa.or_(sa.false(), *seen), _column(field)), else_=redacted).label(field)
+    return sa.case((sa.or_(sa.false(), *seen), _column(field, is_masked)), else_=redacted).label(field)
 
 
-def _column(field):
+def _column(field, is_masked=False):
     if field == 'traits':
         return node_traits.JOINED
     if field == 'reservation_uuid':
@@ -236,7 +297,7 @@ def _column(field):
     if field in _ABSENT:
         return sa.null().label(field)
     if field in JSON_FIELDS:
-        return sa.type_coerce(nodes.c[field], sa.Text).label(field)
+        return secrets.column(nodes, field, is_masked)
     return nodes.c[field]
 
 

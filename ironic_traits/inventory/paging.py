@@ -21,16 +21,17 @@ class Page:
     descending: bool = False
 
 
-def fetch(connection, statement, table, page, read_marker):
+def fetch(connection, statement, table, page, read_marker, key=None):
     """Run a list's statement for one page of it.
 
     :param statement: the SELECT, without an order.
     :param table: the table that the page is of, with an ``id``.
     :param page: Page.
     :param read_marker: function from columns to the row of the page's marker; raises when there is none.
+    :param key: what to sort by, when it is not the column of that name.
     :returns: (rows, whether there are more).
     """
-    key = table.c[page.sort_key]
+    key = table.c[page.sort_key] if key is None else key
     if page.marker:
         marker = read_marker((table.c.id, key.label('key')))
         statement = statement.where(after(key, table.c.id, marker, page.descending))
@@ -46,7 +47,7 @@ def order(key, identity, descending):
     :param identity: a unique column that is never NULL.
     :param descending: turns all of it round.
     """
-    terms = [key.is_(None), key, identity] if key.nullable else [key, identity]
+    terms = [key.is_(None), key, identity] if _is_nullable(key) else [key, identity]
     return [term.desc() if descending else term for term in terms]
 
 
@@ -61,6 +62,11 @@ def after(key, identity, marker, descending):
         return sa.or_(same, key.is_not(None)) if descending else same
     beyond = key < marker.key if descending else key > marker.key
     condition = sa.or_(beyond, sa.and_(key == marker.key, further))
-    if key.nullable and not descending:
+    if _is_nullable(key) and not descending:
         return sa.or_(condition, key.is_(None))
     return condition
+
+
+def _is_nullable(key):
+    """Whether a column, or an expression made of one, may be NULL."""
+    return getattr(key, 'nullable', True)

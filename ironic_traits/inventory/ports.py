@@ -51,6 +51,7 @@ def _check_portgroup(connection, port, is_new):
         raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
     if group.node_uuid != node.uuid:
         raise failures.InvalidInput(reason='Port can not be added to a portgroup belonging to a different node.')
+    # As in Ironic: a port that is new and does not mention pxe_enabled may join, and so may any port later.
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)
     _check_network(connection, port)
@@ -82,4 +83,5 @@ PORTS = Kind(
     {'address': 'with MAC address {address}'},
     _decide,
     'baremetal:port:list_all',
+    implicit=('pxe_enabled',),
 )

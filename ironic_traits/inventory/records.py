@@ -21,8 +21,10 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_filters, single_node
+from ironic_traits.inventory import node_filters, secrets, single_node
+from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import fetch
+from ironic_traits.inventory.secrets import with_masks
 
 #: The provision states in which a node is not in use: what belongs to it may be taken apart.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
@@ -46,6 +48,8 @@ class Kind:
         write must not be.  Before is None for a new record: its node is not locked yet, and the node is None.  After is
         None when the record goes.
     :ivar list_all: the policy rule of who sees those of all nodes.
+    :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record when the client left them out:
+        their default is filled in afterwards.
     """
 
     table: sa.Table
@@ -54,6 +58,7 @@ class Kind:
     duplicates: dict[str, str] = dataclasses.field(default_factory=dict)
     decide: Callable = _anything_goes
     list_all: str = ''
+    implicit: tuple[str, ...] = ()
 
     @functools.cached_property
     def json_fields(self):
@@ -63,7 +68,7 @@ class Kind:
     @functools.cached_property
     def sortable(self):
         """Names of the columns that a list can be sorted by."""
-        return frozenset(self.table.c.keys()) - self.json_fields
+        return frozenset(column.name for column in self.table.c if not secrets.is_mask(column)) - self.json_fields
 
     @functools.cached_property
     def has_node(self):
@@ -80,7 +85,7 @@ def get(context, kind, ident, fields):
     :raises failures.RecordNotFound: there is none.
     """
     with context.read() as connection:
-        return read(connection, kind, ident, _columns(kind, fields))
+        return read(connection, kind, ident, _columns(context, kind, fields))
 
 
 def owner(context, kind, ident):
@@ -107,12 +112,12 @@ def find(context, kind, fields, filters, page):
         {'shard': shards of the nodes, a list}.
     :param page: ironic_traits.inventory.paging.Page.
     :returns: (rows, whether there are more).
-    :raises failures.RecordNotFound: the marker is no record.
+    :raises failures.RecordNotFound: the marker is no record that the caller may see.
     :raises failures.NodeNotFound: records of a node that is not there are asked for.
     """
     with context.read() as connection:
-        statement = sa.select(*_columns(kind, fields)).where(*_where(context, connection, kind, filters))
-        marker = functools.partial(read, connection, kind, page.marker)
+        statement = sa.select(*_columns(context, kind, fields)).where(*_where(context, connection, kind, filters))
+        marker = functools.partial(read, connection, kind, page.marker, seen=_visible(context, kind))
         return fetch(connection, statement, kind.table, page, marker)
 
 
@@ -120,26 +125,52 @@ def find(context, kind, fields, filters, page):
 def create(context, kind, values, fields):
     """Make a record.
 
-    :param values: {field: value} of settable fields, and ``uuid``.
+    :param values: {field: value} of settable fields, and ``uuid``; None for a field of ``kind.implicit`` that the
+        client left out.
     :param fields: names of the fields to give back, a tuple.
     :returns: a row with these fields.
     :raises failures.RecordExists: the uuid, or another key, is taken.
     :raises failures.InvalidInput: there is no such node.
     :raises failures.Failure: what the kind's ``decide`` raises.
     """
-    documents: dict[str, Any] = dict.fromkeys(kind.json_fields, {})
-    values = {'uuid': uuidutils.generate_uuid(), **documents, **values, 'created_at': now()}
+    values = new_row(kind, values)
     try:
         with context.write() as connection:
             kind.decide(connection, None, None, values)
-            connection.execute(sa.insert(kind.table).values(values))
-            return read(connection, kind, values['uuid'], _columns(kind, fields))
+            connection.execute(sa.insert(kind.table).values(stored(kind, values)))
+            return read(connection, kind, values['uuid'], _columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(kind, error, values) from error
     except db_exception.DBReferenceError as error:
         raise no_node(values['node_uuid']) from error
 
 
+def new_row(kind, values):
+    """Return the columns of a record that is new.
+
+    :param values: as for ``create``.
+    """
+    documents: dict[str, Any] = dict.fromkeys(kind.json_fields, {})
+    return {'uuid': uuidutils.generate_uuid(), **documents, **values, 'created_at': now()}
+
+
+def stored(kind, values):
+    """Return the columns of a new record as they are stored: with implicit values, and masks of secrets.
+
+    :param values: what ``new_row`` returned.
+    """
+    implicit = {name: kind.settable[name] for name in kind.implicit if values.get(name) is None}
+    return with_masks(kind.table, values | implicit)
+
+
+def find_by_nodes(context, connection, kind, node_uuids, fields):
+    """Return the records of these nodes, a list of rows with ``fields``, and ``node_uuid`` last."""
+    of_node = kind.table.c.node_uuid
+    statement = sa.select(*_columns(context, kind, fields), of_node.label('of_node')).where(of_node.in_(node_uuids))
+    return connection.execute(statement.order_by(kind.table.c.id)).all()
+
+
+@waiting_for_lock
 @retried
 def update(context, kind, ident, change, fields):
     """Change a record.
@@ -162,14 +193,16 @@ def update(context, kind, ident, change, fields):
             kind.decide(connection, node, old, new)
             changes = {name: value for name, value in new.items() if differ(value, old[name])}
             if changes:
-                connection.execute(sa.update(kind.table).where(kind.table.c.id == record.id).values(changes))
-            return read(connection, kind, record.uuid, _columns(kind, fields))
+                statement = sa.update(kind.table).where(kind.table.c.id == record.id)
+                connection.execute(statement.values(with_masks(kind.table, changes)))
+            return read(connection, kind, record.uuid, _columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(kind, error, new) from error
     except db_exception.DBReferenceError as error:
         raise no_node(new['node_uuid']) from error
 
 
+@waiting_for_lock
 @retried
 def delete(context, kind, ident):
     """Delete a record.
@@ -231,9 +264,13 @@ def _is(kind, ident):
     return kind.table.c['uuid' if uuidutils.is_uuid_like(ident) else 'name'] == ident
 
 
-def _columns(kind, fields):
-    columns = (kind.table.c[name] for name in fields)
-    return tuple(sa.type_coerce(c, sa.Text).label(c.name) if isinstance(c.type, Json) else c for c in columns)
+def _columns(context, kind, fields):
+    """Return the columns of fields, JSON fields as text with their secrets masked, unless the caller may see them."""
+    masked = secrets.masked(context, kind.table, fields)
+    return tuple(
+        secrets.column(kind.table, name, name in masked) if name in kind.json_fields else kind.table.c[name]
+        for name in fields
+    )
 
 
 def _where(context, connection, kind, filters):
@@ -253,6 +290,11 @@ def _where(context, connection, kind, filters):
             yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(nodes.c.shard.in_(value)))
         else:
             yield table.c[name] == value
+
+
+def _visible(context, kind):
+    """Return the conditions on the records that the caller may see."""
+    return _of_seen(kind.table, node_filters.visible(context, kind.list_all)) if kind.has_node else []
 
 
 def _of_seen(table, seen):

@@ -2,16 +2,23 @@
 
 The row of an expired one goes when somebody needs its node or its instance, or by ``purge``.  Every decision is made
 under the node's lock.
+
+While that row is there, the provider of its node shows a generation that is one higher than the stored one
+(``placement.single_provider``): the node is free again, and nobody has written that down.  So these rows are deleted by
+``settle`` alone, which counts them in the stored generation.
 """
 
 import datetime
+import functools
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import nodes, reservations
-from ironic_traits.db.types import clock
+from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.paging import fetch
@@ -20,6 +27,8 @@ from ironic_traits.inventory.single_node import take
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
+#: How many expired reservations ``purge`` deletes in one transaction.
+_BATCH = 1000
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, None for none.
 UUID = sa.select(reservations.c.uuid).where(OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
 
@@ -58,17 +67,17 @@ def find(context, fields, filters, page):
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.ReservationNotFound: the marker is no live reservation.
     """
-    statement = sa.select(*_columns(fields)).where(LIVE)
     seen = node_filters.visible(context)
-    if seen:
-        statement = statement.where(reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen)))
+    visible = [reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))] if seen else []
+    statement = sa.select(*_columns(fields)).where(LIVE, *visible)
     with context.read() as connection:
         if 'node' in filters:
             node = read_node(connection, filters['node'], (nodes.c.uuid,), seen)
             statement = statement.where(reservations.c.node_uuid == node.uuid)
         if 'instance_uuid' in filters:
             statement = statement.where(reservations.c.instance_uuid == filters['instance_uuid'])
-        return fetch(connection, statement, reservations, page, lambda columns: _read(connection, page.marker, columns))
+        marker = functools.partial(_read, connection, page.marker, visible=visible)
+        return fetch(connection, statement, reservations, page, marker)
 
 
 @retried
@@ -84,7 +93,9 @@ def renew(context, uuid, expiry):
         _take(connection, uuid)
         moment = connection.scalar(sa.select(clock()))
         values = {'expires_at': expiry.at(context, moment), 'updated_at': moment}
-        connection.execute(sa.update(reservations).where(reservations.c.uuid == uuid).values(values))
+        live = reservations.c.uuid == uuid, LIVE
+        if not connection.execute(sa.update(reservations).where(*live).values(values)).rowcount:
+            raise failures.ReservationNotFound(reservation=uuid)
         return _read(connection, uuid, _columns(FIELDS))
 
 
@@ -100,16 +111,86 @@ def delete(context, uuid):
         node_providers.bump_for_reservation(connection, node.id)
 
 
-@retried
 def purge(service):
     """Delete the rows of all expired reservations.
 
     :param service: what has ``write``.
     :returns: how many there were.
     """
+    deleted = 0
+    while batch := _purge_batch(service):
+        deleted += batch
+    return deleted
+
+
+@retried
+def _purge_batch(service):
     with service.write() as connection:
         # No lock of a node is needed: what has expired never comes back to life.
-        return connection.execute(sa.delete(reservations).where(EXPIRED)).rowcount
+        return settle(connection, limit=_BATCH)
+
+
+def settle(connection, *conditions, limit=None):
+    """Delete the rows of expired reservations, and count in the generations of providers that the nodes are free again.
+
+    A node that is allocated is not: it is so to the instance of the reservation, and is used as before.
+
+    :param connection: of a writer.
+    :param conditions: on reservations; none for all.
+    :param limit: most rows; None for all.
+    :returns: how many there were.
+    """
+    columns = reservations.c.id, reservations.c.node_uuid
+    statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(reservations.c.id).limit(limit)
+    rows = connection.execute(statement.with_for_update()).all()
+    if rows:
+        node_providers.bump_for_expired(connection, [row.node_uuid for row in rows])
+        connection.execute(sa.delete(reservations).where(reservations.c.id.in_([row.id for row in rows])))
+    return len(rows)
+
+
+def claim(context, connection, node_uuid, instance):
+    """Put an instance on a node: it has no reservation of another node, and gets none before the commit.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param instance: uuid.
+    :raises failures.InstanceReserved: it has a reservation of another node.
+    :raises failures.InstanceUnavailable: it has, and the caller may not see that node.
+    """
+    same_instance = reservations.c.instance_uuid == instance
+    settle(connection, sa.or_(reservations.c.node_uuid == node_uuid, same_instance))
+    held = sa.select(reservations.c.node_uuid).where(same_instance).with_for_update()
+    held_uuid = connection.scalar(held)
+    if held_uuid is None:
+        _touch_key(connection, node_uuid, instance)
+    elif held_uuid != node_uuid:
+        seen = connection.scalar(sa.select(node_filters.seen(context)).where(nodes.c.uuid == held_uuid))
+        raise held_elsewhere(instance, held_uuid, seen, 'is not this one')
+
+
+def held_elsewhere(instance, node_uuid, seen, why):
+    """Return the failure that says that an instance holds a node by a reservation.
+
+    :param seen: whether the caller may see that node; if not, the failure says nothing of it.
+    :param why: why that node will not do.
+    """
+    if not seen:
+        return failures.InstanceUnavailable(instance=instance)
+    return failures.InstanceReserved(instance=instance, node=f'node {node_uuid}', why=why)
+
+
+def _touch_key(connection, node_uuid, instance):
+    """Write the unique key of an instance's reservation and delete it again.
+
+    Who reserves a node for the instance at the same time writes the same key: one of the two waits until the other has
+    committed, and then sees what the other did.
+    """
+    row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': node_uuid, 'instance_uuid': instance}
+    try:
+        connection.execute(sa.insert(reservations).values(created_at=now(), **row))
+    except db_exception.DBDuplicateEntry:
+        raise db_exception.RetryRequest(failures.InstanceUnavailable(instance=instance)) from None
+    connection.execute(sa.delete(reservations).where(reservations.c.uuid == row['uuid']))
 
 
 def of_node(connection, node_uuid):
@@ -139,7 +220,9 @@ def use(connection, node, reservation_uuid):
     allowed = (held.instance_uuid, None) if reservation_uuid else (held.instance_uuid,)
     if node.instance_uuid not in allowed:
         raise reserved(node.uuid, held)
-    connection.execute(sa.delete(reservations).where(reservations.c.uuid == held.uuid))
+    if not connection.execute(sa.delete(reservations).where(reservations.c.uuid == held.uuid)).rowcount:
+        # It has expired since, and another writer has deleted it.
+        raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=held.uuid))
     if not node.offered_before:
         # Otherwise the provider's generation moves with what the deploy changes of the node.
         node_providers.bump_for_reservation(connection, node.id)
@@ -209,8 +292,8 @@ def _take(connection, uuid):
     return node
 
 
-def _read(connection, uuid, columns):
-    row = connection.execute(sa.select(*columns).where(reservations.c.uuid == uuid, LIVE)).first()
+def _read(connection, uuid, columns, visible=()):
+    row = connection.execute(sa.select(*columns).where(reservations.c.uuid == uuid, LIVE, *visible)).first()
     if row is None:
         raise failures.ReservationNotFound(reservation=uuid)
     return row

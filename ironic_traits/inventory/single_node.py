@@ -14,6 +14,7 @@ from ironic_traits import failures
 from ironic_traits.db.models import nodes
 from ironic_traits.db.types import now
 from ironic_traits.inventory import node_providers
+from ironic_traits.inventory.secrets import with_masks
 
 
 def take(connection, ident, *columns):
@@ -45,7 +46,7 @@ def change(connection, node, changes):
     :param node: what ``take`` gave.
     :param changes: {column: value}.
     """
-    connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(changes))
+    connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(with_masks(nodes, changes)))
     node_providers.follow(connection, node, changes)
 
 

@@ -7,14 +7,16 @@ the clock of the database.
 
 import dataclasses
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
+from ironic_traits import failures
 from ironic_traits.db.engine import retried
 from ironic_traits.db.models import node_vifs, nodes, transitions
 from ironic_traits.db.types import clock
-from ironic_traits.deploy import base, states
+from ironic_traits.deploy import base, states, time_limits
 from ironic_traits.inventory.single_node import change, take
 
 
@@ -28,6 +30,7 @@ class Claim:
     :ivar arguments: what the client said, a dict.
     :ivar phase: how often the driver has asked to be called again.
     :ivar attempts: how often the transition was claimed since then, this time included.
+    :ivar seconds: how long ago the transition was first claimed.
     """
 
     node: str
@@ -36,6 +39,7 @@ class Claim:
     arguments: dict
     phase: int
     attempts: int
+    seconds: float
 
 
 def replace(connection, node_id, action, arguments, moment):
@@ -88,6 +92,7 @@ def claim(service, uuid):
                 lease=lease,
                 leased_until=moment + datetime.timedelta(seconds=service.conf.deploy.lease_seconds),
                 attempts=transitions.c.attempts + 1,
+                begun_at=sa.func.coalesce(transitions.c.begun_at, moment),
             )
         )
         if not taken.rowcount:
@@ -95,7 +100,8 @@ def claim(service, uuid):
         if node.provision_state in states.WAITING:
             _move(connection, node, 'resume', moment, reservation=service.conf.host)
         row = connection.execute(sa.select(transitions).where(transitions.c.node_id == node.id)).one()
-        return Claim(node.uuid, lease, row.action, row.arguments, row.phase, row.attempts)
+        seconds = (moment - row.begun_at).total_seconds()
+        return Claim(node.uuid, lease, row.action, row.arguments, row.phase, row.attempts, seconds)
 
 
 @retried
@@ -114,12 +120,35 @@ def settle(service, claim, outcome):
             return False
         moment = connection.scalar(sa.select(clock()))
         if isinstance(outcome, base.Later):
-            _postpone(connection, node, claim, moment, outcome.seconds)
+            _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
         elif isinstance(outcome, base.Done):
             _finish(connection, node, claim, moment, outcome)
         else:
-            _give_up(connection, node, claim, moment, str(outcome))
+            _give_up(connection, node, claim, moment, outcome)
         return True
+
+
+@retried
+def give_up(context, ident, reason):
+    """End the work that goes on on a node, as if it had failed; who carries it changes nothing any more.
+
+    :param ident: uuid or name.
+    :param reason: for ``last_error``.
+    :returns: the action that was given up; None for a lock without any.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeNotLocked: no work goes on.
+    """
+    with context.write() as connection:
+        node = take(connection, ident, *_SETTLED, nodes.c.reservation)
+        moment = connection.scalar(sa.select(clock()))
+        row = connection.execute(sa.select(transitions).where(transitions.c.node_id == node.id)).first()
+        if row:
+            _give_up(connection, node, row, moment, base.WorkFailed(reason))
+            return row.action
+        if not node.reservation:
+            raise failures.NodeNotLocked(node=node.uuid)
+        change(connection, node, {'reservation': None, 'target_power_state': None, 'last_error': reason})
+        return None
 
 
 _SETTLED = (
@@ -133,6 +162,12 @@ _SETTLED = (
 
 def _free(moment):
     return sa.or_(transitions.c.lease.is_(None), transitions.c.leased_until <= moment)
+
+
+def _within_limit(service, claim, seconds):
+    limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
+    # Then somebody has to notice that the time is over.
+    return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
 def _postpone(connection, node, claim, moment, seconds):
@@ -182,14 +217,16 @@ def _clean_after(connection, node, moment, changes):
     _move(connection, node, 'clean', moment, **changes)
 
 
-def _give_up(connection, node, claim, moment, reason):
+def _give_up(connection, node, claim, moment, error):
+    reason = str(error)
     replace(connection, node.id, None, {}, moment)
-    changes = {'reservation': None, 'last_error': reason}
+    changes: dict[str, Any] = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
-        changes['last_error'] = f"Failed to change power state to '{node.target_power_state}'. Error: {reason}"
+        asked, target = claim.arguments['target'], node.target_power_state
+        changes['last_error'] = f"Failed to change power state to '{target}' by '{asked}': {reason}"
         change(connection, node, {'target_power_state': None, **changes})
         return
-    if claim.action == 'clean':
+    if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
         changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
     _move(connection, node, 'fail', moment, **changes)
 

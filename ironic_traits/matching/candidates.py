@@ -46,9 +46,9 @@ class Tries:
     def __init__(self, left):
         self._left = left
 
-    def spend(self):
-        """Count one; tell whether it was there."""
-        self._left -= 1
+    def spend(self, number=1):
+        """Count some; return whether they were left."""
+        self._left -= number
         return self._left >= 0
 
 
@@ -70,17 +70,20 @@ class Rules:
     tries: Tries
 
     def allow(self, chosen, option):
-        """Tell whether an option may follow those that are chosen."""
-        if self.isolate and option.suffix:
-            taken = (other.providers for other in chosen if other.suffix)
-            if any(option.providers & providers for providers in taken):
-                return False
+        """Whether an option may follow those that are chosen.
+
+        :param chosen: Chosen.
+        """
+        if self.isolate and option.suffix and not option.providers.isdisjoint(chosen.isolated):
+            return False
         if not self.rooms:
             return True
-        together = _amounts([*chosen, option])
-        for provider_id, class_id, _ in option.amounts:
-            left, most = self.rooms.get((provider_id, class_id), (None, None))
-            if left is not None and together[provider_id, class_id] > min(left, most):
+        together: Counter = Counter()
+        for provider_id, class_id, amount in option.amounts:
+            key = provider_id, class_id
+            together[key] += amount
+            left, most = self.rooms.get(key, (None, None))
+            if left is not None and chosen.amounts[key] + together[key] > min(left, most):
                 return False
         return True
 
@@ -99,6 +102,41 @@ class Rules:
             found.add(provider_id)
             provider_id = self.above.get(provider_id)
         return frozenset(found)
+
+
+class Chosen:
+    """The options that are chosen so far, of one tree, and what they take together.
+
+    What they take is kept up to date as options come and go: to add it up anew for each try costs the square of the
+    number of groups.
+
+    :ivar options: [Option, …].
+    :ivar amounts: Counter of {(provider id, class id): amount}.
+    :ivar isolated: ids of the providers of groups with a suffix.
+    """
+
+    def __init__(self):
+        self.options: list[Option] = []
+        self.amounts: Counter = Counter()
+        self.isolated: Counter = Counter()
+
+    def push(self, option):
+        """Choose one option more."""
+        self.options.append(option)
+        self._count(option, 1)
+
+    def pop(self):
+        """Give the last option back."""
+        self._count(self.options.pop(), -1)
+
+    def _count(self, option, sign):
+        for provider_id, class_id, amount in option.amounts:
+            self.amounts[provider_id, class_id] += sign * amount
+        if option.suffix:
+            for provider_id in option.providers:
+                self.isolated[provider_id] += sign
+                if not self.isolated[provider_id]:
+                    del self.isolated[provider_id]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +163,9 @@ class Collective:
         given = [by_class[class_id] for class_id in class_ids]
         if len(given) < len(self.amounts) or not self._fulfil(itertools.chain.from_iterable(given)):
             return
-        for providers in itertools.product(*given):
-            if not self.tries.spend():
+        for number, providers in enumerate(itertools.product(*given)):
+            # The first one of each tree is free: trees are no more than providers, combinations are.
+            if number and not self.tries.spend():
                 return
             if self._fulfil(providers):
                 parts = zip(providers, class_ids, strict=True)
@@ -144,7 +183,7 @@ def combine(trees: Iterable[list[Callable]], rules: Rules, by_turns: bool):
     :param by_turns: one of each tree in turn, and not all of a tree before those of the next.
     """
     seen = set()
-    given = (_in_tree(groups, rules, []) for groups in trees)
+    given = (_in_tree(groups, rules, Chosen()) for groups in trees)
     for chosen in _by_turns(given) if by_turns else itertools.chain.from_iterable(given):
         candidate = Candidate(
             frozenset(_amounts(chosen).items()), frozenset((option.suffix, option.providers) for option in chosen)
@@ -156,15 +195,24 @@ def combine(trees: Iterable[list[Callable]], rules: Rules, by_turns: bool):
 
 
 def _in_tree(groups, rules, chosen):
+    """Yield the lists of options that may be taken together from one tree.
+
+    :param groups: functions that give the options of each group that has none yet.
+    :param chosen: Chosen.
+    """
     if not groups:
-        if rules.accept(chosen):
-            yield chosen
+        # A candidate costs what it takes to write it down.
+        if rules.accept(chosen.options) and rules.tries.spend(len(chosen.options) - 1):
+            yield list(chosen.options)
         return
     for option in groups[0]():
-        if not rules.tries.spend():
+        # The options of the first group are free: they are no more than providers, combinations are.
+        if chosen.options and not rules.tries.spend():
             return
         if rules.allow(chosen, option):
-            yield from _in_tree(groups[1:], rules, [*chosen, option])
+            chosen.push(option)
+            yield from _in_tree(groups[1:], rules, chosen)
+            chosen.pop()
 
 
 def _amounts(chosen):

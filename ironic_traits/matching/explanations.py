@@ -14,30 +14,40 @@ MOST_TRIES = 200
 
 
 class TraitClauses:
-    """What a request asks of a node's traits, clause by clause.
+    """What a request requires of the traits of a node, clause by clause.
 
     :param request: ironic_traits.matching.requests.Request.
     :ivar names: of the clauses, in the order of their bits.
-    :ivar traits: all that are named, sorted: bit n of what a node carries stands for trait n.
+    :ivar traits: all that the request names: bit n of the traits that a node carries stands for trait n.  The required
+        ones come first, then the forbidden ones, so that the bits of most clauses come from those of the traits by a
+        shift.
     """
 
     def __init__(self, request):
-        clauses = [
-            *((f'required:{name}', [name], True) for name in sorted(request.required)),
-            *((f'required_any:{",".join(sorted(names))}', names, True) for names in request.required_any),
-            *((f'forbidden:{name}', [name], False) for name in sorted(request.forbidden)),
+        required, forbidden = sorted(request.required), sorted(request.forbidden)
+        self.names = [
+            *(f'required:{name}' for name in required),
+            *(f'required_any:{",".join(sorted(names))}' for names in request.required_any),
+            *(f'forbidden:{name}' for name in forbidden),
         ]
-        self.names = [name for name, _, _ in clauses]
-        self.traits = sorted({name for _, names, _ in clauses for name in names})
+        alternatives = {name for names in request.required_any for name in names}
+        self.traits = [*required, *forbidden, *sorted(alternatives.difference(required, forbidden))]
         bits = {name: 1 << bit for bit, name in enumerate(self.traits)}
-        self._tests = [(sum(bits[name] for name in names), wanted) for _, names, wanted in clauses]
+        self._required = (1 << len(required)) - 1
+        self._forbidden = (1 << len(forbidden)) - 1
+        self._shift = len(required)
+        self._any = [sum(bits[name] for name in names) for names in request.required_any]
 
     def failed(self, carried):
-        """Give the mask of the clauses that a node fails.
+        """Return the mask of the clauses that a node fails.
 
         :param carried: the mask of the traits that it carries.
         """
-        return sum(1 << bit for bit, (named, wanted) in enumerate(self._tests) if bool(carried & named) != wanted)
+        failed = ~carried & self._required
+        for bit, names in enumerate(self._any, self._shift):
+            if not carried & names:
+                failed |= 1 << bit
+        return failed | (carried >> self._shift & self._forbidden) << self._shift + len(self._any)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,13 +76,25 @@ class Explanation:
 
         :returns: [{'clause': name, 'rejected': n, 'rejected_only': n}, …].
         """
-        rejected = Counter({bit: 0 for bit in range(len(self.clauses))})
-        for mask, count in self.failing.items():
-            for bit in _bits(mask):
-                rejected[bit] += count
+        rejected = self._rejected()
         return [
             {'clause': name, 'rejected': rejected[bit], 'rejected_only': self.failing[1 << bit]}
             for bit, name in enumerate(self.clauses)
+        ]
+
+    def _rejected(self):
+        """Return how many nodes each clause rejects, a list.
+
+        Masks are counted byte by byte: there may be as many of them as nodes, and 200 bits in each.
+        """
+        size = len(self.clauses) // 8 + 1
+        counts = [[0] * 256 for _ in range(size)]
+        for mask, count in self.failing.items():
+            for byte_counts, byte in zip(counts, mask.to_bytes(size, 'little'), strict=True):
+                byte_counts[byte] += count
+        return [
+            sum(count for byte, count in enumerate(counts[bit // 8]) if byte >> bit % 8 & 1)
+            for bit in range(len(self.clauses))
         ]
 
     def relaxations(self, needed=1):

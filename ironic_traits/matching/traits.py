@@ -28,8 +28,11 @@ def is_well_formed(name):
 
 
 def nearest(name):
-    """Name the standard trait that this near miss may have meant; None when nothing is near."""
-    close = difflib.get_close_matches(name[:MAX_LENGTH].upper().replace('-', '_'), STANDARD, n=1, cutoff=0.85)
+    """Return the trait that this near miss may have meant; None when nothing is near."""
+    upper = re.sub(r'[^A-Z0-9_]', '_', name[:MAX_LENGTH].strip().upper())
+    if is_trait(upper):
+        return upper
+    close = difflib.get_close_matches(upper, STANDARD, n=1, cutoff=0.85)
     return close[0] if close else None
 
 

@@ -1,5 +1,7 @@
 """openstack baremetal inventory …"""
 
+import sys
+
 import tqdm
 from osc_lib import exceptions
 from osc_lib.command import command
@@ -17,11 +19,19 @@ class ExportInventory(command.Command):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='<file>', help='JSON when its name ends so, else YAML; - for stdout')
+        parser.add_argument('--force', action='store_true', help='Overwrite a file that exists')
         return parser
 
     def take_action(self, parsed_args):
-        document = osc.client(self.app, version='latest').export_inventory()
-        files.write(document, parsed_args.file)
+        client = osc.client(self.app, version='latest')
+        try:
+            files.check_free(parsed_args.file, parsed_args.force)
+            document = client.export_inventory()
+            files.write(document, parsed_args.file)
+        except OSError as error:
+            raise exceptions.CommandError(str(error)) from error
+        # Not to stdout, where the document may be.
+        print(f'Exported {documents.summary(document)} to {parsed_args.file}.', file=sys.stderr)
         masked = documents.masked(document)
         if masked:
             self.log.warning(
@@ -43,10 +53,7 @@ class ImportInventory(command.Lister):
         return parser
 
     def take_action(self, parsed_args):
-        try:
-            units = documents.units(files.read(parsed_args.file))
-        except (OSError, ValueError) as error:
-            raise exceptions.CommandError(f'{parsed_args.file}: {error}') from error
+        units = _units(parsed_args.file)
         importer = imports.Importer(osc.client(self.app))
         for done, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
             try:
@@ -54,4 +61,21 @@ class ImportInventory(command.Lister):
             except client.Failed as error:
                 told = f'{done} of {len(units)} were imported, then came {documents.ident(item)}'
                 raise exceptions.CommandError(f'{told}: {error}') from error
+        for warning in importer.warnings:
+            self.log.warning(warning)
         return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(importer.counts.items())]
+
+
+def _units(path):
+    """Return the units of the document in a file.
+
+    :raises exceptions.CommandError: it has none; the sentences say all that is wrong with it.
+    """
+    try:
+        source = files.Source(path)
+    except (OSError, ValueError) as error:
+        raise exceptions.CommandError(f'{path}: {error}') from error
+    try:
+        return documents.units(source.document)
+    except documents.Invalid as error:
+        raise exceptions.CommandError('\n'.join(source.sentences(error.problems))) from error

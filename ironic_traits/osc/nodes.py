@@ -6,6 +6,8 @@ from typing import Any
 from cliff import hooks
 from osc_lib import exceptions
 
+from ironic_traits.osc import trait_options
+
 
 class _Hook(hooks.CommandHook):
     """A hook that only adds options, and does something before the command."""
@@ -23,22 +25,30 @@ class _Hook(hooks.CommandHook):
 
 
 class NodeList(_Hook):
-    """baremetal node list --trait A B --not-trait C --trait-any D E --not-trait-any F"""
+    """baremetal node list --trait A B --not-trait C --trait-any D E --not-all-traits F G"""
 
+    #: {filter of the API: the options that stand for it, the first of which is shown, and what they do}.
     _OPTIONS = {
-        'trait': ('traits', 'Only nodes with all of these traits'),
-        'trait-any': ('traits-any', 'Only nodes with one of these traits'),
-        'not-trait': ('not-traits', 'Only nodes without all of these traits: one may be there'),
-        'not-trait-any': ('not-traits-any', 'Only nodes with none of these traits'),
+        'traits': (['--trait'], 'Only nodes with all of these traits'),
+        'traits-any': (['--trait-any'], 'Only nodes with at least one of these traits'),
+        'not-traits-any': (['--not-trait', '--not-trait-any'], 'Only nodes with none of these traits'),
+        'not-traits': (['--not-all-traits'], 'Only nodes that do not have all of these traits; some may be there'),
     }
 
     def get_parser(self, parser):
-        for option, (_, told) in self._OPTIONS.items():
-            parser.add_argument(f'--{option}', metavar='<trait>', nargs='+', action='extend', help=told)
+        for options, does in self._OPTIONS.values():
+            trait_options.add(parser, options[0], help=does, action=trait_options.Groups)
+            for other in options[1:]:
+                trait_options.add(parser, other, help=None, action=trait_options.Groups)
 
     def before(self, parsed_args):
-        given = {name: getattr(parsed_args, option.replace('-', '_')) for option, (name, _) in self._OPTIONS.items()}
-        query = {name: ','.join(traits) for name, traits in given.items() if traits}
+        trait_options.check_groups(parsed_args.trait_any, '--trait-any', several=False)
+        query = {}
+        for name, (options, _) in self._OPTIONS.items():
+            dests = (option.removeprefix('--').replace('-', '_') for option in options)
+            traits = [trait for dest in dests for group in getattr(parsed_args, dest) for trait in group]
+            if traits:
+                query[name] = ','.join(traits)
         if query:
             # The base command knows no such filters; the addresses of further pages have them already, once more.
             self._http.json_request = functools.partial(self._http.json_request, params=query)

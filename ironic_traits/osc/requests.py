@@ -3,6 +3,8 @@
 from osc_lib import exceptions
 from osc_lib.cli import parseractions
 
+from ironic_traits.osc import trait_options
+
 
 def add_options(parser):
     """Add the options to a command's parser."""
@@ -16,19 +18,14 @@ def add_options(parser):
         help="An extra spec of a flavor, as in trait:CUSTOM_A=required (repeat for more; instead of '--flavor')",
     )
     parser.add_argument('--resource-class', metavar='<class>', help='Resource class of the node')
-    for option, told in (
-        ('--trait', 'A trait that the node must have'),
-        ('--not-trait', 'A trait that the node must not have'),
-        ('--prefer', 'A trait that the node had better have'),
-    ):
-        parser.add_argument(option, metavar='<trait>', action='append', default=[], help=f'{told} (repeat for more)')
-    parser.add_argument(
+    trait_options.add(parser, '--trait', help='Traits that the node must have, all of them')
+    trait_options.add(parser, '--not-trait', help='Traits that the node must not have, none of them')
+    trait_options.add(parser, '--prefer', help='Traits that the node had better have')
+    trait_options.add(
+        parser,
         '--trait-any',
-        metavar='<trait>',
-        action='append',
-        nargs='+',
-        default=[],
-        help='Traits of which the node must have one (repeat for more)',
+        action=trait_options.Groups,
+        help='Traits of which the node must have one; repeated lists: one of each list',
     )
 
 
@@ -38,6 +35,7 @@ def request(app, parsed):
     :param app: the cliff application.
     :param parsed: the parsed arguments.
     """
+    trait_options.check_groups(parsed.trait_any, '--trait-any', several=True)
     wanted = {
         'flavor': _flavor(app, parsed),
         'image': _image(app, parsed),

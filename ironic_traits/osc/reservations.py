@@ -5,7 +5,7 @@ from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.osc import requests
+from ironic_traits.osc import requests, trait_options
 
 COLUMNS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 _LISTED = ('uuid', 'node_uuid', 'instance_uuid', 'expires_at')
@@ -37,7 +37,8 @@ class CreateReservation(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('instance', metavar='<instance>', help='UUID of the instance')
+        # Not required here: an option with a list of traits before it takes it for one of them (``take_action``).
+        parser.add_argument('instance', metavar='<instance>', nargs='?', help='UUID of the instance')
         parser.add_argument(
             '--node',
             metavar='<node>',
@@ -50,12 +51,16 @@ class CreateReservation(command.ShowOne):
         return parser
 
     def take_action(self, parsed_args):
+        lists = (parsed_args.trait, parsed_args.not_trait, parsed_args.prefer, *parsed_args.trait_any)
+        instance = parsed_args.instance or trait_options.take_uuid(*lists)
+        if not instance:
+            raise exceptions.CommandError('The UUID of an instance is missing.')
         wanted = requests.request(self.app, parsed_args)
         if not wanted and not parsed_args.nodes:
             raise exceptions.CommandError('Say which nodes it may be, by --node, or what it must be, by --trait, …')
         client = osc.client(self.app)
         try:
-            held = client.reserve(parsed_args.instance, parsed_args.nodes, **wanted, **_lifetime(parsed_args))
+            held = client.reserve(instance, parsed_args.nodes, **wanted, **_lifetime(parsed_args))
         except Failed as failed:
             reasons = ''.join(f'\n{each["node"]}: {each["message"]}' for each in failed.reasons or ())
             raise exceptions.CommandError(f'{failed}{reasons}') from failed

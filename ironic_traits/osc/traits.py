@@ -7,6 +7,8 @@ from cliff import hooks
 from osc_lib import exceptions
 from osc_lib.command import command
 
+from ironic_traits.osc import trait_options
+
 #: How often a change is tried when others change the provider at the same time.
 _ATTEMPTS = 10
 #: The version that brought traits.
@@ -14,17 +16,17 @@ _VERSION = '1.6'
 
 
 class TraitList(hooks.CommandHook):
-    """trait list --starts-with P --name-in A,B"""
+    """trait list --starts-with P --name-in A B"""
 
     def get_parser(self, parser):
         parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins so')
-        parser.add_argument('--name-in', metavar='<traits>', help='Only these traits, joined by commas')
+        trait_options.add(parser, '--name-in', help='Only these traits')
 
     def get_epilog(self):
         return ''
 
     def before(self, parsed_args):
-        asked = {'startswith': parsed_args.starts_with, 'in': parsed_args.name_in}
+        asked = {'startswith': parsed_args.starts_with, 'in': ','.join(parsed_args.name_in)}
         names = [f'{operator}:{value}' for operator, value in asked.items() if value]
         if len(names) + bool(parsed_args.name) > 1:
             raise exceptions.CommandError('--name, --starts-with or --name-in is said: one of them')
@@ -62,7 +64,7 @@ class _Change(command.Lister):
 
     def _take(self, parsed_args):
         app: Any = self.app
-        http, named = app.client_manager.placement, set(parsed_args.traits)
+        http, named = app.client_manager.placement, set(trait_options.split(parsed_args.traits))
         path = f'/resource_providers/{parsed_args.provider}/traits'
         there = http.request('GET', path, version=_VERSION).json()
         wanted = {**there, 'traits': sorted(self.changed(set(there['traits']), named))}

@@ -7,7 +7,7 @@ further than the limit; only what is given is then read in full.
 import dataclasses
 import functools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import sqlalchemy as sa
 
@@ -126,8 +126,14 @@ class _Search:
             connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid.is_not(None))))
         )
         self.tries = Tries(conf.max_candidate_combinations)
-        #: {provider id: (uuid, uuid of its root)}.
+        #: How much all groups take of each class together.
+        self.amounts: Counter = Counter()
+        for group in groups:
+            self.amounts.update(group.resources)
+        #: {provider id: (id, uuid, uuid of its root)}.
         self.providers = {}
+        #: [(group without its suffix, what ``_rows_by_root`` returns), …].
+        self.groups_found = []
 
     def candidates(self):
         """Give candidates, no more than are wanted."""
@@ -149,9 +155,11 @@ class _Search:
         # A provider alone is a tree alone where nothing is nested or shared: then each that is found is a candidate.
         enough = limit if len(groups) == 1 and not (self.nested or self.sharing) else None
         options = []
+        common = None
         for group in groups:
             options.append(self._options(group, enough))
-            if not options[-1][1]:
+            common = options[-1][1].keys() if common is None else common & options[-1][1].keys()
+            if not common:
                 return
         by_turns = self.conf.allocation_candidates_generation_strategy == 'breadth-first'
         for candidate in combine(self._trees(options), self._rules(), by_turns):
@@ -186,19 +194,52 @@ class _Search:
         return self._options_of_trees(group)
 
     def _options_of_one(self, group, enough):
-        """The options of a group that one provider fulfils."""
+        """Return the options of a group that one provider fulfils, as ``_options``.
+
+        They are made when their tree is tried: of thousands of trees a limit leaves few.
+        """
+        amounts = [(self.class_ids[name], amount) for name, amount in group.resources.items()]
+
+        def options(rows):
+            for row in rows:
+                taken = tuple((row.id, class_id, amount) for class_id, amount in amounts)
+                yield Option(group.suffix, frozenset((row.id,)), taken)
+
+        return options, self._rows_by_root(group, enough)
+
+    def _rows_by_root(self, group, enough):
+        """Return the rows of the providers that fulfil a group: {uuid of a root: [row, …]}.
+
+        Groups that differ in their suffix only share them.
+        """
+        request = dataclasses.replace(group, suffix='')
+        for other, found in self.groups_found:
+            if other == request:
+                return found
         by_root = defaultdict(list)
-        wanted = [(self.class_ids[name], amount) for name, amount in group.resources.items()]
-        for row in self._rows(self._conditions(group), enough):
-            amounts = tuple((row.id, class_id, amount) for class_id, amount in wanted)
-            option = Option(group.suffix, frozenset((row.id,)), amounts)
-            for root in self._trees_of(row):
-                by_root[root].append(option)
-        return iter, by_root
+        for row in self._rows([*self._conditions(group), *self._room_for_all(group)], enough):
+            for root in self._trees_of(row) if self.sharing else (row.root_provider_uuid,):
+                by_root[root].append(row)
+        self.groups_found.append((request, by_root))
+        return by_root
 
     def _trees_of(self, row):
         """Give the roots of the trees that may have something of a provider: its own, and those that it shares with."""
         return {row.root_provider_uuid, *self.sharing[row.id]} if row.id in self.sharing else (row.root_provider_uuid,)
+
+    def _room_for_all(self, group):
+        """Return the conditions on a provider that has room for what all groups take of the classes of one.
+
+        Where nothing is nested or shared, one provider fulfils all groups.  Without these conditions, thousands of
+        providers are tried one by one.
+        """
+        if self.nested or self.sharing:
+            return []
+        return [
+            capacity.has_room(self.class_ids[name], self.amounts[name])
+            for name in group.resources
+            if self.amounts[name] > group.resources[name]
+        ]
 
     def _conditions(self, group):
         """Give the conditions on a provider that fulfils a group alone."""
@@ -251,7 +292,7 @@ class _Search:
         if limit and limit > 0:
             statement = statement.where(*self._root_conditions()).limit(limit)
         rows = self.connection.execute(statement).all()
-        self.providers.update((row.id, (row.uuid, row.root_provider_uuid)) for row in rows)
+        self.providers.update({row[0]: row for row in rows})
         return rows
 
     def _ids(self, condition):
@@ -290,7 +331,8 @@ class _Search:
         )
         for row in self.connection.execute(statement):
             sharing[row.resource_provider_id].add(row.root_provider_uuid)
-        return sharing
+        # Of those that are in no aggregate, or alone in it, nobody else can have anything.
+        return {provider_id: roots for provider_id, roots in sharing.items() if len(roots) > 1}
 
     def _above(self):
         """Give {id of a provider: id of the one above it}."""
@@ -303,7 +345,7 @@ class _Search:
     def _shares_a_tree(self, candidate):
         """Tell whether a candidate takes from two providers of one tree."""
         taken = {provider_id for (provider_id, _), _ in candidate.amounts}
-        return len({self.providers[provider_id][1] for provider_id in taken}) < len(taken)
+        return len({self.providers[provider_id].root_provider_uuid for provider_id in taken}) < len(taken)
 
     def shown(self, found):
         """Give candidates by uuids and names, and summaries of all the trees that they take from."""
@@ -312,19 +354,19 @@ class _Search:
         for candidate in found:
             taken: dict[str, dict] = {}
             for (provider_id, class_id), amount in candidate.amounts:
-                taken.setdefault(self.providers[provider_id][0], {})[names[class_id]] = amount
+                taken.setdefault(self.providers[provider_id].uuid, {})[names[class_id]] = amount
             mappings = {
-                suffix: sorted(self.providers[provider_id][0] for provider_id in providers)
+                suffix: sorted(self.providers[provider_id].uuid for provider_id in providers)
                 for suffix, providers in candidate.mappings
             }
             candidates.append((taken, mappings))
         used = {provider_id for candidate in found for (provider_id, _), _ in candidate.amounts}
-        roots = sorted({self.providers[provider_id][1] for provider_id in used})
+        roots = sorted({self.providers[provider_id].root_provider_uuid for provider_id in used})
         summaries: dict[str, Summary] = {}
         for begin in range(0, len(roots), _CHUNK):
             summaries |= self._summaries(resource_providers.c.root_provider_uuid.in_(roots[begin : begin + _CHUNK]))
         if self.request.flat and self.nested:
-            kept = {self.providers[provider_id][0] for provider_id in used}
+            kept = {self.providers[provider_id].uuid for provider_id in used}
             summaries = {uuid: summary for uuid, summary in summaries.items() if uuid in kept}
         return candidates, summaries
 

@@ -36,11 +36,14 @@ _HELD = (
     sa.exists()
     .where(
         OF_NODE,
-        ~sa.exists().where(
+        # Named, because by itself a subquery is correlated to the statement directly around it only.
+        ~sa.exists()
+        .where(
             allocations.c.resource_provider_id == resource_providers.c.id,
             allocations.c.consumer_id == consumers.c.id,
             consumers.c.uuid == reservations.c.instance_uuid,
-        ),
+        )
+        .correlate(resource_providers, reservations),
     )
     .correlate(nodes, resource_providers)
 )

@@ -50,8 +50,9 @@ def rename(context, name, new_name):
     """
     try:
         with context.write() as connection:
-            row = _read(connection, name)
+            row = _lock(connection, name)
             _check_custom(name, f'Cannot update standard resource class {name}')
+            # Nodes that take the class lock it, too: they are here by now, or do not find the old name any more.
             if connection.scalar(sa.select(sa.exists().where(resource_providers.c.resource_class_id == row.id))):
                 raise failures.Conflict(reason=f'Resource class {name} has its name from the class of nodes.')
             connection.execute(
@@ -100,6 +101,20 @@ def _check_custom(name, reason):
 
 def _read(connection, name):
     row = names.read(connection, resource_classes, name)
+    if row is None:
+        raise failures.ResourceClassNotFound(name=name)
+    return row
+
+
+def _lock(connection, name):
+    """Lock a resource class until the end of the transaction, and return its row.
+
+    :param connection: of a writer.
+    :raises failures.ResourceClassNotFound: there is none.
+    """
+    known = _read(connection, name)
+    same = resource_classes.c.id == known.id, resource_classes.c.name == name
+    row = connection.execute(sa.select(resource_classes).where(*same).with_for_update()).first()
     if row is None:
         raise failures.ResourceClassNotFound(name=name)
     return row

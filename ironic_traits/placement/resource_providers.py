@@ -7,11 +7,11 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
-from ironic_traits.db.engine import retried
+from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.models import allocations, nodes, resource_provider_aggregates, resource_providers
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
-from ironic_traits.placement.single_provider import read, take
+from ironic_traits.placement.single_provider import COLUMNS, read, take
 
 
 def get(context, uuid):
@@ -35,7 +35,7 @@ def find(context, wanted):
     :raises failures.TraitNotFound: traits are not there.
     """
     with context.read() as connection:
-        statement = sa.select(resource_providers).where(*_where(connection, wanted)).order_by(resource_providers.c.id)
+        statement = sa.select(*COLUMNS).where(*_where(connection, wanted)).order_by(resource_providers.c.id)
         return connection.execute(statement).all()
 
 
@@ -60,7 +60,8 @@ def create(context, name, uuid=None, parent_uuid=None):
                 raise failures.BadRequest(reason=f'{refused}parent provider UUID does not exist.')
             if connection.scalar(sa.select(sa.exists().where(nodes.c.uuid == uuid))):
                 raise failures.Conflict(reason=f'{refused}it is a node, and a provider while it has a resource class.')
-            connection.execute(sa.insert(resource_providers).values(root_provider_uuid=root, **values))
+            with referring():
+                connection.execute(sa.insert(resource_providers).values(root_provider_uuid=root, **values))
             return read(connection, uuid)
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
@@ -195,7 +196,8 @@ def _move(connection, provider, parent_uuid, roots, may_move):
     subtree = _subtree(connection, provider.uuid)
     if parent_uuid in subtree:
         raise failures.BadRequest(reason=f'{refused}creating loop in the provider tree is not allowed.')
-    _set(connection, provider, parent_provider_uuid=parent_uuid)
+    with referring():
+        _set(connection, provider, parent_provider_uuid=parent_uuid)
     below = sa.update(resource_providers).where(resource_providers.c.uuid.in_(subtree))
     connection.execute(below.values(root_provider_uuid=new_root))
 

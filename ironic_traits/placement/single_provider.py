@@ -1,10 +1,26 @@
 """One provider, or several: read, or locked first and then read; and their generations."""
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
-from ironic_traits.db.models import nodes, resource_providers
+from ironic_traits.db.models import nodes, reservations, resource_providers
 from ironic_traits.db.types import now
+from ironic_traits.inventory import node_providers
+from ironic_traits.inventory.eligibility import EXPIRED
+from ironic_traits.inventory.reservations import settle
 from ironic_traits.placement import failures
+
+# A node is free again from the moment at which its reservation expires, and nobody writes at that moment.  The expired
+# row counts as one move of the generation until a writer deletes it and moves the stored one (``reservations.settle``).
+_EXPIRED = (
+    sa.exists().where(reservations.c.node_uuid == resource_providers.c.uuid, EXPIRED).correlate(resource_providers)
+)
+_MOVED = sa.and_(resource_providers.c.node_id.is_not(None), _EXPIRED, node_providers.UNALLOCATED)
+_GENERATION = (resource_providers.c.generation + sa.case((_MOVED, 1), else_=0)).label('generation')
+#: The columns of a provider as clients see it.
+COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in resource_providers.c)
+# Made once and kept: to make it anew takes as long as the database does.
+_ONE = sa.select(*COLUMNS).where(resource_providers.c.uuid == sa.bindparam('uuid'))
 
 
 def read(connection, uuid):
@@ -13,8 +29,7 @@ def read(connection, uuid):
     :raises failures.ProviderNotFound: there is none.
     """
     # MariaDB does not compare ASCII with what is none.
-    statement = sa.select(resource_providers).where(resource_providers.c.uuid == uuid)
-    row = connection.execute(statement).first() if uuid.isascii() else None
+    row = connection.execute(_ONE, {'uuid': uuid}).first() if uuid.isascii() else None
     if row is None:
         raise failures.ProviderNotFound(uuid=uuid)
     return row
@@ -46,14 +61,22 @@ def take_all(connection, uuids):
     In the order of their ids, so that two that want the same do not wait for each other in a circle.
 
     :param connection: of a writer.
-    :returns: {uuid: row} of those that are there.
+    :returns: {uuid: row} of those that are there; their stored generations are those that clients see.
     """
     wanted = resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
-    of_nodes = sa.select(resource_providers.c.node_id).where(wanted, resource_providers.c.node_id.is_not(None))
-    for node_id in sorted(connection.scalars(of_nodes)):
+    columns = resource_providers.c.node_id, resource_providers.c.uuid
+    of_nodes = sa.select(*columns).where(wanted, resource_providers.c.node_id.is_not(None))
+    locked = {row.node_id: row.uuid for row in connection.execute(of_nodes)}
+    for node_id in sorted(locked):
         connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(generation=nodes.c.generation + 1))
+    if locked:
+        settle(connection, reservations.c.node_uuid.in_(list(locked.values())))
     statement = sa.select(resource_providers).where(wanted).order_by(resource_providers.c.id)
-    return {row.uuid: row for row in connection.execute(statement.with_for_update())}
+    providers = {row.uuid: row for row in connection.execute(statement.with_for_update())}
+    if not {row.node_id for row in providers.values()} <= {None, *locked}:
+        # One of them has become a node's since, and that node is not locked.
+        raise db_exception.RetryRequest(_overtaken())
+    return providers
 
 
 def bump(connection, provider, times=1):
@@ -70,7 +93,11 @@ def bump(connection, provider, times=1):
         .values(generation=provider.generation + times, updated_at=now())
     )
     if not raised.rowcount:
-        raise failures.ConcurrentUpdate(
-            reason='Another thread concurrently updated the resource provider data. Please retry your update'
-        )
+        raise _overtaken()
     return provider.generation + times
+
+
+def _overtaken():
+    return failures.ConcurrentUpdate(
+        reason='Another thread concurrently updated the resource provider data. Please retry your update'
+    )

@@ -114,4 +114,10 @@ RULES = [
         'Take a node out of maintenance.',
         'DELETE /v1/nodes/{node_ident}/maintenance',
     ),
+    rule(
+        'baremetal:node:unlock',
+        SYSTEM_ADMIN,
+        'Give up the work that goes on on a node, and break its lock.',
+        'DELETE /v1/nodes/{node_ident}/lock',
+    ),
 ]

@@ -1,6 +1,7 @@
 """A document in a file: JSON or YAML."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -11,21 +12,72 @@ import yaml
 from oslo_utils import fileutils
 
 
-def read(path):
-    """Give the document in a file.
+class Source:
+    """A document as it stands in a file.
 
     :param path: of JSON or YAML; - for stdin.
     :raises OSError: it cannot be read.
     :raises ValueError: it is neither.
+    :ivar document: what is in it.
     """
-    try:
+
+    def __init__(self, path):
+        self._path = path
         with contextlib.nullcontext(sys.stdin) if path == '-' else open(path) as file:
-            text = file.read()
-        with contextlib.suppress(json.JSONDecodeError):
-            return json.loads(text)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506, it is a safe loader
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+            self._text = file.read()
+        try:
+            with contextlib.suppress(json.JSONDecodeError):
+                self.document = json.loads(self._text)
+                return
+            self.document = yaml.load(self._text, Loader=_Loader)  # noqa: S506, it is a safe loader
+        except yaml.YAMLError as error:
+            raise ValueError(str(error)) from error
+
+    def sentences(self, problems):
+        """Return a sentence for each problem of the document, with the line where it is.
+
+        :param problems: [ironic_traits.transfer.documents.Problem, …].
+        """
+        top = self._tree()
+        return [f'{self._path}, line {_line(top, problem.where)}: {problem}' for problem in problems]
+
+    def _tree(self):
+        # JSON is YAML, but for tabs.
+        with contextlib.suppress(yaml.YAMLError):
+            return yaml.compose(self._text.replace('\t', ' '), Loader=_Loader)
+        return None
+
+
+def _line(node, where):
+    """Return the line of a key or an item; that of what it is in when it cannot be found.
+
+    :param node: of YAML, the top of the document; None for an empty one.
+    :param where: the keys and positions that lead to it.
+    """
+    mark = node.start_mark if node else None
+    for step in where:
+        if isinstance(node, yaml.MappingNode):
+            key, node = next((pair for pair in node.value if pair[0].value == step), (None, None))
+            mark = key.start_mark if key else mark
+        elif isinstance(node, yaml.SequenceNode):
+            node = node.value[step]
+            mark = node.start_mark
+    return mark.line + 1 if mark else 1
+
+
+def read(path):
+    """Return the document in a file; as ``Source``."""
+    return Source(path).document
+
+
+def check_free(path, force):
+    """Raise FileExistsError when a file exists that must not be overwritten.
+
+    :param path: where ``write`` will write; - and devices are always free.
+    :param force: whether a file may be overwritten.
+    """
+    if not force and path != '-' and os.path.isfile(path):
+        raise FileExistsError(errno.EEXIST, 'The file exists; --force overwrites it', path)
 
 
 def write(document, path):

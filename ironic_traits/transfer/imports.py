@@ -6,6 +6,7 @@ import uuid
 
 from ironic_traits.db.types import differ
 from ironic_traits.deploy.states import PROTECTABLE
+from ironic_traits.transfer import differences
 from ironic_traits.transfer.documents import REASON, STATES, ident
 
 #: What can be said of a node that is active, and so not of one that is new.
@@ -19,6 +20,8 @@ class Importer:
     :param settle: function of a node's uuid and {state: value} that puts a node that is new into the states that the
         document says; None to leave it where it begins.
     :ivar counts: {(what, 'created', 'changed' or 'same'): how many}.
+    :ivar changes: a line for each thing that was created, and for each field and trait that was changed.
+    :ivar warnings: what the document says and was not done, sentences.
     """
 
     def __init__(self, client, settle=None):
@@ -26,31 +29,39 @@ class Importer:
         self._settle = settle
         self._new: set[str] = set()
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.changes: list[str] = []
+        self.warnings: list[str] = []
 
     def bring(self, noun, item):
         """Import one of ``units`` with all that belongs to it.
 
         :raises ironic_traits.client.Failed: the service says no; what was said before that stays.
         """
-        known = self._client.find(f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}')
+        known = self._client.find(path(noun, item))
         # Some names are those of lists.
-        self._bring(noun, item, known if known and 'uuid' in known else None, {})
+        self._bring(noun, item, known if known and 'uuid' in known else None, {}, None)
 
-    def _bring(self, noun, item, known, belongs):
-        apart = {*STATES, REASON, 'traits', *(each.key for each in noun.inside)}
-        wanted = {name: value for name, value in item.items() if name not in apart} | _only(noun, belongs)
-        made, done = self._change(noun, known, wanted) if known else self._create(noun, item, wanted)
+    def _bring(self, noun, item, known, belongs, of):
+        what = differences.label(noun, item, of)
+        wanted = _fields(noun, item) | _only(noun, belongs)
+        made, done = self._change(noun, known, wanted, what) if known else self._create(noun, item, wanted)
+        if known:
+            self._warn_of_state(item, known, what)
+        else:
+            self.changes.append(f'+ {what}')
         if 'traits' in item and sorted(set(item['traits'])) != sorted((known or {}).get('traits', [])):
             self._client.ask('PUT', f'{noun.path}/{made}/traits', {'traits': item['traits']})
+            self.changes += differences.traits(what, known['traits'], item['traits']) if known else ()
             done = 'changed' if known else done
         if item.get('maintenance') and item.get(REASON) not in (None, (known or {}).get(REASON)):
             self._client.ask('PUT', f'{noun.path}/{made}/maintenance', {'reason': item[REASON]})
+            self.changes += differences.fields(what, known, item, [REASON]) if known else ()
             done = 'changed' if known else done
         self.counts[noun.key, done] += 1
         for each in noun.inside:
-            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: made})
+            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: made}, of or what)
 
-    def _bring_inside(self, noun, items, belongs):
+    def _bring_inside(self, noun, items, belongs, of):
         there = []
         # A node that is new has nothing yet.
         if items and belongs['node_uuid'] not in self._new:
@@ -58,21 +69,29 @@ class Importer:
             there = list(self._client.pages(noun.path, noun.page_key, query))
         for item in items:
             known = next((each for each in there if _is_same(noun, each, item)), None)
-            self._bring(noun, item, known, belongs)
+            self._bring(noun, item, known, belongs, of)
+
+    def _warn_of_state(self, item, known, what):
+        """Warn of a state that only a new node would get."""
+        state = item.get('provision_state')
+        if state not in (None, known.get('provision_state')):
+            self.warnings.append(
+                f"{what} stays in '{known['provision_state']}': the document's provision_state '{state}' is for new "
+                'nodes only.'
+            )
 
     def _create(self, noun, item, wanted):
-        now = {name: value for name, value in wanted.items() if value is not None and name not in _LATER}
+        now, later = split(noun, wanted)
         made = self._client.ask('POST', noun.path, now)
         self._new.add(made['uuid'])
         said = {name: item[name] for name in STATES if name in item}
         if said and self._settle:
             self._settle(made['uuid'], said)
-        later = {name: wanted[name] for name in _LATER if wanted.get(name)}
         if later and self._settle:
             self._client.ask('PATCH', f'{noun.path}/{made["uuid"]}', _patch(later))
         return made['uuid'], 'created'
 
-    def _change(self, noun, known, wanted):
+    def _change(self, noun, known, wanted, what):
         wanted = {name: noun.defaults.get(name) if value is None else value for name, value in wanted.items()}
         changes = {name: value for name, value in wanted.items() if name != 'uuid' and differ(known.get(name), value)}
         if not self._settle and known.get('provision_state') not in PROTECTABLE:
@@ -80,7 +99,26 @@ class Importer:
             changes = {name: value for name, value in changes.items() if name not in _LATER}
         # What it comes to is for the service to say: it writes some things in its own way, and masks others.
         now = self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes)) if changes else known
+        self.changes += differences.fields(what, known, now, changes)
         return known['uuid'], 'changed' if any(differ(now[name], known[name]) for name in changes) else 'same'
+
+
+def path(noun, item):
+    """Return where the service has an item, if it has it."""
+    return f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}'
+
+
+def split(noun, item):
+    """Return what can be said of something that is new, and what can be said only when it is there: two dicts."""
+    fields = {name: value for name, value in _fields(noun, item).items() if value is not None}
+    later = {name: fields.pop(name) for name in _LATER if name in fields}
+    return fields, {name: value for name, value in later.items() if value}
+
+
+def _fields(noun, item):
+    """Return the fields of an item that are set by requests about the item itself."""
+    apart = {*STATES, REASON, 'traits', *(each.key for each in noun.inside)}
+    return {name: value for name, value in item.items() if name not in apart}
 
 
 def _patch(changes):

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 
-from ironic_traits.db import migrations, models
+from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import metadata
 from tests.service import make_conf
@@ -19,6 +19,13 @@ def database(new_database):
     made = Database(make_conf(new_database()))
     yield made
     made.close()
+
+
+def read(database, name):
+    """Return the rows of a table as the database has it now, which may be an old schema."""
+    with database.read() as connection:
+        table = sa.Table(name, sa.MetaData(), autoload_with=connection)
+        return connection.execute(sa.select(table).order_by(table.c.id)).all()
 
 
 def test_models_equal_migrations(database):
@@ -94,10 +101,49 @@ def test_provisioning_makes_nodes_whole(database):
         ]
         connection.execute(sa.insert(tables.tables['nodes']), rows)
     migrations.upgrade(database, '0003')
-    with database.read() as connection:
-        rows = connection.execute(sa.select(models.nodes).order_by(models.nodes.c.id)).all()
+    rows = read(database, 'nodes')
     assert [row.power_state for row in rows] == [None, 'power off', 'power on']
     for row in rows:
         assert (row.bios_interface, row.rescue_interface, row.conductor_group) == ('fake', 'fake', '')
-        assert (row.protected, row.retired, row.network_data, row.deploy_step) == (False, False, {}, {})
+        assert (row.protected, row.retired, row.network_data, row.deploy_step) == (False, False, '{}', '{}')
         assert (row.automated_clean, row.shard, row.configdrive) == (None, None, None)
+
+
+def test_secrets_are_masked_by_the_migration(database):
+    """0008 stores the masked texts of the rows that are there, also of documents that are nested too deep for it."""
+    migrations.upgrade(database, '0006')
+    secret = '{"password": "hush", "a": {"token": "hush"}, "configdrive": "drive"}'
+    masked = '{"password":"******","a":{"token":"******"},"configdrive":"******"}'
+    deep = '{"a":' * 400 + '{"password": "hush"}' + '}' * 400
+    documents = ('properties', 'driver_internal_info', 'extra', 'clean_step', 'raid_config', 'target_raid_config')
+    fixed = {
+        **{'driver': 'fake-hardware', 'maintenance': False, 'console_enabled': False, 'provision_state': 'enroll'},
+        **dict.fromkeys(documents, '{}'),
+        'created_at': datetime.datetime.fromisoformat('2026-01-01'),
+    }
+    count = 1203
+    with database.write() as connection:
+        nodes, targets = (
+            sa.Table(name, sa.MetaData(), autoload_with=connection) for name in ('nodes', 'volume_targets')
+        )
+        rows = [
+            fixed
+            | {'uuid': f'aaaaaaaa-0000-4000-8000-{i:012}'}
+            | dict.fromkeys(('driver_info', 'instance_info'), deep if i == 7 else secret)
+            for i in range(count)
+        ]
+        connection.execute(sa.insert(nodes), rows)
+        target = {'uuid': 'bbbbbbbb-0000-4000-8000-000000000001', 'node_uuid': rows[0]['uuid'], 'volume_id': 'x'}
+        target |= {'volume_type': 'iscsi', 'boot_index': 0, 'properties': secret, 'extra': '{}'}
+        connection.execute(sa.insert(targets).values(target | {'created_at': fixed['created_at']}))
+    migrations.upgrade(database, '0008')
+    rows = read(database, 'nodes')
+    assert len(rows) == count
+    too_deep = rows.pop(7)
+    for shown in (too_deep.driver_info_masked, too_deep.instance_info_masked):
+        assert 'nested too deep' in shown
+        assert 'hush' not in shown
+    assert {row.driver_info for row in rows} == {secret}
+    assert {row.instance_info_masked for row in rows} == {masked}
+    assert {row.driver_info_masked for row in rows} == {masked}
+    assert [row.properties_masked for row in read(database, 'volume_targets')] == [masked]

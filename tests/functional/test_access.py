@@ -7,10 +7,12 @@ import pathlib
 import shutil
 
 import pytest
+import sqlalchemy as sa
 import yaml
 
 from ironic_traits.db import migrations
-from tests.client import Client
+from ironic_traits.db import models as tables
+from tests.client import Client, message
 from tests.routes import routes
 from tests.service import finish_work, make_app
 
@@ -42,6 +44,8 @@ def headers(persona):
     told = {'X-Roles': IMPLIED[role or whose]}
     if whose == 'system':
         return told | {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
+    if whose == 'domain':
+        return told | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
     project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
     return told | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
 
@@ -133,7 +137,7 @@ def cases():
                 yield pytest.param(route, row.get('body'), persona, status, id=f'{route} {persona}')
 
 
-@pytest.mark.parametrize(('route', 'body', 'persona', 'status'), cases())
+@pytest.mark.parametrize(('route', 'body', 'persona', 'status'), list(cases()))
 def test_access(ask, route, body, persona, status):
     answer = ask(persona, route, body)
     assert answer.status_int == status, answer.text
@@ -165,7 +169,7 @@ LISTS = {
 def test_lists_have_what_one_may_see(ask, route):
     key, count = LISTS[route]
     for persona in PERSONAS:
-        if persona != 'nobody':
+        if persona not in ('nobody', 'domain_admin'):
             # A service of the own project sees what that owns; a stranger's project has nothing.
             expected = 0 if persona.startswith('stranger') else count
             answer = ask(persona, route, {} if route.startswith('POST') else None)
@@ -289,13 +293,106 @@ def test_nothing_is_put_into_a_node_of_others(ask):
 
 
 def test_an_instance_is_elsewhere(ask):
-    """Where is for those to know who may see the node."""
-    body = {'instance_uuid': INSTANCE, 'node_uuid': [NODE]}
-    for persona, told in (
-        ('owner_member', f'holds node {RESERVED}'),
-        ('stranger_admin', 'holds a node of another project'),
+    """On a node, or holding one: which of them, and where, is for those to know who may see the node."""
+    other = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+    strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+    on = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware', 'instance_uuid': VIF}).json['uuid']
+    refusals = set()
+    for who, where, code in (
+        (INSTANCE, RESERVED, 'baremetal.instance.reserved'),
+        (VIF, on, 'baremetal.instance.on_node'),
     ):
-        answer = ask(persona, 'POST /v1/reservations', body)
-        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
-        assert told in answer.text
-        assert (RESERVED in answer.text) == (persona == 'owner_member')
+        body = {'instance_uuid': who, 'node_uuid': [other]}
+        answer = ask('owner_member', 'POST /v1/reservations', body)
+        assert (answer.status_int, answer.json['code'], where in answer.text) == (409, code, True)
+        answer = ask('stranger_admin', 'POST /v1/reservations', body | {'node_uuid': [strange]})
+        assert (answer.status_int, where in answer.text) == (409, False)
+        refusals.add((answer.json['code'], message(answer).replace(who, '')))
+    assert refusals == {('baremetal.instance.unavailable', 'No node can be given to instance .')}
+
+
+def test_an_instance_with_a_reservation_elsewhere_is_put_on_no_node(ask):
+    """Neither on the caller's own."""
+    strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+    patch = [{'op': 'add', 'path': '/instance_uuid', 'value': INSTANCE}]
+    answer = ask('stranger_admin', f'PATCH /v1/nodes/{strange}', patch)
+    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.unavailable')
+    assert RESERVED not in answer.text
+
+
+@pytest.fixture
+def disown(ask):
+    """Function that takes owner and lessee away from all nodes."""
+
+    def taken():
+        with ask.app.service.write() as connection:
+            connection.execute(sa.update(tables.nodes).values(owner=None, lessee=None))
+
+    return taken
+
+
+def domain_cases():
+    """Each route with the status that a persona without a project gets."""
+    for route, row in MATRIX['routes'].items():
+        for status in (status for status in row if isinstance(status, int)):
+            if 'domain_admin' in row[status]:
+                yield pytest.param(route, row.get('body'), status, id=route)
+
+
+@pytest.mark.parametrize(('route', 'body', 'status'), list(domain_cases()))
+def test_without_a_project_nodes_without_an_owner_are_not_visible(ask, disown, route, body, status):
+    """No owner and no project are not the same project."""
+    disown()
+    answer = ask('domain_admin', route, body)
+    assert answer.status_int == status >= 400, answer.text
+
+
+NODE_ROUTES = [route for route in MATRIX['routes'] if '{node_ident}' in route]
+
+
+@pytest.mark.parametrize('persona', PERSONAS)
+def test_a_missing_node_is_a_404_for_everyone(ask, persona):
+    for route in NODE_ROUTES:
+        body = MATRIX['routes'][route].get('body')
+        answer = ask(persona, route.replace('{node_ident}', VIF), body)
+        assert answer.status_int == 404, (route, answer.text)
+
+
+def test_a_marker_is_something_that_the_caller_may_see(ask):
+    """The position of a foreign node in a sorted list would show the value that it is sorted by."""
+    port = f'{RECORD}3'
+    for path in (
+        f'/v1/nodes?marker={NODE}&sort_key=description',
+        f'/v1/nodes/detail?marker={NODE}',
+        f'/v1/ports?marker={port}&sort_key=address',
+        f'/v1/portgroups?marker={RECORD}2',
+        f'/v1/volume/connectors?marker={RECORD}4',
+        f'/v1/volume/targets?marker={RECORD}5',
+        '/v1/reservations?marker={reservation_uuid}',
+    ):
+        assert ask('owner_reader', f'GET {path}').status_int == 200, path
+        assert ask('stranger_reader', f'GET {path}').status_int == 404, path
+
+
+def test_the_order_of_a_list_does_not_show_hidden_fields(ask):
+    """A lessee does not see ``last_error``, and cannot sort by it."""
+    with ask.app.service.write() as connection:
+        for uuid, text in ((NODE, 'b'), (RESERVED, 'a')):
+            same = tables.nodes.c.uuid == uuid
+            connection.execute(sa.update(tables.nodes).where(same).values(last_error=text))
+
+    def order(persona, more=''):
+        nodes = ask(persona, f'GET /v1/nodes?sort_key=last_error{more}').json['nodes']
+        return [node['uuid'] for node in nodes]
+
+    assert order('owner_reader') == [RESERVED, NODE]
+    assert order('lessee_reader') == [NODE, RESERVED]
+    assert order('lessee_reader', f'&marker={NODE}') == [RESERVED]
+    assert order('lessee_reader', '&sort_dir=desc') == [RESERVED, NODE]
+
+
+def test_the_filter_by_chassis_does_not_show_which_chassis_exist(ask):
+    for path in ('/v1/nodes?chassis_uuid={}', '/v1/chassis/{}/nodes'):
+        for persona, statuses in (('stranger_reader', [200, 200]), ('system_reader', [200, 404])):
+            answers = [ask(persona, f'GET {path.format(uuid)}') for uuid in (f'{RECORD}1', VIF)]
+            assert [answer.status_int for answer in answers] == statuses

@@ -67,8 +67,8 @@ PATHS = [
     '/extra/~2',
 ]
 OPERATION = st.fixed_dictionaries(
-    {'op': st.sampled_from(['add', 'replace', 'remove', 'move', 1]), 'path': st.sampled_from(PATHS)},
-    optional={'value': JSON},
+    {'op': st.sampled_from(['add', 'replace', 'remove', 'move', 1, None]), 'path': st.sampled_from([*PATHS, None])},
+    optional={'value': JSON, 'from': st.sampled_from([*PATHS, None])},
 )
 TRAIT = st.sampled_from(['CUSTOM_A', 'CUSTOM_é', 'HW_CPU_X86_VMX', '', None, 1, {}]) | TEXT
 RECORD = st.fixed_dictionaries(
@@ -224,6 +224,56 @@ def test_bodies_that_are_refused(client, body):
     answer = client.ask('POST', '/v1/nodes', raw=body)
     assert answer.status_int == 400, answer.text
     assert client.get('/v1/nodes?fields=uuid') == before
+
+
+def _create_all(client):
+    """Make one of each noun that can be patched.
+
+    :returns: {noun: its path}.
+    """
+    client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': UUID})
+    bodies = {
+        'chassis': {},
+        'ports': {'node_uuid': UUID, 'address': 'aa:bb:cc:00:00:02'},
+        'portgroups': {'node_uuid': UUID},
+        'volume/connectors': {'node_uuid': UUID, 'type': 'iqn', 'connector_id': 'a'},
+        'volume/targets': {'node_uuid': UUID, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'a'},
+    }
+    paths = {
+        noun: f'/v1/{noun}/{client.ask("POST", f"/v1/{noun}", body).json["uuid"]}' for noun, body in bodies.items()
+    }
+    return paths | {'nodes': f'/v1/nodes/{UUID}'}
+
+
+@pytest.mark.parametrize(
+    ('operation', 'sentence'),
+    [
+        ({'op': 'add', 'path': None, 'value': 1}, "'path' is a required property"),
+        ({'op': 'remove', 'path': None}, "'path' is a required property"),
+        ({'op': 'add', 'value': 1}, "'path' is a required property"),
+        ({'op': None, 'path': '/extra/a', 'value': 1}, "'op' is a required property"),
+        ({'op': None, 'path': '/extra'}, "'op' is a required property"),
+        ({'path': '/extra/a', 'value': 1}, "'op' is a required property"),
+        ({'op': 'add', 'path': '/extra/a'}, "'add' needs a 'value'"),
+        ({'op': 'replace', 'path': '/extra'}, "'replace' needs a 'value'"),
+        ({'op': 'move', 'path': '/extra/a', 'from': '/extra/b'}, 'Unknown fields: from'),
+        ({'op': 'add', 'path': '/extra/a', 'value': 1, 'from': None}, 'Unknown fields: from'),
+        ({'op': 'test', 'path': '/extra', 'value': {}}, 'should be one of'),
+        ({'op': 'add', 'path': 5, 'value': 1}, 'path'),
+        ({}, "'op' is a required property"),
+        (None, 'A JSON object is expected, not null.'),
+    ],
+    ids=str,
+)
+def test_operations_that_are_refused(client, shared_database_url, operation, sentence):
+    """A patch is refused for each noun alike, and changes nothing."""
+    empty(shared_database_url)
+    for noun, path in _create_all(client).items():
+        before = client.get(path)
+        answer = client.ask('PATCH', path, [operation])
+        assert (noun, answer.status_int) == (noun, 400), answer.text
+        assert sentence in message(answer)
+        assert client.get(path) == before
 
 
 @pytest.mark.parametrize('number', [2**53, 2**63 - 1, 2**64 - 1, -(2**63), 0.1, 1e300])

@@ -121,6 +121,7 @@ def test_baremetal_records(baremetal):
     baremetal('volume', 'connector', 'create', *connector)
     target = ('--node', UUID, '--type', 'iscsi', '--boot-index', '0', '--volume-id', 'v1')
     made = baremetal('volume', 'target', 'create', *target, '-f', 'json')['uuid']
+    baremetal('node', 'power', 'off', 'one')
     baremetal('volume', 'target', 'set', made, '--boot-index', '1')
     assert len(baremetal('volume', 'connector', 'list', '--long', '-f', 'json')) == 1
     assert len(baremetal('volume', 'target', 'list', '--node', 'one', '-f', 'json')) == 1
@@ -297,6 +298,7 @@ def test_openstacksdk_records(sdk):
 
     target = sdk.create_volume_target(node_id=node.id, volume_type='iscsi', boot_index=0, volume_id='v1')
     assert [found.id for found in sdk.volume_targets(details=True, node=node.id)] == [target.id]
+    sdk.set_node_power_state(node, 'power off', wait=True)
     assert sdk.update_volume_target(target, boot_index=1).boot_index == 1
     sdk.delete_volume_target(target)
     sdk.delete_node(node)

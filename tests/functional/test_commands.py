@@ -30,14 +30,17 @@ def server(tmp_path_factory):
         yield running
 
 
-def run(server, *command, path='', code=0):
-    """Run a command and give what it prints; of one that fails, what it says of that."""
+def run(server, *command, path='', code=0, stream='stdout'):
+    """Run a command and return what it prints; of one that fails, what it says of that.
+
+    :param stream: where one that works prints what is returned.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
     program, *arguments = command
     done = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, env=environment)
     assert done.returncode == code, done.stderr
-    return done.stdout if code == 0 else done.stderr
+    return getattr(done, stream) if code == 0 else done.stderr
 
 
 def rows(server, *command, path=''):
@@ -78,8 +81,9 @@ def test_matches(server, prefix):
     )
     assert [node['Name'] for node in rows(server, *match, *asked)] == ['one']
     told = rows(server, *match, '--trait', 'CUSTOM_X', '--explain')
-    assert {'Kind': 'rejected only', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2} in told
-    assert {'Kind': 'without', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2} in told
+    assert {'Kind': 'rejected only', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in told
+    assert {'Kind': 'without', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in told
+    assert {row['Name'] for row in told if row['Kind'] == 'near miss'} == {'one', 'two'}
     assert 'is not a trait' in run(server, *match, '--trait', 'x', code=1)
 
 
@@ -199,7 +203,8 @@ def test_an_inventory(server, tmp_path):
         {'What': 'nodes', 'Done': 'same', 'Number': 1},
         {'What': 'ports', 'Done': 'created', 'Number': 1},
     ]
-    run(server, 'baremetal', 'inventory', 'export', file)
+    assert 'The file exists' in run(server, 'baremetal', 'inventory', 'export', file, code=1)
+    run(server, 'baremetal', 'inventory', 'export', '--force', file)
     document = yaml.safe_load(file.read_text())
     [new] = [node for node in document['nodes'] if node['name'] == 'new']
     assert new['ports'][0]['address'] == '52:54:00:00:00:01'
@@ -209,7 +214,7 @@ def test_an_inventory(server, tmp_path):
             *_, counts = client.import_inventory({'nodes': [{'name': 'new', 'traits': [trait]}]})
             assert counts == {('nodes', done): 1}
     run(server, 'baremetal', 'node', 'set', 'new', '--driver-info', 'password=hush-hush')
-    run(server, 'baremetal', 'inventory', 'export', file)
+    run(server, 'baremetal', 'inventory', 'export', '--force', file)
     assert 'has ****** in place of a secret' in run(server, *inventory, 'import', file, code=1)
     run(server, 'baremetal', 'node', 'delete', 'new')
 

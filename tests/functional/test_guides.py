@@ -122,7 +122,11 @@ def commands(block):
 def as_printed(lines):
     """Give what is printed, without what is another each time."""
     return [
-        re.sub(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+', '…', line)
+        re.sub(
+            r'(?<=sqlite:///)\S+?\.sqlite|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+',
+            '…',
+            line,
+        )
         for line in lines
     ]
 

@@ -60,6 +60,30 @@ def test_the_scope_of_a_token_counts(keystone, client):
         assert len(client.get('/v1/nodes', headers={'X-Auth-Token': token})['nodes']) == seen
 
 
+def test_a_token_for_a_domain_is_for_no_node(keystone, client):
+    """It has no project, which is not the same as the owner of a node that has none."""
+    made = client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': keystone.login('admin', PASSWORD)})
+    node = made.json['uuid']
+    name = 'a-domain-admin'
+    keystone.user(name, 'admin', 'people')
+    keystone.ask('PUT', f'/domains/default/users/{keystone.users[name]}/roles/{keystone.roles["admin"]}')
+    token = keystone.login(name, SECRET, domain='default')
+    for method, path, document, expected in (
+        ('GET', '/v1/nodes', None, 403),
+        ('GET', '/v1/nodes/detail', None, 403),
+        ('GET', f'/v1/nodes/{node}', None, 404),
+        ('GET', f'/v1/nodes/{node}/ports', None, 404),
+        ('PUT', f'/v1/nodes/{node}/traits/CUSTOM_A', None, 404),
+        ('DELETE', f'/v1/nodes/{node}', None, 404),
+        ('GET', '/v1/ports', None, 403),
+        ('GET', '/v1/reservations', None, 403),
+        ('POST', '/v1/reservations', {'instance_uuid': node, 'node_uuid': [node]}, 403),
+        ('POST', '/v1/matches', {'required': ['CUSTOM_A']}, 403),
+        ('POST', '/v1/nodes', NODE, 403),
+    ):
+        assert status(client, token, method, path, document) == expected, (method, path)
+
+
 def test_roles(keystone, client):
     reader, member = (keystone.user(f'a-{role}', role, 'people') for role in ('reader', 'member'))
     for token in (reader, member):

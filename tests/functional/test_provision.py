@@ -96,8 +96,9 @@ def test_every_verb_has_its_version(client, verb, since):
             assert f'1.{since}' in message(answer)
 
 
-def test_a_node_that_is_worked_on_is_locked(client, node_in):
+def test_a_node_that_is_worked_on_is_locked(app, client, node_in):
     """As in Ironic, a verb then is a 409, whether the state knows it or not."""
+    app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     uuid = node_in('available')
     path = f'/v1/nodes/{uuid}/states/'
     assert client.ask('PUT', f'{path}provision', {'target': 'active'}).status_int == 202

@@ -5,7 +5,7 @@ import concurrent.futures
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import engine
+from ironic_traits.db import timeouts
 from ironic_traits.db.models import nodes
 from ironic_traits.deploy import validate
 from tests.client import Client
@@ -33,7 +33,7 @@ def at_once(clients, work):
 
 def test_a_lock_is_not_waited_for_without_end(database_url, monkeypatch):
     """Somebody holds the node's row and does not let go: a 503, and the write did not happen."""
-    monkeypatch.setattr(engine, 'LOCK_TIMEOUT', 1)
+    monkeypatch.setattr(timeouts, 'LOCK', 1)
     with make_app(database_url) as app:
         client = Client(app)
         uuid = client.node()['uuid']
@@ -127,7 +127,7 @@ class Waiting(validate.Hook):
 
 @pytest.mark.parametrize('removal', ['one', 'all', 'other'])
 def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, removal):
-    """The removal waits until the node is being deployed: between the check and the deploy is nothing."""
+    """The removal waits until the node is being deployed, and is refused: the instance gets the trait it wants."""
 
     def remove():
         path = f'/v1/nodes/{available}/traits'
@@ -140,16 +140,17 @@ def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, remova
     path = f'/v1/nodes/{available}/states/provision'
     answer = clients[0].ask('PUT', path, {'target': 'active'})
     assert answer.status_int == 202, answer.text
-    assert hook.done.result(20).status_int in (200, 204)
+    removed = hook.done.result(20)
+    assert (removed.status_int, removed.json['code']) == (409, 'baremetal.node.locked')
     hook.thread.shutdown()
     assert clients[0].get(f'/v1/nodes/{available}?fields=provision_state,traits') == {
         'provision_state': 'deploying',
-        'traits': [],
+        'traits': ['CUSTOM_A'],
     }
 
 
 def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
-    """The removal comes first, and the deploy is refused; or after it, and the node is being deployed."""
+    """The removal comes first, and the deploy is refused; or the deploy does, and the removal is."""
     seen = set()
     path = f'/v1/nodes/{available}'
     for _ in range(30):
@@ -161,8 +162,7 @@ def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
 
         deployed, removed = at_once(clients[:2], work)
         state = clients[0].get(f'{path}?fields=provision_state')['provision_state']
-        assert removed == 204
-        assert (deployed, state) in {(202, 'deploying'), (400, 'available')}
+        assert (deployed, removed, state) in {(202, 409, 'deploying'), (400, 204, 'available')}
         seen.add(deployed)
         with clients[0].app.service.write() as connection:
             back = {'provision_state': 'available', 'target_provision_state': None, 'reservation': None}
@@ -344,6 +344,30 @@ def test_a_vif_is_attached_once(clients):
     assert statuses[0] == 204
     assert set(statuses[1:]) <= {201, 204, 400, 404}
     assert clients[0].get('/v1/ports') == {'ports': []}
+
+
+def test_what_is_being_worked_on_keeps_its_traits(client, app):
+    """While a worker works on a node its traits stay as they are: a 409, whatever the write would come to."""
+    uuid = client.node()['uuid']
+    path = f'/v1/nodes/{uuid}/traits'
+    client.ask('PUT', path, {'traits': ['CUSTOM_A']})
+    with app.service.database.write() as connection:
+        connection.execute(sa.update(nodes).values(reservation='one'))
+    for method, more, document in (
+        ('PUT', '', {'traits': []}),
+        ('PUT', '', {'traits': ['CUSTOM_A']}),
+        ('PUT', '/CUSTOM_A', None),
+        ('PUT', '/CUSTOM_B', None),
+        ('DELETE', '/CUSTOM_A', None),
+        ('DELETE', '/CUSTOM_B', None),
+        ('DELETE', '', None),
+    ):
+        answer = client.ask(method, path + more, document)
+        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked'), (method, more)
+    assert client.get(path) == {'traits': ['CUSTOM_A']}
+    with app.service.database.write() as connection:
+        connection.execute(sa.update(nodes).values(reservation=None))
+    assert client.ask('DELETE', path).status_int == 204
 
 
 def test_what_is_being_worked_on_keeps_its_records(client, app):

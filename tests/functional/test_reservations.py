@@ -4,7 +4,6 @@ import concurrent.futures
 import datetime
 import multiprocessing
 
-import hypothesis
 import pytest
 import sqlalchemy as sa
 from hypothesis import stateful
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from ironic_traits.cmd import manage
 from ironic_traits.db.models import node_traits, nodes, reservations, traits
 from ironic_traits.db.types import Json
+from tests import machines
 from tests.client import Client, message
 from tests.conftest import empty
 from tests.service import finish_work, make_app
@@ -154,20 +154,25 @@ def test_a_list_of_a_thousand(app, client):
     assert reserve(client, 2, [*wanted, 'more']).status_int == 400
 
 
-def test_the_instance_went_elsewhere_meanwhile(client):
-    """A deploy by the reservation does not put an instance on a second node."""
+def test_an_instance_with_a_reservation_is_put_on_no_other_node(app, client):
+    """Not by a change of the node, and not with a new one; on the reserved node, it is."""
     first, second = available(client), available(client)
-    held = reserve(client, 1, [first]).json['reservation']
+    held = reserve(client, 1, [first], expires_in=60).json['reservation']
     patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
-    assert client.ask('PATCH', f'/v1/nodes/{second}', patch).status_int == 200
-    deploy = {'target': 'active', 'reservation_uuid': held['uuid']}
-    answer = client.ask('PUT', f'/v1/nodes/{first}/states/provision', deploy)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.associated')
-    assert client.get(f'/v1/nodes/{first}?fields=provision_state,instance_uuid,reservation_uuid') == {
-        'provision_state': 'available',
-        'instance_uuid': None,
+    new = {'driver': 'fake-hardware', 'instance_uuid': instance(1)}
+    for method, path, body in ('PATCH', f'/v1/nodes/{second}', patch), ('POST', '/v1/nodes', new):
+        answer = client.ask(method, path, body)
+        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
+        assert message(answer).startswith(f'Instance {instance(1)} holds node {first} by a reservation')
+    assert len(client.get('/v1/nodes')['nodes']) == 2
+    assert client.ask('PATCH', f'/v1/nodes/{first}', patch).status_int == 200
+    assert client.get(f'/v1/nodes/{first}?fields=instance_uuid,reservation_uuid') == {
+        'instance_uuid': instance(1),
         'reservation_uuid': held['uuid'],
     }
+    client.ask('PATCH', f'/v1/nodes/{first}', [{'op': 'remove', 'path': '/instance_uuid'}])
+    expire(app)
+    assert client.ask('PATCH', f'/v1/nodes/{second}', patch).status_int == 200
 
 
 def test_a_refused_deploy_keeps_its_reservation(client):
@@ -463,7 +468,7 @@ class Holding(stateful.RuleBasedStateMachine):
         elif who is None or self.on[node] == who:
             assert status == 200
             self.on[node] = who
-        elif self.on[node] is not None or other_holder or elsewhere:
+        elif self.on[node] is not None or other_holder or elsewhere or self.node_held_by(who) not in (None, node):
             assert status == 409
         else:
             assert status == 200
@@ -513,7 +518,11 @@ class Holding(stateful.RuleBasedStateMachine):
     @stateful.rule(node=st.sampled_from(NODES), trait=st.sampled_from(TRAITS))
     def change_trait(self, node, trait):
         method = 'DELETE' if trait in self.traits[node] else 'PUT'
-        assert self.client.ask(method, f'{self.path(node)}/traits/{trait}').status_int == 204
+        status = self.client.ask(method, f'{self.path(node)}/traits/{trait}').status_int
+        if self.state[node] == 'deploying':
+            assert status == 409
+            return
+        assert status == 204
         self.traits[node] ^= {trait}
 
     @stateful.rule(node=st.sampled_from(NODES))
@@ -550,6 +559,7 @@ class Holding(stateful.RuleBasedStateMachine):
 
 
 def test_the_model(database_url):
+    """IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.machines``)."""
     with make_app(database_url) as first, make_app(database_url) as second:
 
         class OnThisDatabase(Holding):
@@ -558,13 +568,4 @@ def test_the_model(database_url):
             def teardown(self):
                 empty(database_url)
 
-        stateful.run_state_machine_as_test(
-            OnThisDatabase,
-            settings=hypothesis.settings(
-                max_examples=25,
-                stateful_step_count=30,
-                deadline=None,
-                derandomize=True,
-                suppress_health_check=list(hypothesis.HealthCheck),
-            ),
-        )
+        machines.run(OnThisDatabase, examples=25, steps=30)

@@ -73,7 +73,9 @@ def test_options_from_files(tmp_path):
 def test_another_wsgi_server(tmp_path):
     """ironic_traits.wsgi:application, behind whatever serves WSGI."""
     conf = tmp_path / 'ironic-traits.conf'
-    conf.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n')
+    conf.write_text(
+        f'[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n[api]\nnoauth_beyond_loopback = true\n'
+    )
     program = (
         'from ironic_traits.wsgi import application; from wsgiref.util import setup_testing_defaults as defaults\n'
         'environ = {"PATH_INFO": "/v1/nodes"}; defaults(environ)\n'

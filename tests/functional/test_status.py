@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import nodes, traits
-from tests.service import make_conf
+from tests.service import make_conf, upgraded
 
 STATUS = pathlib.Path(sys.executable).parent / 'ironic-traits-status'
 
@@ -25,7 +25,10 @@ def check(url, *arguments, code):
 
 
 def test_before_and_after_the_schema(new_database, database_kind):
-    found = check(new_database(), code=1 if database_kind == 'sqlite' else 2)
+    url = new_database()
+    if database_kind == 'sqlite':
+        pathlib.Path(sa.make_url(url).database).touch()
+    found = check(url, code=1 if database_kind == 'sqlite' else 2)
     assert 'The database is at version none, this release needs' in found['Schema of the database']
 
 
@@ -46,7 +49,7 @@ def test_schemas_of_other_releases(new_database, database_kind):
     'text', ['[', '"placement:traits:list": "role:x and ("\n', '"placement:traits:list": 5\n', 'x']
 )
 def test_policy_files_that_are_none(tmp_path, text):
-    url = f'sqlite:///{tmp_path}/new.sqlite'
+    url = upgraded(f'sqlite:///{tmp_path}/new.sqlite')
     (tmp_path / 'policy.yaml').write_text(text)
     (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     assert 'The policy file' in check(url, '--config-file', f'{tmp_path}/one.conf', code=2)['Policy rules']
@@ -78,6 +81,7 @@ def test_what_is_worth_a_look(database_url, client, tmp_path):
 
 
 def test_for_people(tmp_path):
+    (tmp_path / 'new.sqlite').touch()
     url = f'sqlite:///{tmp_path}/new.sqlite'
     done = subprocess.run([STATUS, '--database', url, 'upgrade', 'check'], capture_output=True, text=True)
     assert (done.returncode, 'Result: Warning' in done.stdout) == (1, True)

@@ -83,7 +83,10 @@ WAYS = {
     'unrescue': ('rescue', 'unrescuing', 'active'),
     'deleted': ('active', 'deleting', 'available'),
 }
-MORE = {'clean': {'clean_steps': [{'interface': 'deploy', 'step': 'x'}]}, 'rescue': {'rescue_password': 'hush-hush'}}
+MORE = {
+    'clean': {'clean_steps': [{'interface': 'bios', 'step': 'factory_reset'}]},
+    'rescue': {'rescue_password': 'hush-hush'},
+}
 FAILED = {
     'manage': 'enroll',
     'provide': 'clean failed',
@@ -169,7 +172,7 @@ def test_power_failure(app, client):
     finish_work(app)
     after = client.get(f'/v1/nodes/{uuid}/states')
     assert (after['target_power_state'], after['power_state']) == (None, None)
-    assert after['last_error'].startswith("Failed to change power state to 'power on'.")
+    assert after['last_error'].startswith("Failed to change power state to 'power on' by 'power on': ")
 
 
 @pytest.mark.parametrize('given', ['soon', {'deploy': 'soon'}, {'deploy': [1]}, ['deploy']])

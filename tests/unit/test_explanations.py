@@ -79,7 +79,7 @@ def test_clauses_of_traits():
     request = understand(required=['CUSTOM_B'], required_any=[['CUSTOM_A', 'CUSTOM_C']], forbidden=['CUSTOM_D'])
     clauses = TraitClauses(request)
     assert clauses.names == ['required:CUSTOM_B', 'required_any:CUSTOM_A,CUSTOM_C', 'forbidden:CUSTOM_D']
-    assert clauses.traits == ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D']
+    assert sorted(clauses.traits) == ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D']
     for carried in range(16):
         names = {name for bit, name in enumerate(clauses.traits) if carried >> bit & 1}
         failed = ['CUSTOM_B' not in names, names.isdisjoint({'CUSTOM_A', 'CUSTOM_C'}), 'CUSTOM_D' in names]

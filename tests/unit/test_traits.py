@@ -28,6 +28,8 @@ def test_no_traits(name):
 @pytest.mark.parametrize(('name', 'meant'), [
     ('HW_CPU_X86_VMXX', 'HW_CPU_X86_VMX'),
     ('hw_cpu_x86_vmx', 'HW_CPU_X86_VMX'),
+    ('custom_a', 'CUSTOM_A'),
+    (' Custom-a.b ', 'CUSTOM_A_B'),
     ('HW-CPU-X86-AVX2', 'HW_CPU_X86_AVX2'),
     ('GOLD', None),
     ('', None),

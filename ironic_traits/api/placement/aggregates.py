@@ -1,7 +1,7 @@
 """/placement/resource_providers/{uuid}/aggregates"""
 
 from ironic_traits.api.placement.expose import Answer, expose, now
-from ironic_traits.api.placement.schemas import GENERATION, UUID, canonical, document
+from ironic_traits.api.placement.schemas import GENERATION, UUID, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import aggregates, resource_providers
 
@@ -9,7 +9,8 @@ from ironic_traits.placement import aggregates, resource_providers
 SINCE = 1
 GENERATION_SINCE = 19
 
-_LIST = {'type': 'array', 'items': UUID, 'uniqueItems': True}
+# Kept and compared as they were written, as in the real service; the column has room for the usual spellings.
+_LIST = {'type': 'array', 'items': UUID | {'maxLength': 36}, 'uniqueItems': True}
 _DOCUMENT = document(
     {'aggregates': _LIST, 'resource_provider_generation': GENERATION}, ['aggregates', 'resource_provider_generation']
 )
@@ -31,7 +32,7 @@ class AggregatesController(Resource):
     def put(self, context, uuid, /, *, body):
         if context.minor < GENERATION_SINCE:
             body = {'aggregates': body, 'resource_provider_generation': None}
-        generation, wanted = body['resource_provider_generation'], list(map(canonical, body['aggregates']))
+        generation, wanted = body['resource_provider_generation'], body['aggregates']
         return _show(context, aggregates.replace(context, uuid, generation, wanted), wanted)
 
 

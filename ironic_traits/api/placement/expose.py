@@ -6,21 +6,17 @@ schemas, whose messages are part of the wire.
 
 import datetime
 
-import jsonschema
 import pecan
 import webob.datetime_utils
-from oslo_utils import uuidutils
 
 from ironic_traits.api import body as request_body
 from ironic_traits.api import expose as common
+from ironic_traits.api.placement import validation
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures
 
 #: The minor version that brought Last-Modified and Cache-Control.
 TIMES_SINCE = 15
-
-_FORMATS = jsonschema.FormatChecker()
-_FORMATS.checks('uuid')(uuidutils.is_uuid_like)
 
 
 class Answer(common.Answer):
@@ -50,7 +46,7 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
     :param exists: function of the context and the path's first parameter that raises when there is no such thing: that
         is told rather than that the body is wrong.
     """
-    queries, bodies = _validators(query or {}), _validators(body or {})
+    queries, bodies = validation.validators(query or {}), validation.validators(body or {})
 
     def decorate(method):
         def answer(self, context, path):
@@ -63,10 +59,10 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
             if rule:
                 context.can(rule)
             if queries:
-                arguments['query'] = _query(_at(queries, context.minor))
+                arguments['query'] = _query(validation.at(queries, context.minor))
             if bodies:
                 try:
-                    arguments['body'] = _document(raw, _at(bodies, context.minor))
+                    arguments['body'] = _document(raw, validation.at(bodies, context.minor))
                 except Failure:
                     if exists:
                         exists(context, *path[:1])
@@ -80,15 +76,6 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
     return decorate
 
 
-def validate(document, schema):
-    """Do nothing when a document is what it must be.
-
-    :param schema: a JSON schema.
-    :raises failures.BadRequest: it is not.
-    """
-    _check(_validator(schema), document, 'JSON does not validate')
-
-
 def modified(rows):
     """Give when rows were last modified: the latest of them; now for none."""
     return max((row.updated_at or row.created_at for row in rows), default=now())
@@ -97,19 +84,6 @@ def modified(rows):
 def now():
     """Give the time."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
-
-
-def _validators(schemas):
-    return {minor: schema and _validator(schema) for minor, schema in sorted(schemas.items())}
-
-
-def _validator(schema):
-    return jsonschema.Draft202012Validator(schema, format_checker=_FORMATS)
-
-
-def _at(validators, minor):
-    """Give the validator of a version."""
-    return next(validator for since, validator in reversed(validators.items()) if since <= minor)
 
 
 def _raw(context, bodies):
@@ -124,7 +98,7 @@ def _raw(context, bodies):
         raise failures.BadRequest(reason='content-length header must be an integer')
     if int(length) and not request.headers.get('Content-Type'):
         raise failures.BadRequest(reason='content-type header required when content-length > 0')
-    if not bodies or _at(bodies, context.minor) is None:
+    if not bodies or validation.at(bodies, context.minor) is None:
         return b''
     if request.content_type != 'application/json':
         raise failures.UnsupportedMediaType(media_type=request.content_type or None)
@@ -136,7 +110,7 @@ def _query(validator):
     # Of what is there several times, the first and the last.
     given = list(arguments.items())
     for document in (dict(given), dict(reversed(given))):
-        _check(validator, document, 'Invalid query string parameters')
+        validation.check(validator, document, 'Invalid query string parameters')
     return arguments
 
 
@@ -144,14 +118,8 @@ def _document(raw, validator):
     if validator is None:
         return None
     document = request_body.parse(raw)
-    _check(validator, document, 'JSON does not validate')
+    validation.check(validator, document, 'JSON does not validate')
     return document
-
-
-def _check(validator, document, told):
-    error = jsonschema.exceptions.best_match(validator.iter_errors(document))
-    if error:
-        raise failures.BadRequest(reason=f'{told}: {error}')
 
 
 def _timed(context, answer):

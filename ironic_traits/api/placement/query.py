@@ -4,7 +4,7 @@ import re
 
 from oslo_utils import uuidutils
 
-from ironic_traits.api.placement.schemas import MAX_INTEGER, canonical
+from ironic_traits.api.placement.schemas import MAX_INTEGER
 from ironic_traits.placement import failures
 
 #: The minor versions that brought forbidden traits, and one of several.
@@ -95,6 +95,7 @@ def resources(value):
     )
     if not value.strip():
         raise failures.BadRequest(reason=f'{form}empty string.')
+    _check_count('resources', [value])
     wanted = {}
     for item in value.split(','):
         name, colon, text = item.partition(':')
@@ -150,4 +151,4 @@ def _uuids(name, values):
             raise failures.BadRequest(
                 reason=f"{_INVALID}Expected '{name}' parameter to contain valid UUID(s). Got: {value}"
             )
-    return set(map(canonical, values))
+    return set(values)

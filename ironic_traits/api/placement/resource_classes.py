@@ -1,7 +1,8 @@
 """/placement/resource_classes"""
 
-from ironic_traits.api.placement.expose import Answer, expose, modified, validate
+from ironic_traits.api.placement.expose import Answer, expose, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, document
+from ironic_traits.api.placement.validation import validate
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, resource_classes
 

@@ -10,6 +10,8 @@ from ironic_traits.placement import failures, traits
 
 #: The minor version that brought traits.
 SINCE = 6
+#: Most names in one argument.  The databases limit the values of one statement, and SQLite does so first.
+_MOST_NAMES = 1000
 
 
 class TraitsController(Resource):
@@ -48,7 +50,10 @@ def _named(text):
         return {}
     operator, colon, value = text.partition(':')
     if colon and operator == 'in':
-        return {'name_in': value.split(',')}
+        names = value.split(',')
+        if len(names) > _MOST_NAMES:
+            raise failures.BadRequest(reason=f'{len(names)} names are too many: {_MOST_NAMES} at most.')
+        return {'name_in': names}
     # The specification's word, and the real service's.
     if colon and operator in ('starts_with', 'startswith'):
         return {'prefix': value}

@@ -24,6 +24,17 @@ def node(context, text):
     return ident
 
 
+def visible_node(context, text):
+    """Raise NodeNotFound unless the caller may see a node.
+
+    :param text: the uuid or the name in the request.
+    :raises failures.InvalidIdent: the text can be neither.
+    """
+    context.limit_to('baremetal:node:get')
+    if context.limited_to:
+        node(context, text)
+
+
 def node_by_all(context, text, rules):
     """Give the uuid or the name of a node that the caller may do all of it to; as ``node``.
 

@@ -96,6 +96,7 @@ class NearMiss(wsme.types.Base):
     """A node that nearly matches, and all that it fails."""
 
     node = types.UUID
+    name = str
     rejected_by = [str]
 
 

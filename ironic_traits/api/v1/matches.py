@@ -39,6 +39,9 @@ class MatchesController(Resource):
         most = context.conf.api.max_limit
         rows = matches.find(context, wanted, min(said.get('limit', most), most))
         answer['nodes'] = [_node(row) for row in rows]
+        if not rows:
+            absent = matches.absent_traits(context, wanted.request)
+            answer['warnings'] = [*answer['warnings'], *map(_no_node_has, absent)]
         if said.get('explain'):
             answer['explanation'] = explanations.explain(context, wanted)
         return answer
@@ -53,6 +56,11 @@ def _check(context, said, wanted):
         )
     providers = instances.fulfil(context, said['instance_uuid'], wanted.request)
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
+
+
+def _no_node_has(names):
+    what = f'the trait {names[0]}' if len(names) == 1 else f'any of the traits {", ".join(names)}'
+    return f'No node has {what}.'
 
 
 def _node(row):

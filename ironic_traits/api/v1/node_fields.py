@@ -3,7 +3,6 @@
 import functools
 
 import orjson
-from oslo_utils import strutils
 
 from ironic_traits import failures
 from ironic_traits.inventory import node_traits
@@ -77,8 +76,6 @@ LINKS_SINCE = {'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32}
 _NOT_SELECTABLE = ('created_at', 'updated_at')
 #: The fields of a list for which nobody asked.
 _LISTED = ('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name')
-
-MASK = '******'
 
 
 def all_fields(context):
@@ -154,8 +151,6 @@ def _converter(context, name):
         return _state_shown(context.minor)
     if name == 'conductor':
         return lambda nothing: context.conf.host
-    if name in _SECRETS and context.sees_secrets(_SECRETS[name]):
-        return orjson.Fragment
     return _CONVERTERS.get(name)
 
 
@@ -169,21 +164,8 @@ def _state_shown(minor):
     return (lambda state: said.get(state, state)) if said else None
 
 
-def _mask_driver_info(text):
-    return strutils.mask_dict_password(orjson.loads(text), MASK)
-
-
-def _mask_instance_info(text):
-    info = strutils.mask_dict_password(orjson.loads(text), MASK)
-    return info | {key: MASK for key in ('configdrive', 'image_url') if key in info}
-
-
-#: The fields with secrets, each with the policy rule of who sees them.
-_SECRETS = {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'}
 _CONVERTERS = {
     # Stored text goes into the answer as it is.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
-    'driver_info': _mask_driver_info,
-    'instance_info': _mask_instance_info,
     'traits': node_traits.split,
 }

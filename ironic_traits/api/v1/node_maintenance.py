@@ -20,7 +20,7 @@ class NodeMaintenanceController(Resource):
 
     @expose(query={'reason': types.TEXT}, body=MaintenanceBody, optional_body=True)
     def put(self, context, node_ident, /, *, body, reason=None):
-        context.can('baremetal:node:set_maintenance')
+        context.limit_to('baremetal:node:set_maintenance')
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
         nodes.set_maintenance(context, access.node(context, node_ident), True, reason)
@@ -28,6 +28,6 @@ class NodeMaintenanceController(Resource):
 
     @expose()
     def delete(self, context, node_ident, /):
-        context.can('baremetal:node:clear_maintenance')
+        context.limit_to('baremetal:node:clear_maintenance')
         nodes.set_maintenance(context, access.node(context, node_ident), False)
         return Answer(status=202)

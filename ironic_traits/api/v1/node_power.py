@@ -26,7 +26,7 @@ class NodePowerController(Resource):
 
     @expose(body=PowerBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
-        context.can('baremetal:node:set_power_state')
+        context.limit_to('baremetal:node:set_power_state')
         ident = access.node(context, node_ident)
         given = asked(body)
         target = given.pop('target')

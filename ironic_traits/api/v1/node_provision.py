@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/states/provision"""
 
+import re
+
 import orjson
 import wsme.types
 
@@ -14,6 +16,8 @@ from ironic_traits.inventory import node_states, nodes
 
 #: The interfaces that steps may name.
 _STEP_INTERFACES = ('bios', 'deploy', 'management', 'power', 'raid', 'vendor')
+#: A priority may be a number or its digits.
+_DIGITS = re.compile('[0-9]{1,20}')
 #: What each kind of step must say.
 _STEP_KEYS = {'clean_steps': {'interface', 'step'}, 'deploy_steps': {'interface', 'step', 'priority', 'args'}}
 #: The verbs that take each argument, and the minor version that brought it.
@@ -43,7 +47,7 @@ class NodeProvisionController(Resource):
 
     @expose(body=ProvisionBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
-        context.can('baremetal:node:set_provision_state')
+        context.limit_to('baremetal:node:set_provision_state')
         ident = access.node(context, node_ident)
         given = asked(body)
         verb = given.pop('target')
@@ -127,3 +131,15 @@ def _check_step(name, step):
         raise failures.InvalidInput(
             reason=f'Invalid {name}: {step["interface"]!r} is not one of {", ".join(_STEP_INTERFACES)}'
         )
+    if not isinstance(step['step'], str) or not step['step']:
+        raise failures.InvalidInput(reason=f'Invalid {name}: the step {step["step"]!r} is not the name of a step')
+    if not isinstance(step.get('args', {}), dict):
+        raise failures.InvalidInput(reason=f"Invalid {name}: 'args' is not an object")
+    if not _is_priority(step.get('priority', 0)):
+        raise failures.InvalidInput(reason=f'Invalid {name}: the priority {step["priority"]!r} is not 0 or more')
+
+
+def _is_priority(value):
+    if isinstance(value, str):
+        return bool(_DIGITS.fullmatch(value))
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -48,7 +48,7 @@ class NodeStatesController(Resource):
 
     @expose(NodeStates)
     def get_all(self, context, node_ident, /):
-        context.can('baremetal:node:get_states')
+        context.limit_to('baremetal:node:get_states')
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
         row = nodes.get(context, access.node(context, node_ident), names)
         return node_fields.shower(context, names)(row)

@@ -36,13 +36,13 @@ class NodeTraitsController(Resource):
 
     @expose(Traits)
     def get_all(self, context, node_ident, /):
-        context.can('baremetal:node:traits:list')
+        context.limit_to('baremetal:node:traits:list')
         context.needs(SINCE, 'traits')
         return {'traits': node_traits.list_all(context, access.node(context, node_ident))}
 
     @expose(Traits, body=TraitsBody, optional_body=True)
     def put(self, context, node_ident, trait=None, /, *, body):
-        context.can('baremetal:node:traits:set')
+        context.limit_to('baremetal:node:traits:set')
         if context.minor < SINCE:
             raise failures.MethodNotAllowed(reason=f'Traits need API version 1.{SINCE}.')
         wanted = body.traits if body else wsme.types.Unset
@@ -59,7 +59,7 @@ class NodeTraitsController(Resource):
 
     @expose()
     def delete(self, context, node_ident, trait=None, /):
-        context.can('baremetal:node:traits:delete')
+        context.limit_to('baremetal:node:traits:delete')
         if context.minor < SINCE:
             raise failures.ResourceNotFound(hint=f' Traits need API version 1.{SINCE}.')
         ident = access.node(context, node_ident)

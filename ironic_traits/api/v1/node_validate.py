@@ -23,7 +23,7 @@ class NodeValidateController(Resource):
 
     @expose({str: Validation})
     def get_all(self, context, node_ident, /):
-        context.can('baremetal:node:validate')
+        context.limit_to('baremetal:node:validate')
         return _validation(context, node_ident)
 
 
@@ -32,7 +32,7 @@ class NodesValidateController(Resource):
 
     @expose({str: Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
     def get_all(self, context, /, *, node=None, node_uuid=None):
-        context.can('baremetal:node:validate')
+        context.limit_to('baremetal:node:validate')
         if node_uuid is None and not node:
             raise failures.InvalidInput(reason='Expected a logical name or UUID but received None.')
         return _validation(context, node_uuid or node)

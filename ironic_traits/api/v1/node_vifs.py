@@ -32,13 +32,13 @@ class NodeVifsController(Resource):
 
     @expose(Vifs)
     def get_all(self, context, node_ident, /):
-        context.can('baremetal:node:vif:list')
+        context.limit_to('baremetal:node:vif:list')
         _served(context)
         return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, access.node(context, node_ident))]}
 
     @expose(body=types.OBJECT)
     def post(self, context, node_ident, /, *, body):
-        context.can('baremetal:node:vif:attach')
+        context.limit_to('baremetal:node:vif:attach')
         _served(context)
         if 'id' not in body:
             raise failures.InvalidInput(reason="Schema error for vif: 'id' is a required property")
@@ -50,7 +50,7 @@ class NodeVifsController(Resource):
 
     @expose()
     def delete(self, context, node_ident, vif_ident, /):
-        context.can('baremetal:node:vif:detach')
+        context.limit_to('baremetal:node:vif:detach')
         _served(context)
         node_vifs.detach(context, access.node(context, node_ident), _vif(vif_ident))
         return Answer(status=204)

@@ -8,6 +8,7 @@ from ironic_traits.api import paging, types
 from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
+from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
@@ -36,6 +37,7 @@ class NodesController(Resource):
 
     children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
+        'lock': NodeLockController(),
         'maintenance': NodeMaintenanceController(),
         'states': NodeStatesController(),
         'traits': NodeTraitsController(),
@@ -61,7 +63,7 @@ class NodesController(Resource):
 
     @expose(node_types.Node, query=FIELDS_QUERY)
     def get_one(self, context, node_ident, /, *, fields=None):
-        context.can('baremetal:node:get')
+        context.limit_to('baremetal:node:get')
         ident = access.node(context, node_ident)
         if fields is None:
             return _show(context, nodes.get(context, ident, node_fields.all_fields(context)))
@@ -71,17 +73,12 @@ class NodesController(Resource):
     @expose(node_types.Node, body=node_types.NodeBody)
     def post(self, context, /, *, body):
         context.can('baremetal:node:create', 'baremetal:node:create:self_owned_node')
-        for name in node_patch.given(body):
-            node_fields.check(context, name)
-        if not {'protected', 'protected_reason'}.isdisjoint(node_patch.given(body)):
-            raise failures.InvalidInput(reason='A node can be protected only when it is active.')
-        values = node_patch.settable(context, body, {}) | _beginning(context) | _owner(context, body)
+        values = new_values(context, body) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
     @expose(node_types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
     def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
-        context.can('baremetal:node:update', 'baremetal:node:update_extra', 'baremetal:node:update_instance_info')
         if reset_interfaces is not None:
             context.needs(45, "the argument 'reset_interfaces'")
         change = node_patch.changer(context, body, reset_interfaces)
@@ -90,9 +87,22 @@ class NodesController(Resource):
 
     @expose()
     def delete(self, context, node_ident, /):
-        context.can('baremetal:node:delete', 'baremetal:node:delete:self_owned_node')
+        context.limit_to('baremetal:node:delete', 'baremetal:node:delete:self_owned_node')
         nodes.delete(context, access.node(context, node_ident))
         return Answer(status=204)
+
+
+def new_values(context, body):
+    """Return what a body says of a node that is new, as ``inventory.nodes.create`` takes it.
+
+    :param body: node_types.NodeBody.
+    :raises failures.Failure: it cannot be said of a node that is new, or at this version.
+    """
+    for name in node_patch.given(body):
+        node_fields.check(context, name)
+    if not {'protected', 'protected_reason'}.isdisjoint(node_patch.given(body)):
+        raise failures.InvalidInput(reason='A node can be protected only when it is active.')
+    return node_patch.settable(context, body, {}) | _beginning(context)
 
 
 def _beginning(context):
@@ -104,9 +114,14 @@ def _beginning(context):
 
 
 def _owner(context, body):
-    """Give the owner of a node that is new, where it is not for the caller to say."""
+    """Return the owner of a new node whose creator may only create nodes for the own project.
+
+    :raises failures.Forbidden: there is no such project, or the request names another one.
+    """
     if context.may('baremetal:node:create'):
         return {}
+    if not context.project_id:
+        raise failures.Forbidden(rule='baremetal:node:create')
     if body.owner not in (None, wsme.types.Unset, context.project_id):
         raise failures.Forbidden(rule='baremetal:node:create')
     return {'owner': context.project_id}

@@ -4,7 +4,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import ports
+from ironic_traits.api.v1 import access, ports
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS, Portgroup, PortgroupBody, Portgroups
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY
 
@@ -29,6 +29,7 @@ class NodePortgroupsDetailController(Resource):
 
     @expose(Portgroups, query=NODE_QUERY)
     def get_all(self, context, node_ident, /, **query):
+        access.visible_node(context, node_ident)
         context.can('baremetal:portgroup:list')
         _needs_members(context)
         return PORTGROUPS.page(context, {**query, 'node': node_ident}, self.detail)
@@ -81,7 +82,7 @@ class PortgroupsController(PortgroupsDetailController):
 
     @expose(Portgroup, query=FIELDS_QUERY)
     def get_one(self, context, portgroup_ident, /, *, fields=None):
-        context.can('baremetal:portgroup:get')
+        context.limit_to('baremetal:portgroup:get')
         return PORTGROUPS.show(context, portgroup_ident, fields)
 
     @expose(Portgroup, body=PortgroupBody)
@@ -91,10 +92,10 @@ class PortgroupsController(PortgroupsDetailController):
 
     @expose(Portgroup, body=[types.PatchOperation])
     def patch(self, context, portgroup_ident, /, *, body):
-        context.can('baremetal:portgroup:update')
+        context.limit_to('baremetal:portgroup:update')
         return PORTGROUPS.change(context, portgroup_ident, body)
 
     @expose()
     def delete(self, context, portgroup_ident, /):
-        context.can('baremetal:portgroup:delete')
+        context.limit_to('baremetal:portgroup:delete')
         return PORTGROUPS.delete(context, portgroup_ident)

@@ -6,6 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
@@ -98,6 +99,7 @@ class NodePortsDetailController(Resource):
 
     @expose(Ports, query=NODE_QUERY)
     def get_all(self, context, node_ident, /, **query):
+        access.visible_node(context, node_ident)
         context.can('baremetal:port:list')
         return list_page(context, {**query, 'node': node_ident}, self.detail)
 
@@ -128,7 +130,7 @@ class PortsController(PortsDetailController):
 
     @expose(Port, query=FIELDS_QUERY)
     def get_one(self, context, port_ident, /, *, fields=None):
-        context.can('baremetal:port:get')
+        context.limit_to('baremetal:port:get')
         return PORTS.show(context, port_ident, fields)
 
     @expose(Port, body=PortBody)
@@ -138,10 +140,10 @@ class PortsController(PortsDetailController):
 
     @expose(Port, body=[types.PatchOperation])
     def patch(self, context, port_ident, /, *, body):
-        context.can('baremetal:port:update')
+        context.limit_to('baremetal:port:update')
         return PORTS.change(context, port_ident, body)
 
     @expose()
     def delete(self, context, port_ident, /):
-        context.can('baremetal:port:delete')
+        context.limit_to('baremetal:port:delete')
         return PORTS.delete(context, port_ident)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import orjson
 import pecan
-from oslo_utils import strutils, uuidutils
+from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
@@ -22,8 +22,6 @@ from ironic_traits.inventory.records import Kind
 #: Query arguments of one record, and of a list.
 FIELDS_QUERY = {'fields': [types.Names()]}
 LIST_QUERY = {**paging.QUERY, **FIELDS_QUERY, 'detail': types.BOOLEAN}
-
-MASK = '******'
 
 
 def _nothing(context, old, new):
@@ -44,7 +42,7 @@ class Records:
     :ivar detail_since: the one that brought the argument ``detail``.
     :ivar names_since: the one that brought names, which may stand where a uuid does; None for no names.
     :ivar members: nouns below a record, to which it has links.
-    :ivar secret: {field in which secrets are masked: policy rule of who sees the field at all}.
+    :ivar secret: {field that not everyone sees: the policy rule that allows to see it}.
     :ivar check: function of the context, the settable fields before ({} of a new record), and after, which raises
         what is wrong with a change.
     """
@@ -96,18 +94,39 @@ class Records:
 
     def create(self, context, body):
         """Make a record of a body."""
-        self.served(context)
-        for name in patch.given(body):
-            self._check_field(context, name)
-        values = self._settable(body)
-        if patch.given(body).get('uuid'):
-            values['uuid'] = body.uuid
+        values = self.new_values(context, body)
         if self.kind.has_node:
             access.new_record(context, values['node_uuid'])
-        self.check(context, {}, values)
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
         return Answer(self._shower(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
+
+    def new_values(self, context, body):
+        """Return what a body says of a record that is new, as ``inventory.records.create`` takes it.
+
+        :raises failures.Failure: it is not what it must be.
+        """
+        self.served(context)
+        given = patch.given(body)
+        for name in given:
+            self._check_field(context, name)
+        values = self._settable(body) | {name: given.get(name) for name in self.kind.implicit}
+        if given.get('uuid'):
+            values['uuid'] = body.uuid
+        self.check(context, {}, values)
+        return values
+
+    def shown(self, context, rows):
+        """Return records with all their fields, as clients see them.
+
+        :param rows: as ``inventory.records.find_by_nodes`` gives them for ``columns``.
+        """
+        show = self._shower(context, self._all(context))
+        return [show(row) for row in rows]
+
+    def columns(self, context):
+        """Return the names of the columns of all fields, a tuple."""
+        return self._columns(self._all(context))
 
     def change(self, context, ident, operations):
         """Change a record by a JSON patch.
@@ -213,8 +232,6 @@ class Records:
         if rule and not context.may(rule):
             told = f'** Value redacted: Requires permission {rule} access. Permission denied. **'
             return lambda row: {'redacted_contents': told}
-        if rule and not context.sees_secrets('show_password'):
-            return lambda row: _masked(value(row))
         if name in self.kind.json_fields:
             # Stored text goes into the answer as it is.
             return lambda row: orjson.Fragment(value(row))
@@ -241,7 +258,3 @@ def parse_node(context, ident):
     if not uuidutils.is_uuid_like(ident):
         context.needs(5, 'the name of a node')
     return node_ident.ident(context, ident)
-
-
-def _masked(text):
-    return strutils.mask_dict_password(orjson.loads(text), MASK)

@@ -69,7 +69,7 @@ class ReservationRenewController(Resource):
 
     @expose(OneReservation, body=RenewBody, optional_body=True)
     def post(self, context, reservation_uuid, /, *, body):
-        context.can('baremetal:reservation:renew')
+        context.limit_to('baremetal:reservation:renew')
         _served(context)
         return _one(reservations.renew(context, _allowed(context, reservation_uuid), _expiry(body)))
 
@@ -97,7 +97,7 @@ class ReservationsController(Resource):
 
     @expose(OneReservation)
     def get_one(self, context, reservation_uuid, /):
-        context.can('baremetal:reservation:get')
+        context.limit_to('baremetal:reservation:get')
         _served(context)
         return _one(reservations.get(context, _allowed(context, reservation_uuid)))
 
@@ -116,7 +116,7 @@ class ReservationsController(Resource):
 
     @expose()
     def delete(self, context, reservation_uuid, /):
-        context.can('baremetal:reservation:delete')
+        context.limit_to('baremetal:reservation:delete')
         _served(context)
         reservations.delete(context, _allowed(context, reservation_uuid))
         return Answer(status=204)

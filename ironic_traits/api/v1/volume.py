@@ -8,6 +8,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.volume_connectors import CONNECTORS, ConnectorsController, NodeConnectorsController
 from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
+from ironic_traits.inventory import nodes
 
 
 class Volume(wsme.types.Base):
@@ -25,9 +26,11 @@ class NodeVolumeController(Resource):
 
     @expose(Volume)
     def get_all(self, context, node_ident, /):
-        context.can('baremetal:volume:get')
+        context.limit_to('baremetal:volume:get')
         CONNECTORS.served(context)
-        return _links(context, 'nodes', access.node(context, node_ident), 'volume')
+        ident = access.node(context, node_ident)
+        nodes.get(context, ident, ('uuid',))
+        return _links(context, 'nodes', ident, 'volume')
 
 
 class VolumeController(Resource):

@@ -5,6 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.volume import CONNECTORS as KIND
 
@@ -56,6 +57,7 @@ class NodeConnectorsController(Resource):
 
     @expose(Connectors, query=LIST_QUERY)
     def get_all(self, context, node_ident, /, **query):
+        access.visible_node(context, node_ident)
         context.can('baremetal:volume:list')
         return CONNECTORS.page(context, {**query, 'node': node_ident})
 
@@ -70,7 +72,7 @@ class ConnectorsController(Resource):
 
     @expose(Connector, query=FIELDS_QUERY)
     def get_one(self, context, connector_uuid, /, *, fields=None):
-        context.can('baremetal:volume:get')
+        context.limit_to('baremetal:volume:get')
         return CONNECTORS.show(context, connector_uuid, fields)
 
     @expose(Connector, body=ConnectorBody)
@@ -80,10 +82,10 @@ class ConnectorsController(Resource):
 
     @expose(Connector, body=[types.PatchOperation])
     def patch(self, context, connector_uuid, /, *, body):
-        context.can('baremetal:volume:update')
+        context.limit_to('baremetal:volume:update')
         return CONNECTORS.change(context, connector_uuid, body)
 
     @expose()
     def delete(self, context, connector_uuid, /):
-        context.can('baremetal:volume:delete')
+        context.limit_to('baremetal:volume:delete')
         return CONNECTORS.delete(context, connector_uuid)

@@ -5,6 +5,7 @@ import wsme.types
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.volume import TARGETS as KIND
 
@@ -63,6 +64,7 @@ class NodeTargetsController(Resource):
 
     @expose(Targets, query=LIST_QUERY)
     def get_all(self, context, node_ident, /, **query):
+        access.visible_node(context, node_ident)
         context.can('baremetal:volume:list')
         return TARGETS.page(context, {**query, 'node': node_ident})
 
@@ -77,7 +79,7 @@ class TargetsController(Resource):
 
     @expose(Target, query=FIELDS_QUERY)
     def get_one(self, context, target_uuid, /, *, fields=None):
-        context.can('baremetal:volume:get')
+        context.limit_to('baremetal:volume:get')
         return TARGETS.show(context, target_uuid, fields)
 
     @expose(Target, body=TargetBody)
@@ -87,10 +89,10 @@ class TargetsController(Resource):
 
     @expose(Target, body=[types.PatchOperation])
     def patch(self, context, target_uuid, /, *, body):
-        context.can('baremetal:volume:update')
+        context.limit_to('baremetal:volume:update')
         return TARGETS.change(context, target_uuid, body)
 
     @expose()
     def delete(self, context, target_uuid, /):
-        context.can('baremetal:volume:delete')
+        context.limit_to('baremetal:volume:delete')
         return TARGETS.delete(context, target_uuid)

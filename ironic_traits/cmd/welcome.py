@@ -1,0 +1,77 @@
+"""What ironic-traits-api prints once it answers."""
+
+import contextlib
+import http.client
+import threading
+import time
+
+import sqlalchemy as sa
+
+from ironic_traits import logs
+from ironic_traits.cmd import addresses
+from ironic_traits.version import version
+
+_STRATEGIES = {
+    'noauth': 'no authentication: everyone who reaches it may do everything',
+    'noauth2': 'noauth2: every token is believed, for tests',
+    'http_basic': 'http_basic, users of {file}',
+    'keystone': 'keystone',
+}
+_BANNER = """\
+ironic-traits {version} {verb} {url}
+  authentication: {strategy}
+  database: {database}
+  log: {log}
+  worker: {worker}
+"""
+#: Where no password is needed.
+_TOUR = """
+Try in another terminal:
+  curl {url}/v1
+  curl -X POST {url}/v1/nodes -H 'Content-Type: application/json' -d '{{"driver": "fake-hardware"}}'
+  curl {url}/v1/nodes
+README.rst goes on from there. Ctrl-C stops the service.
+"""
+
+
+def announce(conf, address):
+    """Print, from another thread, what the service is, as soon as it answers.
+
+    :param conf: ConfigOpts.
+    :param address: IP address that it listens on.
+    """
+    threading.Thread(target=_announce, args=(conf, address), daemon=True).start()
+
+
+def _announce(conf, address):
+    while not _answers(addresses.local(address), conf.port):
+        time.sleep(0.05)
+    print(text(conf), end='', flush=True)
+
+
+def _answers(host, port):
+    with contextlib.closing(http.client.HTTPConnection(host, port, timeout=10)) as connection:
+        try:
+            connection.request('GET', '/', headers={'User-Agent': 'ironic-traits-api'})
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            return False
+    return True
+
+
+def text(conf):
+    """Return what is printed."""
+    placement = conf.api.serve == 'placement'
+    strategy = conf.api.auth_strategy
+    banner = _BANNER
+    if strategy == 'noauth' and not placement:
+        banner += _TOUR
+    return banner.format(
+        version=version(),
+        verb='serves the Placement API at' if placement else 'listens on',
+        url=addresses.url(conf),
+        strategy=_STRATEGIES[strategy].format(file=conf.api.http_basic_auth_user_file),
+        database=sa.make_url(conf.database.connection).render_as_string(hide_password=True),
+        log=logs.destinations(),
+        worker='started' if conf.start_worker else 'not started: nodes wait for an ironic-traits-worker',
+    )

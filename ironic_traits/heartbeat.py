@@ -1,0 +1,53 @@
+"""How a worker process tells the others that it is alive."""
+
+import logging
+import os
+import socket
+import threading
+
+from oslo_utils import uuidutils
+
+from ironic_traits.db import outage
+from ironic_traits.inventory import workers
+
+LOG = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Writes down that this process is alive, from a thread of its own, for as long as the ``with`` block lasts.
+
+    A thread, because a driver may keep the main thread busy for minutes.
+
+    :param service: ironic_traits.service.Service.
+    """
+
+    def __init__(self, service):
+        self._service = service
+        self._uuid = uuidutils.generate_uuid()
+        self._facts = {'hostname': socket.gethostname(), 'pid': os.getpid(), 'drivers': sorted(service.drivers)}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        LOG.info('Worker %s (%s, pid %s) starts', self._uuid, self._facts['hostname'], self._facts['pid'])
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._ended.set()
+        self._thread.join(self._service.conf.deploy.heartbeat_timeout)
+        self._try(workers.forget, self._service, self._uuid)
+        LOG.info('Worker %s (%s, pid %s) stops', self._uuid, self._facts['hostname'], self._facts['pid'])
+
+    def _run(self):
+        while not self._ended.is_set():
+            self._try(workers.beat, self._service, self._uuid, **self._facts)
+            self._ended.wait(self._service.conf.deploy.heartbeat_interval)
+
+    def _try(self, function, *arguments, **facts):
+        """Call a function; whether the database answers is logged elsewhere, and a defect ends no worker."""
+        try:
+            function(*arguments, **facts)
+        except Exception as error:
+            if not outage.is_one(error):
+                LOG.exception('The heartbeat of worker %s could not be written', self._uuid)

@@ -1,0 +1,13 @@
+"""The version of the installed service."""
+
+import functools
+from importlib import metadata
+
+
+@functools.cache
+def version():
+    """Return the version of this release; ``unknown`` in a checkout that was never installed."""
+    try:
+        return metadata.version('ironic-traits')
+    except metadata.PackageNotFoundError:
+        return 'unknown'

@@ -1,0 +1,131 @@
+"""Workers that are there, and workers that are not: heartbeats, metrics, the health check, and a warning."""
+
+import datetime
+import logging
+import time
+
+import sqlalchemy as sa
+
+from ironic_traits.api import waiting
+from ironic_traits.db.models import transitions, workers
+from ironic_traits.heartbeat import Heartbeat
+from ironic_traits.inventory import workers as alive
+from tests.client import Client
+from tests.functional.test_worker import ask, pass_time
+from tests.service import Server, make_app
+
+
+def rows(app):
+    """Return what is written of workers."""
+    with app.service.read() as connection:
+        return connection.execute(sa.select(workers)).all()
+
+
+def wait_for_rows(app, number, seconds=30):
+    """Wait until so many workers are written."""
+    deadline = time.monotonic() + seconds
+    while len(found := rows(app)) != number:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+    return found
+
+
+def test_a_worker_says_that_it_is_alive(app, caplog):
+    caplog.set_level(logging.INFO)
+    with Heartbeat(app.service):
+        (row,) = wait_for_rows(app, 1)
+        assert row.hostname
+        assert (row.drivers, row.conductor_group) == (['fake-hardware'], '')
+        assert alive.alive(app.service) == 1
+    assert rows(app) == []
+    lines = [record.getMessage() for record in caplog.records if record.name == 'ironic_traits.heartbeat']
+    assert [line.rpartition(' ')[2] for line in lines] == ['starts', 'stops']
+
+
+def test_heartbeats_by_the_clock_of_the_database(app):
+    """A worker that says nothing is not alive, and is forgotten later; one that goes on is."""
+    facts = {'hostname': 'here', 'pid': 1, 'drivers': []}
+    for uuid in ('a' * 36, 'b' * 36):
+        alive.beat(app.service, uuid, **facts)
+    earlier = datetime.timedelta(seconds=app.service.conf.deploy.heartbeat_timeout + 1)
+    _age(app, earlier)
+    assert alive.alive(app.service) == 0
+    alive.beat(app.service, 'a' * 36, **facts)
+    assert (alive.alive(app.service), len(rows(app))) == (1, 2)
+    _age(app, alive.REMEMBERED)
+    alive.beat(app.service, 'a' * 36, **facts)
+    assert [row.uuid for row in rows(app)] == ['a' * 36]
+
+
+def _age(app, duration):
+    with app.service.write() as connection:
+        for row in connection.execute(sa.select(workers)).all():
+            older = sa.update(workers).where(workers.c.id == row.id)
+            connection.execute(older.values(heartbeat_at=row.heartbeat_at - duration))
+
+
+def test_the_longest_wait(app, client):
+    assert alive.longest_wait(app.service) == 0
+    assert alive.summary(app.service) == '0 workers are alive; no work waits'
+    uuid = client.node()['uuid']
+    ask(client, uuid, 'manage')
+    pass_time(app, 100)
+    assert 100 <= alive.longest_wait(app.service) < 160
+    # What a worker carries does not wait; and what is due later does not.
+    with app.service.write() as connection:
+        now = connection.scalar(sa.select(transitions.c.due_at)) + datetime.timedelta(seconds=100)
+        later = now + datetime.timedelta(hours=1)
+        connection.execute(sa.update(transitions).values(lease='x', leased_until=later))
+    assert alive.longest_wait(app.service) == 0
+    with app.service.write() as connection:
+        connection.execute(sa.update(transitions).values(lease=None, leased_until=None, due_at=later))
+    assert alive.longest_wait(app.service) == 0
+
+
+def test_metrics_and_health(database_url):
+    with make_app(database_url, metrics__enabled=True) as app:
+        client = Client(app)
+        ask(client, client.node()['uuid'], 'manage')
+        pass_time(app, 100)
+        text = client.ask('GET', '/metrics').text
+        assert '\nironic_traits_workers 0.0\n' in text
+        assert '\nironic_traits_work_waiting_seconds 1' in text
+        assert 'ironic_traits_build_info{version="0.1.0"} 1.0\n' in text
+        plain, detailed = client.ask('GET', '/healthcheck'), client.ask('GET', '/healthcheck?detailed')
+        assert (plain.status_int, detailed.status_int) == (200, 200)
+        assert 'worker' not in plain.text
+        assert '0 workers are alive; work has waited for 10' in detailed.text
+
+
+def test_the_api_warns(app, client, caplog):
+    """Once a minute at most, and only of work that waits for long."""
+    watch = waiting.Waiting(app.service)
+    ask(client, client.node()['uuid'], 'manage')
+
+    def warnings():
+        watch._next_look = 0
+        watch.look()
+        return [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.api.waiting']
+
+    assert warnings() == []
+    pass_time(app, 100)
+    (line,) = warnings()
+    assert 'is an ironic-traits-worker running?' in line
+    assert len(warnings()) == 1
+
+
+def test_the_warning_of_a_running_service(tmp_path):
+    """While requests come."""
+    (tmp_path / 'soon.conf').write_text('[deploy]\nwaiting_warning = 1\n')
+    url = f'sqlite:///{tmp_path}/own.sqlite'
+    with Server(url, '--nostart-worker', '--config-file', 'soon.conf', cwd=tmp_path) as server:
+        from tests.functional.test_server import ask as request
+        from tests.functional.test_server import make
+
+        uuid = make(server.base)
+        request(server.base, 'PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
+        time.sleep(waiting.LOOK_EVERY + 1)
+        for _ in range(3):
+            request(server.base, 'GET', '/v1')
+        printed = server.stop()
+    assert printed.count('Work on nodes has waited for a worker') == 1

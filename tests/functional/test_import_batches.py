@@ -1,0 +1,172 @@
+"""An import makes many nodes together: it does, and says, what the requests that make them one by one do and say."""
+
+import contextlib
+import re
+import subprocess
+
+import hypothesis
+import sqlalchemy as sa
+from hypothesis import strategies as st
+
+from ironic_traits.client import Failed
+from ironic_traits.db.engine import Database
+from ironic_traits.db.models import nodes, resource_classes, resource_providers
+from ironic_traits.db.one_transaction import OneTransaction
+from ironic_traits.transfer import documents, exports, imports, local
+from tests.functional.test_inventory_files import MANAGE, file, manage  # noqa: F401
+from tests.service import make_app, make_conf, upgraded
+
+CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
+UUIDS = [f'a8b2c1c0-0000-4000-8000-00000000000{number}' for number in range(3)]
+ADDRESSES = [f'52:54:00:00:00:0{number}' for number in range(4)]
+
+
+def item(required, **optional):
+    """Make dicts that have these keys, and some of the optional ones."""
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+PORT = item(
+    {'address': st.sampled_from([*ADDRESSES, ADDRESSES[0].upper(), 'none'])},
+    uuid=st.sampled_from(UUIDS),
+    pxe_enabled=st.booleans() | st.none(),
+    physical_network=st.sampled_from(['one', 'two']),
+)
+GROUP = item(
+    {},
+    uuid=st.sampled_from(UUIDS),
+    name=st.sampled_from(['bond0', 'bond1', 'no bond']),
+    standalone_ports_supported=st.booleans(),
+    ports=st.lists(PORT, max_size=2),
+)
+NODE = item(
+    {'name': st.sampled_from(['one', 'two', 'three', 'four', 'detail', 'no name'])},
+    uuid=st.sampled_from([*UUIDS, UUIDS[0].upper()]),
+    driver=st.sampled_from(['fake-hardware'] * 5 + ['none', None]),
+    resource_class=st.sampled_from(['gold', 'Gold!', 'silver', '', None]),
+    chassis_uuid=st.sampled_from([CHASSIS, UUIDS[0]]),
+    instance_uuid=st.sampled_from(UUIDS),
+    provision_state=st.sampled_from(['enroll', 'available', 'active', 'rescue', 'manageable']),
+    power_state=st.sampled_from(['power on', 'error', None]),
+    retired=st.booleans(),
+    protected=st.booleans() | st.just('true'),
+    protected_reason=st.just('mine'),
+    maintenance=st.booleans() | st.just('yes'),
+    maintenance_reason=st.sampled_from(['fan', 5, None]),
+    extra=st.sampled_from([{}, {'a': '\0'}, {'a': 1.5}, [], None]),
+    traits=st.lists(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX', 'CUSTOM_A', 'none']), max_size=4),
+    ports=st.lists(PORT, max_size=2),
+    portgroups=st.lists(GROUP, max_size=2),
+    volume_connectors=st.lists(item({'type': st.just('iqn'), 'connector_id': st.sampled_from(['a', 'b'])}), max_size=2),
+    volume_targets=st.lists(
+        item({'volume_type': st.just('iscsi'), 'volume_id': st.just('disk'), 'boot_index': st.integers(0, 1)}),
+        max_size=2,
+    ),
+)
+DOCUMENT = st.fixed_dictionaries({'chassis': st.just([{'uuid': CHASSIS}]), 'nodes': st.lists(NODE, max_size=6)})
+
+
+def units(document):
+    """Return the units of a random document; None for one that is none."""
+    try:
+        return documents.units(document)
+    except documents.Invalid:
+        return None
+
+
+class Undone(Exception):
+    """Nothing of it is to stay."""
+
+
+def one_by_one(client, together, some):
+    """Import units by requests alone."""
+    refused = []
+    for noun, each in some:
+        try:
+            with together.write():
+                imports.Importer(client, client.settle).bring(noun, each)
+        except Failed as error:
+            refused.append(f'{documents.ident(each)}: {error}')
+    return refused
+
+
+def in_batches(client, together, some):
+    """Import units as the command does."""
+    importer = local.LocalImporter(client, together, lambda count: None)
+    importer.bring(some)
+    return importer.refused
+
+
+def outcome(app, database, bring, *documents):
+    """Return what a way to import makes of an empty database, and says; without what is another each time."""
+    with contextlib.suppress(Undone), database.write() as connection:
+        together = OneTransaction(connection)
+        client = local.LocalClient(app, together)
+        refused = [bring(client, together, each) for each in documents]
+        exported = exports.export(client)
+        columns = (nodes.c.name, resource_classes.c.name, resource_providers.c.uuid == nodes.c.uuid)
+        provider = sa.join(nodes, resource_providers, resource_providers.c.node_id == nodes.c.id)
+        statement = sa.select(*columns).select_from(provider.join(resource_classes)).order_by(nodes.c.name)
+        providers = [tuple(row) for row in connection.execute(statement)]
+        raise Undone
+    exported.get('nodes', []).sort(key=lambda node: node['name'])
+    text = re.sub(r'[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f-]{16}', masked, repr((refused, exported)))
+    return text, providers
+
+
+def masked(match):
+    """Return a uuid that a document names; a mark for one that the service made up."""
+    return match[0] if match[0] in (*UUIDS, CHASSIS) else 'uuid'
+
+
+def test_a_batch_does_what_requests_do(database_url):
+    """With the same messages; also on top of what another import has left."""
+    database = Database(make_conf(database_url))
+    with make_app(database_url) as app:
+        app.service.enforcer = local.Everything()
+
+        @hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
+        @hypothesis.given(DOCUMENT, DOCUMENT)
+        def check(first, second):
+            hypothesis.assume(units(first) and units(second))
+            ways = [outcome(app, database, bring, units(first), units(second)) for bring in (one_by_one, in_batches)]
+            assert ways[0] == ways[1]
+
+        check()
+    database.close()
+
+
+def test_a_node_that_cannot_be_is_found_among_many(database_url, client, file):  # noqa: F811
+    rack = [
+        {'name': f'node{n}', 'driver': 'fake-hardware', 'ports': [{'address': f'52:54:00:00:{n:02x}:00'}]}
+        for n in range(100)
+    ]
+    rack[70]['ports'][0]['address'] = '52:54:00:00:05:00'
+    rack[30]['traits'] = ['HW_NOWHERE']
+    told = manage(database_url, 'import', '--continue', file({'nodes': rack}), code=1)
+    assert 'node70: A port with MAC address 52:54:00:00:05:00 already exists' in told
+    assert told.endswith('2 of 100 nodes and chassis cannot be.\n')
+    assert len(client.get('/v1/nodes')['nodes']) == 98
+    told = manage(database_url, 'import', file({'nodes': rack}), code=1)
+    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be.\n')
+
+
+def test_a_provider_that_is_there_becomes_the_nodes(database_url, client, file):  # noqa: F811
+    """nova may have made it, before the import."""
+    answer = client.placement('POST', '/resource_providers', {'uuid': UUIDS[0], 'name': UUIDS[0]})
+    assert answer.status_int == 200
+    node = {'uuid': UUIDS[0], 'driver': 'fake-hardware', 'resource_class': 'gold', 'traits': ['CUSTOM_A']}
+    manage(database_url, 'import', file({'nodes': [node, {'name': 'other', 'driver': 'fake-hardware'}]}))
+    found = client.placement('GET', f'/resource_providers/{UUIDS[0]}/inventories').json['inventories']
+    assert list(found) == ['CUSTOM_GOLD']
+
+
+def test_a_long_lock_is_said_before(tmp_path, file):  # noqa: F811
+    """Of SQLite, whose writers wait for each other, and unless each node is a transaction of its own."""
+    url = f'sqlite:///{tmp_path}/new.sqlite'
+    upgraded(url)
+    rack = file({'nodes': [{'name': f'node{number}', 'driver': 'fake-hardware'} for number in range(1500)]})
+    command = [MANAGE, '--database', url, 'inventory', 'import', '--dry-run', rack]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.startswith('This locks the SQLite database for about 2 s, or')) == (0, True)
+    assert '--continue' in done.stderr

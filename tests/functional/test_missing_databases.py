@@ -1,0 +1,59 @@
+"""A command in a wrong directory says that there is no database, and does not make one."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+BIN = pathlib.Path(sys.executable).parent
+COMMANDS = [
+    ['ironic-traits-manage', 'db', 'version'],
+    ['ironic-traits-manage', 'db', 'check'],
+    ['ironic-traits-manage', 'reservations', 'purge'],
+    ['ironic-traits-manage', 'os-traits', 'sync'],
+    ['ironic-traits-manage', 'inventory', 'export', '-'],
+    ['ironic-traits-manage', 'inventory', 'import', 'rack.yaml'],
+    ['ironic-traits-status', 'upgrade', 'check'],
+]
+
+
+def run(where, *command):
+    """Run a command in a directory."""
+    program, *arguments = command
+    return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, cwd=where)
+
+
+@pytest.mark.parametrize('command', COMMANDS, ids=' '.join)
+def test_a_missing_database_stays_missing(tmp_path, command):
+    (tmp_path / 'rack.yaml').write_text('nodes: []')
+    done = run(tmp_path, *command)
+    assert (done.returncode, done.stdout) == (1, '')
+    [line] = done.stderr.splitlines()
+    assert f'there is no database at {tmp_path}/ironic-traits-data/ironic-traits.sqlite' in line
+    assert '--database, or [database] connection, names it' in line
+    assert [each.name for each in tmp_path.iterdir()] == ['rack.yaml']
+
+
+def test_an_upgrade_makes_one(tmp_path):
+    assert run(tmp_path, 'ironic-traits-manage', 'db', 'upgrade').returncode == 0
+    assert run(tmp_path, 'ironic-traits-manage', 'db', 'check').returncode == 0
+    assert (tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite').stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_says_what_and_where_and_overwrites_nothing(tmp_path):
+    run(tmp_path, 'ironic-traits-manage', 'db', 'upgrade')
+    node = '{name: one, driver: fake-hardware, ports: [{address: "52:54:00:00:00:01"}]}'
+    (tmp_path / 'rack.yaml').write_text(f'nodes: [{node}]')
+    database = f'sqlite:///{tmp_path}/ironic-traits-data/ironic-traits.sqlite'
+    done = run(tmp_path, 'ironic-traits-manage', 'inventory', 'import', 'rack.yaml')
+    assert done.stdout == f'nodes: 1 created\nports: 1 created\nImported rack.yaml into {database}.\n'
+    export = ['ironic-traits-manage', 'inventory', 'export']
+    done = run(tmp_path, *export, 'rack.yaml')
+    assert (done.returncode, 'The file exists; --force overwrites it' in done.stderr) == (1, True)
+    assert (tmp_path / 'rack.yaml').read_text() == f'nodes: [{node}]'
+    for arguments in (['new.json'], ['--force', 'rack.yaml']):
+        done = run(tmp_path, *export, *arguments)
+        assert (done.returncode, done.stdout) == (0, '')
+        assert done.stderr == f'Exported 1 node, 1 port from {database} to {arguments[-1]}.\n'
+    assert 'uuid' in (tmp_path / 'rack.yaml').read_text()

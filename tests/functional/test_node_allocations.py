@@ -1,0 +1,143 @@
+"""Allocations of nodes, beside their reservations and instances, on each database."""
+
+import uuid
+
+import pytest
+
+from tests.functional.test_reservations import expire, instance, reserve
+from tests.providers import GOLD, allocate, free, golden, moves, patch, provider, provision
+
+
+@pytest.fixture
+def node(client):
+    """An available node of class gold."""
+    return golden(client)
+
+
+def test_allocations(app, client, node):
+    """An allocation and a reservation exclude each other, but for one and the same instance."""
+    with moves(client, node, 1, used={GOLD: 1}, reserved={GOLD: 0}):
+        assert allocate(client, 1, node).status_int == 204
+    assert free(client) == []
+    assert client.get('/v1/nodes?eligible=true')['nodes'] == []
+    refused = allocate(client, 2, node)
+    assert refused.status_int == 409
+    assert 'would exceed the capacity' in refused.json['errors'][0]['detail']
+    answer = reserve(client, 2, [node])
+    assert [reason['reason'] for reason in answer.json['reasons']] == ['allocated']
+    for number, status in (2, 409), (1, 200):
+        operation = {'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}
+        assert client.ask('PATCH', f'/v1/nodes/{node}', [operation]).status_int == status
+    patch(client, node, {'op': 'remove', 'path': '/instance_uuid'})
+    with moves(client, node, 0):
+        assert allocate(client, 1, node).status_int == 204
+        assert reserve(client, 1, [node]).status_int == 201
+    assert allocate(client, 2, node).status_int == 409
+    with moves(client, node, 0):
+        client.ask('DELETE', f'/v1/reservations/{client.get("/v1/reservations")["reservations"][0]["uuid"]}')
+    with moves(client, node, 1, used={GOLD: 0}):
+        assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    assert free(client) == [node]
+
+
+def test_an_allocation_of_a_reserved_node(app, client, node):
+    """Nobody's but the reservation's own instance's."""
+    reserve(client, 1, [node], expires_in=60)
+    assert allocate(client, 2, node).status_int == 409
+    with moves(client, node, 0, used={GOLD: 1}):
+        assert allocate(client, 1, node).status_int == 204
+    with moves(client, node, 1, used={GOLD: 0}):
+        client.ask('DELETE', f'/v1/reservations/{client.get("/v1/reservations")["reservations"][0]["uuid"]}')
+        assert allocate(client, 1, node, used=0).status_int == 204
+    reserve(client, 1, [node], expires_in=60)
+    expire(app)
+    assert allocate(client, 2, node).status_int == 204
+
+
+def test_an_allocated_node_stays_what_it_is(client, node):
+    assert allocate(client, 1, node).status_int == 204
+    reclass = [{'op': 'add', 'path': '/resource_class', 'value': 'silver'}]
+    for method, path, body in (
+        ('DELETE', '', None),
+        ('PATCH', '', reclass),
+        ('PATCH', '', [{'op': 'remove', 'path': '/resource_class'}]),
+        ('PUT', '/states/provision', {'target': 'active'}),
+    ):
+        answer = client.ask(method, f'/v1/nodes/{node}{path}', body)
+        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.allocated'), method
+
+
+def test_nobody_takes_over_a_deployed_node(app, client, node):
+    """Not even in one request with who lets it go: the node is its instance's."""
+    assert allocate(client, 1, node).status_int == 204
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    provision(client, app, node, 'active')
+    owner = {'project_id': 'project', 'user_id': 'user', 'consumer_type': 'INSTANCE'}
+    body = {
+        instance(1): {'allocations': {}, 'consumer_generation': 1, **owner},
+        instance(2): {'allocations': {node: {'resources': {GOLD: 1}}}, 'consumer_generation': None, **owner},
+    }
+    assert client.placement('POST', '/allocations', body).status_int == 409
+    reshape = {
+        'inventories': {node: {'resource_provider_generation': provider(client, node)[0], 'inventories': {}}},
+        'allocations': body,
+    }
+    assert client.placement('POST', '/reshaper', reshape).status_int == 409
+    assert list(client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations']) == [instance(1)]
+
+
+def test_as_nova_does(app, client, node):
+    """Candidates, a claim, the instance, the deploy; the same claim again when the node is deployed; and back."""
+    found = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&limit=5').json
+    (candidate,) = found['allocation_requests']
+    assert list(candidate['allocations']) == [node]
+    assert found['provider_summaries'][node]['resources'] == {GOLD: {'capacity': 1, 'used': 0}}
+    assert allocate(client, 1, node).status_int == 204
+    assert client.placement('GET', f'/allocation_candidates?resources={GOLD}:1').json['allocation_requests'] == []
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    provision(client, app, node, 'active')
+    assert allocate(client, 1, node).status_int == 204
+    provision(client, app, node, 'deleted')
+    assert free(client) == []
+    assert client.placement('DELETE', f'/allocations/{instance(1)}').status_int == 204
+    assert free(client) == [node]
+
+
+def test_a_consumer_moves(client):
+    """From one node to another in one request, and both generations move."""
+    first, second = golden(client), golden(client)
+    allocate(client, 1, first)
+    with moves(client, first, 1, used={GOLD: 0}), moves(client, second, 1, used={GOLD: 1}):
+        assert allocate(client, 1, second).status_int == 204
+
+
+def test_a_reshape_leaves_a_node_alone(client, node):
+    """Its inventory is derived; what is allocated moves all the same."""
+    generation, _ = provider(client, node)
+    body = {
+        'inventories': {
+            node: {'resource_provider_generation': generation, 'inventories': {'VCPU': {'total': 8}}},
+        },
+        'allocations': {
+            instance(1): {
+                'allocations': {node: {'resources': {GOLD: 1}}},
+                'project_id': 'project',
+                'user_id': 'user',
+                'consumer_generation': None,
+                'consumer_type': 'INSTANCE',
+            }
+        },
+    }
+    with moves(client, node, 1, used={GOLD: 1}, reserved={GOLD: 0}):
+        assert client.placement('POST', '/reshaper', body).status_int == 204
+
+
+def test_a_provider_that_is_taken_from(client):
+    """Somebody has something of it: it cannot become a node's."""
+    node = str(uuid.uuid4())
+    client.placement('POST', '/resource_providers', {'name': 'of nova', 'uuid': node})
+    client.placement('PUT', f'/resource_classes/{GOLD}')
+    client.placement('POST', f'/resource_providers/{node}/inventories', {'resource_class': GOLD, 'total': 2})
+    assert allocate(client, 1, node).status_int == 204
+    answer = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'})
+    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.provider_taken')

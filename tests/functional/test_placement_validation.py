@@ -1,0 +1,50 @@
+"""Messages of documents that do not validate: jsonschema's, and short also for large documents."""
+
+import uuid
+
+import pytest
+
+PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
+
+
+@pytest.fixture
+def put(client):
+    """Function that sends a document to something of a provider."""
+    body = {'name': 'storage', 'uuid': PROVIDER}
+    assert client.placement('POST', '/resource_providers', body).status_int == 200
+
+    def send(what, document):
+        return client.placement('PUT', f'/resource_providers/{PROVIDER}/{what}', document)
+
+    return send
+
+
+def detail(answer):
+    assert answer.status_int == 400, answer.text
+    return answer.json['errors'][0]['detail']
+
+
+def aggregates(uuids):
+    return {'resource_provider_generation': 0, 'aggregates': uuids}
+
+
+def test_an_aggregate_twice_is_refused(put):
+    uuids = [str(uuid.uuid4()) for _ in range(3)]
+    assert 'has non-unique elements' in detail(put('aggregates', aggregates([*uuids, uuids[1]])))
+    assert put('aggregates', aggregates(uuids)).status_int == 200
+
+
+def test_messages_of_large_documents_are_short(put):
+    uuids = [str(uuid.uuid4()) for _ in range(4000)]
+    for document in (aggregates(uuids * 2), aggregates([1] * 100_000), aggregates('x' * 100_000)):
+        message = detail(put('aggregates', document))
+        assert len(message) < 1000
+        assert 'JSON does not validate' in message
+    assert put('aggregates', aggregates(uuids)).status_int == 200
+
+
+def test_the_message_of_a_small_document_has_the_schema(put):
+    """As the real service's has: clients and tests look for it."""
+    message = detail(put('aggregates', aggregates([1])))
+    assert "1 is not of type 'string'" in message
+    assert "Failed validating 'type'" in message

@@ -1,0 +1,246 @@
+"""Many clients at once write to resource providers, nodes among them, on each database."""
+
+import uuid
+
+import pytest
+
+from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
+from tests.providers import GOLD, golden, provider
+
+
+def test_one_writer_wins_each_generation(clients):  # noqa: F811
+    """16 at once write a provider's traits: one of them for each generation, the others learn that they lost."""
+    made = clients[0].placement('POST', '/resource_providers', {'name': 'contended'}).json
+    path = f'/resource_providers/{made["uuid"]}/traits'
+    for number in range(16):
+        clients[0].placement('PUT', f'/traits/CUSTOM_{number}')
+    for generation in range(5):
+
+        def write(client, number, generation=generation):
+            names = [f'CUSTOM_{number}', f'CUSTOM_{(number + generation + 1) % 16}']
+            return client.placement('PUT', path, {'traits': names, 'resource_provider_generation': generation})
+
+        answers = at_once(clients, write)
+        assert sorted(answer.status_int for answer in answers) == [200] + [409] * 15
+        assert {a.json['errors'][0]['code'] for a in answers if a.status_int == 409} == {'placement.concurrent_update'}
+        (won,) = [answer.json for answer in answers if answer.status_int == 200]
+        assert won == clients[0].placement('GET', path).json
+        assert won['resource_provider_generation'] == generation + 1
+
+
+def test_a_node_and_its_provider_are_written_at_once(clients):  # noqa: F811
+    """The node's traits, and those that others give it: nothing of either is lost, and no 5xx."""
+    node = golden(clients[0])
+
+    def write(client, number):
+        if number % 2:
+            return client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}').status_int
+        names = ['COMPUTE_NODE', 'OWNER_NOVA', 'HW_CPU_X86_VMX'][: number % 3 + 1]
+        generation, _ = client.placement('GET', f'/resource_providers/{node}').json['generation'], None
+        body = {'traits': names, 'resource_provider_generation': generation}
+        return client.placement('PUT', f'/resource_providers/{node}/traits', body).status_int
+
+    statuses = at_once(clients, write)
+    assert set(statuses) <= {200, 204, 409}
+    own = clients[0].get(f'/v1/nodes/{node}/traits')['traits']
+    assert own == sorted(f'CUSTOM_{number}' for number in range(1, 16, 2))
+    assert set(own) <= set(provider(clients[0], node)[1]['traits']['traits'])
+
+
+def test_a_trait_is_deleted_while_it_is_given(clients):  # noqa: F811
+    """Either the trait is there with all who have it, or it is gone and nobody has it."""
+    node = golden(clients[0])
+    for _ in range(5):
+        clients[0].placement('PUT', '/traits/CUSTOM_FLEETING')
+        clients[0].ask('DELETE', f'/v1/nodes/{node}/traits')
+
+        def work(client, number):
+            if number % 2:
+                return client.placement('DELETE', '/traits/CUSTOM_FLEETING').status_int
+            return client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_FLEETING']}).status_int
+
+        statuses = at_once(clients, work)
+        assert set(statuses[::2]) == {200}
+        assert set(statuses[1::2]) <= {204, 404, 409}
+        assert clients[0].get(f'/v1/nodes/{node}/traits') == {'traits': ['CUSTOM_FLEETING']}
+        assert clients[0].placement('GET', '/traits/CUSTOM_FLEETING').status_int == 204
+
+
+def test_trees_are_moved_at_once(clients):  # noqa: F811
+    """Each below the other: one of the two moves is refused, and no circle comes to be."""
+    for round_ in range(5):
+        made = [clients[0].placement('POST', '/resource_providers', {'name': f'{round_}-{i}'}).json for i in range(4)]
+        uuids = [each['uuid'] for each in made]
+
+        def move(client, number, uuids=uuids, round_=round_):
+            child, parent = number % 4, (number + 1) % 4
+            body = {'name': f'{round_}-{child}', 'parent_provider_uuid': uuids[parent]}
+            return client.placement('PUT', f'/resource_providers/{uuids[child]}', body).status_int
+
+        assert set(at_once(clients, move)) <= {200, 400, 409}
+        shown = [clients[0].placement('GET', f'/resource_providers/{each}').json for each in uuids]
+        above = {each['uuid']: each['parent_provider_uuid'] for each in shown}
+        for each in shown:
+            root, steps = each['uuid'], 0
+            while above[root]:
+                root, steps = above[root], steps + 1
+                assert steps < 4
+            assert each['root_provider_uuid'] == root
+
+
+def adoptable(client):
+    """Make a provider with an inventory, as nova does before its node is here; return its uuid."""
+    made = client.placement('POST', '/resource_providers', {'name': f'of nova {uuid.uuid4()}'}).json
+    body = {'resource_class': 'VCPU', 'total': 4}
+    client.placement('POST', f'/resource_providers/{made["uuid"]}/inventories', body)
+    return made['uuid']
+
+
+def delete(client, provider, parent):
+    """Delete a provider."""
+    return client.placement('DELETE', f'/resource_providers/{provider}')
+
+
+def move(client, provider, parent):
+    """Put a provider below another one."""
+    body = {'name': 'moved', 'parent_provider_uuid': parent}
+    return client.placement('PUT', f'/resource_providers/{provider}', body)
+
+
+def rename(client, provider, parent):
+    """Give a provider another name."""
+    return client.placement('PUT', f'/resource_providers/{provider}', {'name': f'renamed {provider}'})
+
+
+def take_some(client, provider, parent):
+    """Allocate something of a provider."""
+    body = {
+        'allocations': {provider: {'resources': {'VCPU': 1}}},
+        'project_id': 'project',
+        'user_id': 'user',
+        'consumer_generation': None,
+    }
+    return client.placement('PUT', f'/allocations/{uuid.uuid4()}', body, '1.28')
+
+
+def put_inventories(client, provider, parent):
+    """Give a provider another inventory."""
+    body = {'inventories': {'DISK_GB': {'total': 9}}, 'resource_provider_generation': 1}
+    return client.placement('PUT', f'/resource_providers/{provider}/inventories', body)
+
+
+def put_custom_trait(client, provider, parent):
+    """Give a provider a custom trait."""
+    body = {'traits': ['CUSTOM_X'], 'resource_provider_generation': 1}
+    return client.placement('PUT', f'/resource_providers/{provider}/traits', body)
+
+
+@pytest.mark.parametrize('beside', [delete, move, rename, take_some, put_inventories, put_custom_trait])
+def test_a_provider_is_adopted_beside(clients, beside):  # noqa: F811
+    """Either it is the node's with all that this means, or it is what the other client made of it."""
+    client = clients[0]
+    client.placement('PUT', '/traits/CUSTOM_X')
+    parent = client.placement('POST', '/resource_providers', {'name': 'parent'}).json['uuid']
+    for _ in range(20):
+        node = adoptable(client)
+
+        def work(client, number, node=node):
+            if number % 2:
+                return beside(client, node, parent).status_int
+            body = {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'}
+            return client.ask('POST', '/v1/nodes', body).status_int
+
+        made, done = at_once(clients[:2], work)
+        assert made in (201, 409)
+        assert done < 500
+        if made == 201:
+            shown = client.placement('GET', f'/resource_providers/{node}').json
+            assert (shown['name'], shown['parent_provider_uuid'], shown['root_provider_uuid']) == (node, None, node)
+            _, parts = provider(client, node)
+            assert list(parts['inventories']['inventories']) == [GOLD]
+            assert parts['traits']['traits'] == []
+            assert client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations'] == {}
+        else:
+            assert client.ask('GET', f'/v1/nodes/{node}').status_int == 404
+            assert beside in (move, take_some)
+
+
+@pytest.mark.parametrize('reclass', [False, True], ids=['new', 'reclassed'])
+@pytest.mark.parametrize('method', ['PUT', 'DELETE'])
+def test_a_resource_class_changes_beside_its_nodes(clients, method, reclass):  # noqa: F811
+    """A node's provider has the node's class, whatever becomes of the class at the same time."""
+    client = clients[0]
+    for number in range(10):
+        name = f'CUSTOM_{method}_{number}'
+        client.placement('PUT', f'/resource_classes/{name}')
+        nodes = [client.node(resource_class='gold')['uuid'] if reclass else str(uuid.uuid4()) for _ in range(3)]
+
+        def work(client, number, name=name, nodes=nodes):
+            if number == 3:
+                body = {'name': f'{name}_RENAMED'} if method == 'PUT' else None
+                return client.placement(method, f'/resource_classes/{name}', body, '1.6').status_int
+            if reclass:
+                operation = {'op': 'add', 'path': '/resource_class', 'value': name[7:]}
+                return client.ask('PATCH', f'/v1/nodes/{nodes[number]}', [operation]).status_int
+            body = {'driver': 'fake-hardware', 'uuid': nodes[number], 'resource_class': name[7:]}
+            return client.ask('POST', '/v1/nodes', body).status_int
+
+        *made, changed = at_once(clients[:4], work)
+        assert set(made) <= {200, 201}
+        assert changed in (200, 204, 409)
+        for node in nodes:
+            assert list(provider(client, node)[1]['inventories']['inventories']) == [name]
+
+
+@pytest.mark.parametrize('gone', ['a provider', 'a node', 'the class of a node'])
+def test_a_child_is_made_beside_the_end_of_its_parent(clients, gone):  # noqa: F811
+    """The parent stays because of its child, or the child is not made."""
+    client = clients[0]
+    for _ in range(20):
+        if gone == 'a provider':
+            root = client.placement('POST', '/resource_providers', {'name': f'root {uuid.uuid4()}'}).json['uuid']
+            body = {'name': f'parent {uuid.uuid4()}', 'parent_provider_uuid': root}
+            parent = client.placement('POST', '/resource_providers', body).json['uuid']
+        else:
+            parent = client.node(resource_class='gold')['uuid']
+
+        def work(client, number, parent=parent):
+            if number % 2:
+                body = {'name': f'child {uuid.uuid4()}', 'parent_provider_uuid': parent}
+                return client.placement('POST', '/resource_providers', body).status_int
+            if gone == 'a provider':
+                return client.placement('DELETE', f'/resource_providers/{parent}').status_int
+            if gone == 'a node':
+                return client.ask('DELETE', f'/v1/nodes/{parent}').status_int
+            operation = {'op': 'remove', 'path': '/resource_class'}
+            return client.ask('PATCH', f'/v1/nodes/{parent}', [operation]).status_int
+
+        ended, made = at_once(clients[:2], work)
+        assert (ended, made) in {(200, 400), (204, 400), (409, 200), (409, 201)}
+        shown = client.placement('GET', f'/resource_providers/{parent}').status_int
+        assert shown == (200 if ended == 409 else 404)
+
+
+@pytest.mark.parametrize('grandparent', [False, True])
+def test_a_provider_is_moved_beside_the_end_of_its_parent(clients, grandparent):  # noqa: F811
+    """It is below the other provider, which stays, or where it was."""
+    client = clients[0]
+
+    def post(**fields):
+        body = {'name': f'{uuid.uuid4()}', **fields}
+        return client.placement('POST', '/resource_providers', body).json['uuid']
+
+    for _ in range(20):
+        parent = post(parent_provider_uuid=post()) if grandparent else post()
+        child = post()
+
+        def work(client, number, parent=parent, child=child):
+            if number % 2:
+                return move(client, child, parent).status_int
+            return client.placement('DELETE', f'/resource_providers/{parent}').status_int
+
+        ended, moved = at_once(clients[:2], work)
+        assert (ended, moved) in {(204, 400), (409, 200)}
+        shown = client.placement('GET', f'/resource_providers/{child}').json
+        assert shown['parent_provider_uuid'] == (parent if moved == 200 else None)
+        client.placement('PUT', f'/resource_providers/{child}', {'name': f'child {child}'})

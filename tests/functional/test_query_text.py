@@ -1,0 +1,105 @@
+"""What clients write into queries: text that no column is equal to, and more values than a statement has room for."""
+
+import urllib.parse
+
+import pytest
+
+from tests.functional.test_reservations import instance
+
+#: No ASCII; more than the three bytes of MariaDB's old UTF-8; a lone surrogate is refused before it gets here.
+TEXTS = ['é', 'CUSTOM_É', '😀', f'{instance(1)[:-1]}é']
+NODES = (
+    *('/v1/nodes?owner={}', '/v1/nodes?lessee={}', '/v1/nodes?project={}', '/v1/nodes?driver={}', '/v1/nodes?shard={}'),
+    *('/v1/nodes?resource_class={}', '/v1/nodes?description_contains={}', '/v1/nodes?conductor={}'),
+    *('/v1/nodes/{}', '/v1/nodes/{}/traits', '/v1/nodes/{}/states', '/v1/nodes?instance_uuid={}', '/v1/nodes?fault={}'),
+    *('/v1/nodes?provision_state={}', '/v1/nodes?traits={}', '/v1/nodes?marker={}', '/v1/nodes?sort_key={}'),
+    *('/v1/ports?node={}', '/v1/ports?address={}', '/v1/ports?shard={}', '/v1/ports/{}', '/v1/portgroups/{}'),
+    *(
+        '/v1/chassis/{}',
+        '/v1/reservations?node={}',
+        '/v1/reservations/{}',
+        '/v1/drivers/{}',
+        '/v1/portgroups?address={}',
+    ),
+)
+PROVIDERS = (
+    *('/traits?name=in:{}', '/traits?name=in:HW_CPU_X86_VMX,{}', '/traits?name=startswith:{}', '/traits/{}'),
+    *('/resource_classes/{}', '/resource_providers/{}', '/resource_providers?name={}', '/resource_providers?uuid={}'),
+    *('/resource_providers?in_tree={}', '/resource_providers?member_of={}', '/resource_providers?required={}'),
+    *('/resource_providers?resources={}:1', '/resource_providers/{}/traits', '/resource_providers/{}/inventories'),
+    *('/resource_providers/{}/usages', '/resource_providers/{}/allocations', '/resource_providers/{}/aggregates'),
+    *('/allocation_candidates?resources=VCPU:1&required={}', '/allocation_candidates?resources={}:1'),
+    *('/allocation_candidates?resources=VCPU:1&in_tree={}', '/allocation_candidates?resources=VCPU:1&member_of={}'),
+    *('/allocations/{}', '/usages?project_id={}', '/usages?project_id=a&user_id={}'),
+    *('/usages?project_id=a&consumer_type={}', '/resource_providers/{}/inventories/VCPU'),
+)
+
+
+@pytest.mark.parametrize('text', TEXTS)
+def test_text_that_is_no_ascii(client, text):
+    """It is equal to nothing: an empty list, a 404, or a 400."""
+    quoted = urllib.parse.quote(text)
+    for path in NODES:
+        answer = client.ask('GET', path.format(quoted))
+        assert answer.status_int in (200, 400, 404), path
+    for path in PROVIDERS:
+        answer = client.placement('GET', path.format(quoted))
+        assert answer.status_int in (200, 400, 404), path
+    answer = client.placement('GET', f'/traits?name=in:HW_CPU_X86_VMX,{quoted}')
+    assert answer.json == {'traits': ['HW_CPU_X86_VMX']}
+    for method in 'PUT', 'DELETE':
+        for path in f'/traits/{quoted}', f'/resource_classes/{quoted}', f'/resource_providers/{quoted}':
+            assert client.placement(method, path, {}).status_int in (400, 404)
+
+
+@pytest.mark.parametrize(
+    'path',
+    [
+        '/v1/nodes?shard={}',
+        '/v1/ports?shard={}',
+        '/placement/traits?name=in:{}',
+        '/placement/resource_providers?resources={}',
+        '/placement/resource_providers?required={}',
+        '/placement/resource_providers?member_of=in:{}',
+        '/placement/allocation_candidates?resources={}',
+    ],
+)
+def test_more_values_than_a_statement_has_room_for(client, path):
+    """A 400, and no failure of the database."""
+    for count in 1001, 260_000:
+        values = ','.join(f'CUSTOM_{number}:1' if 'resources=' in path else f'A{number}' for number in range(count))
+        if path.startswith('/placement'):
+            answer = client.placement('GET', path.removeprefix('/placement').format(values))
+        else:
+            answer = client.ask('GET', path.format(values))
+        assert answer.status_int == 400, answer.text[:200]
+
+
+@pytest.mark.parametrize('method', ['GET', 'POST'])
+def test_a_thousand_shards(client, method):
+    shards = [f's{number}' for number in range(1000)]
+    client.node(shard='s999')
+    if method == 'GET':
+        assert len(client.get(f'/v1/nodes?shard={",".join(shards)}')['nodes']) == 1
+        return
+    answer = client.ask('POST', '/v1/matches', {'required': [], 'shard': shards})
+    assert answer.status_int == 200
+    assert client.ask('POST', '/v1/matches', {'required': [], 'shard': [*shards, 'x']}).status_int == 400
+
+
+def test_aggregates_stay_as_they_were_written(client):
+    """With dashes and without, in lower and in upper case: as many aggregates, as in the real service."""
+    made = client.placement('POST', '/resource_providers', {'name': 'one'}).json['uuid']
+    path = f'/resource_providers/{made}/aggregates'
+    uuid = instance(1)
+    spellings = [uuid, uuid.replace('-', ''), uuid.upper()]
+    for generation, written in enumerate([*([each] for each in spellings), spellings]):
+        body = {'aggregates': written, 'resource_provider_generation': generation}
+        answer = client.placement('PUT', path, body)
+        assert (answer.status_int, answer.json['aggregates']) == (200, written)
+        assert sorted(client.placement('GET', path).json['aggregates']) == sorted(written)
+        for each in spellings:
+            found = client.placement('GET', f'/resource_providers?member_of={each}').json['resource_providers']
+            assert len(found) == (each in written)
+    body = {'aggregates': [f'urn:uuid:{uuid}'], 'resource_provider_generation': 4}
+    assert client.placement('PUT', path, body).status_int == 400

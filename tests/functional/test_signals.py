@@ -1,0 +1,157 @@
+"""Ctrl-C, SIGTERM and SIGKILL: everything ends soon, says so in a line, and leaves no process behind.
+
+A granian worker that does not end is killed after 60 seconds; the limits here are below that, and far above what it
+takes.
+"""
+
+import contextlib
+import http.client
+import os
+import signal
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from tests import servers
+from tests.functional.test_server import ask, make
+from tests.service import Server, upgraded
+from tests.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
+
+WORKERS = [1, 2, 4]
+READY = 'Ctrl-C stops the service.'
+
+
+@contextlib.contextmanager
+def service(cwd, *arguments, **environment):
+    """A service on a terminal."""
+    port = str(servers.free_port())
+    with Terminal('ironic-traits-api', '--port', port, *arguments, cwd=cwd, **environment) as terminal:
+        yield terminal
+
+
+def wait_for_end(pids, seconds=25):
+    """Wait until processes have ended; fail when some do not."""
+    deadline = time.monotonic() + seconds
+    while left := list(filter(is_running, pids)):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize('times', [1, 2])
+@pytest.mark.parametrize('workers', WORKERS)
+def test_ctrl_c(workers, times, tmp_path):
+    with service(tmp_path, '--workers', str(workers)) as terminal:
+        terminal.wait_for(READY)
+        children = descendants(terminal.process.pid)
+        assert len(children) == workers + 1
+        for _ in range(times):
+            terminal.press(CTRL_C)
+            time.sleep(0.05)
+        assert terminal.end() == 0
+        wait_for_end(children)
+        assert 'ironic-traits has stopped.' in terminal.printed()
+        assert 'Traceback' not in terminal.printed()
+
+
+@pytest.mark.parametrize('workers', WORKERS)
+def test_sigterm_for_every_process(workers, tmp_path):
+    """As systemd sends it, unless told otherwise."""
+    with service(tmp_path, '--workers', str(workers)) as terminal:
+        terminal.wait_for(READY)
+        children = descendants(terminal.process.pid)
+        for pid in (terminal.process.pid, *children):
+            os.kill(pid, signal.SIGTERM)
+        assert terminal.end() == 0
+        wait_for_end(children)
+        assert 'Traceback' not in terminal.printed()
+
+
+def test_ctrl_c_while_modules_are_imported(tmp_path):
+    """From the first moments on."""
+    (tmp_path / 'granian.py').write_text('import time; print("importing"); time.sleep(300)')
+    with service(tmp_path, PYTHONPATH=str(tmp_path)) as terminal:
+        terminal.wait_for('importing')
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+        assert terminal.printed().splitlines() == ['importing', '^Cironic-traits-api: interrupted']
+
+
+@pytest.mark.parametrize('seconds', [0, 0.3, 0.6, 1, 1.5, 2])
+def test_ctrl_c_during_the_start(seconds, tmp_path):
+    """Whatever it is about: no process is left, and there is no traceback."""
+    with service(tmp_path, '--workers', '2') as terminal:
+        terminal.wait_until(lambda: has_imported(terminal.process.pid, '_granian'))
+        time.sleep(seconds)
+        children = descendants(terminal.process.pid)
+        terminal.press(CTRL_C)
+        assert terminal.end() in (0, 130)
+        wait_for_end(children)
+        assert 'Traceback' not in terminal.printed()
+        assert any(end in terminal.printed() for end in ('ironic-traits-api: interrupted', 'has stopped.'))
+
+
+def test_ctrl_c_with_idle_connections(tmp_path):
+    """Clients that keep their connections do not keep the service."""
+    with service(tmp_path, '--workers', '2') as terminal:
+        terminal.wait_for(READY)
+        port = int(terminal.printed().split('http://127.0.0.1:')[1].split()[0])
+        with contextlib.ExitStack() as stack:
+            for _ in range(4):
+                connection = stack.enter_context(contextlib.closing(http.client.HTTPConnection('127.0.0.1', port)))
+                connection.request('GET', '/v1')
+                assert connection.getresponse().read()
+            terminal.press(CTRL_C)
+            assert terminal.end() == 0
+
+
+def test_ctrl_c_finishes_what_is_in_flight(tmp_path):
+    """A write that waits for a lock is done and answered."""
+    database = tmp_path / 'slow.sqlite'
+    with service(tmp_path, '--database', f'sqlite:///{database}') as terminal:
+        terminal.wait_for(READY)
+        base = 'http://' + terminal.printed().split('http://')[1].split()[0]
+        uuid = make(base)
+        with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as lock:
+            lock.execute('BEGIN IMMEDIATE')
+            answers = []
+            path = f'/v1/nodes/{uuid}/traits/CUSTOM_A'
+            writer = threading.Thread(target=lambda: answers.append(ask(base, 'PUT', path)[0]))
+            writer.start()
+            time.sleep(0.5)
+            terminal.press(CTRL_C)
+            terminal.wait_for('stops when the requests in flight are answered')
+            lock.execute('ROLLBACK')
+        writer.join(30)
+        assert answers == [204]
+        assert terminal.end() == 0
+
+
+def test_ctrl_c_for_a_worker(tmp_path):
+    database = f'sqlite:///{tmp_path}/own.sqlite'
+    with Terminal('ironic-traits-worker', '--database', database, cwd=tmp_path) as terminal:
+        terminal.wait_for(', pid ')
+        terminal.press(CTRL_C)
+        assert terminal.end() == 0
+        assert 'Traceback' not in terminal.printed()
+
+
+def test_ctrl_c_for_a_command(tmp_path):
+    """Here of one that waits for its input."""
+    database = upgraded(f'sqlite:///{tmp_path}/own.sqlite')
+    with Terminal('ironic-traits-manage', '--database', database, 'inventory', 'import', '-', cwd=tmp_path) as terminal:
+        terminal.wait_until(terminal.is_reading)
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+        assert terminal.printed().splitlines()[-1].endswith('ironic-traits-manage: interrupted')
+        assert 'Traceback' not in terminal.printed()
+
+
+def test_sigkill_ends_the_children(tmp_path):
+    with Server(None, '--workers', '2', cwd=tmp_path) as server:
+        children = descendants(server.process.pid)
+        assert len(children) == 3
+        server.process.kill()
+        server.process.wait()
+        wait_for_end(children)

@@ -1,0 +1,67 @@
+"""The options that take traits, in each command that has them; and what a match without a match says."""
+
+import pytest
+
+from tests.functional.test_commands import BAREMETAL, OPENSTACK, rows, run, server  # noqa: F401
+from tests.functional.test_reservations import instance
+
+BOTH = pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
+
+
+@BOTH
+def test_filters_and_matches(server, prefix):  # noqa: F811
+    """'one' has CUSTOM_A and CUSTOM_FAST, 'two' has CUSTOM_A."""
+    listed = (*prefix, 'node', 'list', '--fields', 'name')
+    assert rows(server, *listed, '--not-trait', 'CUSTOM_X', 'CUSTOM_FAST') == [{'name': 'two'}]
+    assert rows(server, *listed, '--not-all-traits', 'CUSTOM_A,CUSTOM_FAST') == [{'name': 'two'}]
+    assert len(rows(server, *listed, '--not-all-traits', 'CUSTOM_X', '--not-all-traits', 'CUSTOM_FAST')) == 2
+    any_of = ('--trait-any', 'CUSTOM_A', 'CUSTOM_X', '--trait-any', 'CUSTOM_FAST,CUSTOM_Y')
+    assert [row['Name'] for row in rows(server, *prefix, 'match', *any_of)] == ['one']
+    assert "Did you mean 'CUSTOM_FAST'?" in run(server, *listed, '--trait', 'custom_fast', code=1)
+
+
+def test_a_reservation_with_lists(server):  # noqa: F811
+    """The instance may stand behind a list."""
+    create = ('baremetal', 'reservation', 'create')
+    held = rows(server, *create, '--trait', 'CUSTOM_A', 'CUSTOM_FAST', instance(1))
+    assert held['instance_uuid'] == instance(1)
+    run(server, 'baremetal', 'reservation', 'delete', held['uuid'])
+    assert 'The UUID of an instance is missing' in run(server, *create, '--trait', 'CUSTOM_A', code=1)
+
+
+def test_no_match_says_why(server):  # noqa: F811
+    """To people; what is for programs stays as it is."""
+    asked = ('baremetal', 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE')
+    assert run(server, *asked) == ''
+    assert rows(server, *asked) == []
+    told = said(server, *asked)
+    assert 'No node has the trait CUSTOM_NOWHERE.' in told
+    assert 'No node matches (0 of 2 nodes).\n' in told
+    assert '"has the trait CUSTOM_NOWHERE" rules out 2 nodes, 1 of them by itself.\n' in told
+    assert 'Without "has the trait CUSTOM_NOWHERE", 1 node would match.\n' in told
+
+
+def said(server, *command):  # noqa: F811
+    """Run a command and return what it says beside its output."""
+    return run(server, *command, stream='stderr')
+
+
+@BOTH
+def test_an_explanation_for_people(server, prefix):  # noqa: F811
+    asked = (*prefix, 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE', '--explain')
+    assert run(server, *asked).splitlines() == [
+        'No node matches (0 of 2 nodes).',
+        '+------------------------------+-----------+------------+',
+        '| Requirement                  | Rules out | Only by it |',
+        '+------------------------------+-----------+------------+',
+        '| has the trait CUSTOM_FAST    |         1 |          0 |',
+        '| has the trait CUSTOM_NOWHERE |         2 |          1 |',
+        '+------------------------------+-----------+------------+',
+        '+--------------+---------------------------------------------------------+',
+        '| Nearest node | Unmet requirements                                      |',
+        '+--------------+---------------------------------------------------------+',
+        '| one          | has the trait CUSTOM_NOWHERE                            |',
+        '| two          | has the trait CUSTOM_FAST; has the trait CUSTOM_NOWHERE |',
+        '+--------------+---------------------------------------------------------+',
+        'Without "has the trait CUSTOM_NOWHERE", 1 node would match.',
+    ]

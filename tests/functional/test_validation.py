@@ -1,0 +1,134 @@
+"""Configuration files with names that nothing reads, and the help of ironic-traits-manage."""
+
+import pathlib
+import pkgutil
+import re
+import textwrap
+
+import pytest
+
+from ironic_traits import validation
+from ironic_traits.cmd import manage
+from tests.functional.test_starting import run
+from tests.service import Server, make_conf
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+
+
+def problems(tmp_path, text):
+    """List what is wrong with a file."""
+    path = tmp_path / 'looked-at.conf'
+    path.write_text(text)
+    conf = make_conf(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(path))
+    return [problem.removeprefix(f'{path}: ') for problem in validation.problems(conf)]
+
+
+@pytest.mark.parametrize(
+    ('text', 'problem'),
+    [
+        ('[api]\nauth_strategi = keystone', 'nothing reads [api] auth_strategi: do you mean auth_strategy?'),
+        ('[apii]\nauth_strategy = keystone', 'nothing reads the section [apii]: do you mean [api]?'),
+        (
+            '[DEFAULT]\nauth_strategy = keystone',
+            'nothing reads [DEFAULT] auth_strategy: do you mean [api] auth_strategy?',
+        ),
+        ('[DEFAULT]\ndatabase = sqlite:///x', 'nothing reads [DEFAULT] database: do you mean database_url?'),
+        ('[DEFAULT]\nstate-path = x', 'nothing reads [DEFAULT] state-path: do you mean state_path?'),
+        ('[DEFAULT]\nwhatever = x', 'nothing reads [DEFAULT] whatever'),
+        ('[database]\nconection = x', 'nothing reads [database] conection: do you mean connection?'),
+        ('[databse]\nconnection = x', 'nothing reads the section [databse]: do you mean [database]?'),
+        (
+            '[keystone_authtokens]\nauth_type = password',
+            'nothing reads the section [keystone_authtokens]: do you mean [keystone_authtoken]?',
+        ),
+        ('[fake-hardware]\ndelays = x:1', 'nothing reads the section [fake-hardware]: do you mean [fake_hardware]?'),
+        ('[oslo_polcy]\npolicy_file = x', 'nothing reads the section [oslo_polcy]: do you mean [oslo_policy]?'),
+    ],
+)
+def test_a_name_that_nothing_reads(text, problem, tmp_path):
+    assert problems(tmp_path, text) == [problem]
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        '[DEFAULT]\nlogfile = /dev/null',
+        '[database]\nsqlite_synchronous = true\nlibrary_option = x',
+        '[keystone_authtoken]\nauth_type = v3oidcpassword\nidentity_provider = x\nauth_section = who\n[who]\nx = 1',
+        '[healthcheck]\ndetailed = true\n[cors]\nallowed_origin = x\n[oslo_middleware]\nmax_request_body_size = 1',
+        '[oslo_messaging_rabbit]\nx = 1\n[oslo_concurrency]\nlock_path = x\n[profiler]\nx = 1\n[cache]\nenabled = 1',
+        '[conductor]\nx = 1\n[api_database]\nconnection = x\n[neutron]\nauth_type = password\n[service_catalog]\nx = 1',
+    ],
+)
+def test_sections_of_others(text, tmp_path):
+    """Whatever they have, it is not for us to judge."""
+    assert problems(tmp_path, text) == []
+
+
+def test_our_own_sample(tmp_path):
+    """Every option of it, with its default."""
+    sample = (CHECKOUT / 'etc' / 'ironic-traits.conf.sample').read_text()
+    text = re.sub(r'^#(?=[a-z_0-9]+ = )', '', sample, flags=re.MULTILINE)
+    path = tmp_path / 'sample.conf'
+    path.write_text(text)
+    assert sum(' = ' in line and line[0] != '#' for line in text.splitlines()) > 100
+    assert validation._known().problems(str(path)) == []
+
+
+def test_the_guides(tmp_path):
+    """The configurations of the installation guide."""
+    guide = (CHECKOUT / 'doc' / 'source' / 'installation.rst').read_text()
+    blocks = re.findall(r'code-block:: ini\n\n((?:    .*\n|\n)+)', guide)
+    assert len(blocks) > 2
+    for block in blocks:
+        (tmp_path / 'block.conf').write_text(textwrap.dedent(block))
+        assert validation._known().problems(str(tmp_path / 'block.conf')) == []
+
+
+def test_config_validate(tmp_path):
+    (tmp_path / 'wrong.conf').write_text('[api]\nauth_strategi = keystone\n[apii]\nx = 1\n')
+    (tmp_path / 'right.conf').write_text('[api]\nauth_strategy = noauth\n')
+    (tmp_path / 'unusable.conf').write_text('[api]\nmax_limit = 0\n')
+    wrong = run('ironic-traits-manage', '--config-file', 'wrong.conf', 'config', 'validate', cwd=tmp_path)
+    assert (wrong.returncode, len(wrong.stdout.splitlines())) == (1, 2)
+    right = run('ironic-traits-manage', '--config-file', 'right.conf', 'config', 'validate', cwd=tmp_path)
+    assert (right.returncode, right.stdout) == (0, 'right.conf: nothing is wrong\n')
+    unusable = run('ironic-traits-manage', '--config-file', 'unusable.conf', 'config', 'validate', cwd=tmp_path)
+    assert unusable.returncode == 1
+    # No database was made for that.
+    assert not (tmp_path / 'ironic-traits-data').exists()
+
+
+@pytest.mark.parametrize('log_file', [True, False])
+def test_the_service_warns(log_file, tmp_path):
+    """On stderr and in the log, once."""
+    (tmp_path / 'wrong.conf').write_text(
+        '[api]\nauth_strategi = keystone\n' + ('[DEFAULT]\nlog_file = log\nuse_stderr = false\n' if log_file else '')
+    )
+    with Server(None, '--config-file', 'wrong.conf', cwd=tmp_path) as server:
+        printed = server.stop()
+    assert printed.count('do you mean auth_strategy?') == 1
+    if log_file:
+        assert (tmp_path / 'log').read_text().count('do you mean auth_strategy?') == 1
+
+
+def test_the_help_lists_every_command(tmp_path):
+    done = run('ironic-traits-manage', '--help', cwd=tmp_path)
+    assert done.returncode == 0
+    for noun, (_, verbs) in manage.COMMANDS.items():
+        for verb in verbs:
+            assert f'  {noun} {verb} ' in done.stdout
+            own = run('ironic-traits-manage', noun, verb, '--help', cwd=tmp_path)
+            assert own.stdout.startswith(f'usage: ironic-traits-manage {noun} {verb} ')
+
+
+def test_the_help_imports_nothing_slow(tmp_path):
+    done = run('ironic-traits-manage', '--help', cwd=tmp_path, PYTHONPROFILEIMPORTTIME='1')
+    assert not [name for name in ('sqlalchemy', 'oslo_config', 'pecan', 'alembic') if name in done.stderr]
+
+
+def test_every_function_of_the_commands_is_there():
+    for _, verbs in manage.COMMANDS.values():
+        for function, _, _ in verbs.values():
+            assert callable(pkgutil.resolve_name(f'ironic_traits.cmd.{function}'))

@@ -1,0 +1,106 @@
+"""The options that take traits, as the commands read them: lists, repetitions and commas."""
+
+import argparse
+
+import pytest
+from osc_lib import exceptions
+
+from ironic_traits.osc import nodes, requests, trait_options
+from ironic_traits.osc.traits import TraitList
+
+#: Three ways to name two traits.
+SPELLINGS = ['{} A B', '{0} A {0} B', '{} A,B']
+
+
+class Http:
+    """Records the query of the base command."""
+
+    def json_request(self, method, url, params=None):
+        """Return the query."""
+        return params
+
+
+class ListedNodes(nodes.NodeList):
+    """The hook of 'node list', without the command."""
+
+    _http = Http()
+
+    def __init__(self):
+        pass
+
+
+class ListedTraits(TraitList):
+    """The hook of 'trait list', without the command."""
+
+    def __init__(self):
+        pass
+
+
+def query(text):
+    """Return the filters of the API that options of 'node list' stand for."""
+    hook = ListedNodes()
+    hook._http = Http()
+    parser = argparse.ArgumentParser()
+    hook.get_parser(parser)
+    hook.before(parser.parse_args(text.split()))
+    return hook._http.json_request('GET', '/v1/nodes')
+
+
+def request(text):
+    """Return the request that options of 'match' and 'reservation create' stand for."""
+    parser = argparse.ArgumentParser()
+    requests.add_options(parser)
+    return requests.request(None, parser.parse_args(text.split()))
+
+
+FILTERS = {
+    '--trait': 'traits',
+    '--trait-any': 'traits-any',
+    '--not-trait': 'not-traits-any',
+    '--not-trait-any': 'not-traits-any',
+    '--not-all-traits': 'not-traits',
+}
+KEYS = {'--trait': 'required', '--not-trait': 'forbidden', '--prefer': 'preferred'}
+
+
+@pytest.mark.parametrize('spelling', SPELLINGS)
+def test_spellings(spelling):
+    for option, name in FILTERS.items():
+        assert query(spelling.format(option)) == {name: 'A,B'}
+    for option, key in KEYS.items():
+        assert request(spelling.format(option)) == {key: ['A', 'B']}
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--name')
+    ListedTraits().get_parser(parser)
+    assert ListedTraits().before(parser.parse_args(spelling.format('--name-in').split())).name == 'in:A,B'
+
+
+def test_both_names_of_none_of():
+    assert query('--not-trait A --not-trait-any B') == {'not-traits-any': 'A,B'}
+    assert query('') is None
+
+
+@pytest.mark.parametrize('text', ['--trait-any A B --trait-any C,D', '--trait-any A,B --trait-any C D'])
+def test_choices(text):
+    assert request(text) == {'required_any': [['A', 'B'], ['C', 'D']]}
+
+
+@pytest.mark.parametrize(
+    ('read', 'text'),
+    [
+        (request, '--trait-any A --trait-any B'),
+        (request, '--trait-any A B --trait-any C'),
+        (query, '--trait-any A B --trait-any C'),
+        (query, '--trait-any A B --trait-any C D'),
+    ],
+)
+def test_what_could_be_misread_is_refused(read, text):
+    with pytest.raises(exceptions.CommandError, match="'--trait-any A B' is one of both"):
+        read(text)
+
+
+def test_a_uuid_behind_a_list():
+    uuid, names = 'a8b2c1c0-0000-4000-8000-000000000001', ['CUSTOM_A']
+    assert trait_options.take_uuid(names) is None
+    names.append(uuid)
+    assert (trait_options.take_uuid([], names), names) == (uuid, ['CUSTOM_A'])
