@@ -6,7 +6,8 @@ import urllib.parse
 import pecan
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import identity
+from ironic_traits.api import identity, microversions
+from ironic_traits.api.browsers import Browsers
 from ironic_traits.api.door import Door
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.overload import Overload
@@ -37,6 +38,8 @@ def build(conf):
         guess_content_type_from_ext=False,
     )
     application = identity.known(application, conf)
+    if conf.api.auth_strategy in ('noauth', 'http_basic'):
+        application = Browsers(application, conf)
     application = Overload(application, conf.api.threads)
     application = Door(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
@@ -76,6 +79,15 @@ class _Shared(cors.CORS):
 
     :ivar service: of the application inside.
     """
+
+    simple_headers = [
+        *cors.CORS.simple_headers,
+        'Authorization',
+        'X-Auth-Token',
+        'X-OpenStack-Request-ID',
+        microversions.HEADER,
+        'OpenStack-API-Version',
+    ]
 
     def __init__(self, application, conf):
         super().__init__(application, conf)

@@ -502,6 +502,22 @@ class BodyTooLarge(Failure):
     text = 'The request body is larger than {limit} bytes.'
 
 
+class UnsupportedMediaType(Failure):
+    """The request body is not called JSON, where a browser may have sent it."""
+
+    status = 415
+    code = 'baremetal.unsupported_media_type'
+    text = 'The body came with {content_type}: send it with "Content-Type: application/json".'
+
+
+class HostNotAllowed(Failure):
+    """The Host header has a name that is not known to be the service's, where everyone may do everything."""
+
+    status = 400
+    code = 'baremetal.host_not_allowed'
+    text = "The host name '{host}' is not one of this service. If it should be: [api] allowed_hosts."
+
+
 class Overloaded(Failure):
     """Nearly all threads of the process wait for something."""
 
@@ -524,6 +540,15 @@ class IdentityUnavailable(Failure):
     status = 503
     code = 'baremetal.identity_unavailable'
     text = 'It cannot be found out at the moment who asks: keystone does not answer.'
+    routing = True
+
+
+class UsersUnavailable(Failure):
+    """The file of users cannot be read."""
+
+    status = 503
+    code = 'baremetal.identity_unavailable'
+    text = 'The file of users cannot be read; the log says why, under the request id of this answer.'
     routing = True
 
 

@@ -34,7 +34,6 @@ class Looker(logging.Handler):
             if any(secret in line for secret in SECRETS):
                 self.found.append(line)
 
-
     def check(self):
         """Raise AssertionError if a secret was logged since the last check."""
         found, self.found = self.found, []

@@ -19,6 +19,8 @@ import tempfile
 import time
 
 ROOT = os.getuid() == 0
+#: How the names of the servers' directories begin; the pid of the tests follows.
+_PREFIX = 'ironic-traits-tests-'
 BINDEP = pathlib.Path(__file__).parents[1] / 'bindep.txt'
 
 
@@ -36,7 +38,8 @@ class Server:
 
     def __init__(self):
         self.port = free_port()
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix='ironic-traits-tests-'))
+        remove_leftovers()
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f'{_PREFIX}{os.getpid()}-'))
         self._process = None
 
     @classmethod
@@ -105,6 +108,14 @@ class Server:
         done = subprocess.run(command, capture_output=True, text=True, cwd='/', **self._as_user())
         if done.returncode:
             raise RuntimeError(f'{command[0]} failed:\n{done.stdout}{done.stderr}')
+
+
+def remove_leftovers():
+    """Remove the directories of test runs that were killed before they could."""
+    for directory in pathlib.Path(tempfile.gettempdir()).glob(f'{_PREFIX}*-*'):
+        pid = directory.name.removeprefix(_PREFIX).partition('-')[0]
+        if pid.isdecimal() and not pathlib.Path('/proc', pid).exists():
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 class PostgreSQL(Server):

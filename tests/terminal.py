@@ -70,7 +70,10 @@ class Terminal:
     def is_reading(self):
         """Whether the program waits for a key."""
         # The system call in which it sleeps, and that call's first argument: read is 0 on x86_64, 63 on aarch64.
-        return pathlib.Path(f'/proc/{self.process.pid}/syscall').read_text().split()[:2] in (['0', '0x0'], ['63', '0x0'])
+        return pathlib.Path(f'/proc/{self.process.pid}/syscall').read_text().split()[:2] in (
+            ['0', '0x0'],
+            ['63', '0x0'],
+        )
 
     def end(self, seconds=25):
         """Wait until the program ends; return its exit code."""

@@ -3,6 +3,7 @@
 import logging
 import os
 
+import bcrypt
 from oslo_config import cfg
 from webob import exc
 
@@ -107,16 +108,42 @@ def _with_password(application, conf):
     def asked(environ, start_response):
         try:
             token = basic_auth.parse_header(environ)
-            environ.update(basic_auth.authenticate(path, *basic_auth.parse_token(token)))
-            environ['REMOTE_USER'] = environ['HTTP_X_USER']
+            user = _authenticate(path, *basic_auth.parse_token(token))
+        except OSError as error:
+            LOG.error('[api] http_basic_auth_user_file cannot be read: %s', error)
+            return environ[CONTEXT].protocol.refuse(failures.UsersUnavailable(), environ, start_response)
         except (exc.HTTPError, ValueError) as error:
             # The latter is what bcrypt says of passwords that are too long for it.
             LOG.info('No user known: %s', error)
             challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
             return environ[CONTEXT].protocol.refuse(failures.Unauthorized(), environ, start_response, [challenge])
+        environ.update(REMOTE_USER=user, HTTP_X_USER=user, HTTP_X_USER_NAME=user)
         return application(environ, start_response)
 
     return asked
+
+
+def _authenticate(path, user, password):
+    """Return a user whose password is right.
+
+    ``basic_auth.authenticate`` answers at once for a user that the file does not have, which tells user names.  Here
+    that takes as long as a wrong password.
+
+    :param path: of the file of users.
+    :param password: bytes.
+    :raises OSError: the file cannot be read.
+    :raises ValueError: user or password is wrong.
+    :raises webob.exc.HTTPError: the user's line is not a bcrypt password.
+    """
+    from oslo_middleware import basic_auth
+
+    with open(path) as file:
+        entries = [line.strip() for line in file if ':' in line]
+    own = next((entry for entry in entries if entry.startswith(f'{user}:')), None)
+    compared = own or (entries[0] if entries else None)
+    if not compared or not bcrypt.checkpw(password, basic_auth.parse_entry(compared)[1]) or not own:
+        raise ValueError('wrong user or password')
+    return user
 
 
 def _believed(application):

@@ -18,6 +18,16 @@ from ironic_traits.version import version
 
 GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance, metrics)
 
+#: Headers of answers that pages of other origins may read.
+EXPOSED_HEADERS = [
+    'Location',
+    'X-OpenStack-Request-ID',
+    'X-OpenStack-Ironic-API-Version',
+    'X-OpenStack-Ironic-API-Minimum-Version',
+    'X-OpenStack-Ironic-API-Maximum-Version',
+    'OpenStack-API-Version',
+]
+
 
 def make(argv=(), cli=()):
     """Make the configuration of one service.
@@ -36,6 +46,7 @@ def make(argv=(), cli=()):
         module.register(conf)
     conf.register_opts(db_options.database_opts, group='database')
     conf.register_opts(cors.CORS_OPTS, group='cors')
+    conf.set_default('expose_headers', EXPOSED_HEADERS, group='cors')
     policy_opts.set_defaults(conf)
     conf.register_cli_opts(cli)
     conf(list(argv), project='ironic-traits', version=version())

@@ -32,6 +32,13 @@ OPTIONS = [
         'everything. Must be set for noauth behind a WSGI server other than that of ironic-traits-api, whose address '
         'is not known here.',
     ),
+    cfg.ListOpt(
+        'allowed_hosts',
+        default=[],
+        help='Under noauth: host names by which clients may reach the service, besides addresses, names without a dot, '
+        "this machine's name and those in host and public_endpoint. Requests with another Host header are refused, so "
+        'that no web page can use the service through the browser of one of its users (DNS rebinding).',
+    ),
     cfg.StrOpt(
         'service_project_name',
         default='service',

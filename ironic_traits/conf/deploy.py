@@ -27,8 +27,8 @@ OPTIONS = [
         min=0,
         default=3,
         help='A request for a node on which other work goes on waits for node_locked_retry_attempts times '
-        'node_locked_retry_interval seconds before it is refused with 409; 0 to refuse it at once. At most a quarter of '
-        '[api] threads wait at a time in each process; further requests for such nodes are refused at once.',
+        'node_locked_retry_interval seconds before it is refused with 409; 0 to refuse it at once. At most a quarter '
+        'of [api] threads wait at a time in each process; further requests for such nodes are refused at once.',
     ),
     cfg.FloatOpt(
         'node_locked_retry_interval',

@@ -171,6 +171,36 @@ def test_http_basic_without_a_file_of_users(url, tmp_path, text):
         pass
 
 
+def test_http_basic_takes_as_long_for_unknown_users(basic, monkeypatch):
+    """A password is compared for each of them, so that the time of the answer tells no user name."""
+    compared = []
+
+    def checkpw(*arguments):
+        compared.append(arguments)
+        return real(*arguments)
+
+    real = bcrypt.checkpw
+    monkeypatch.setattr(bcrypt, 'checkpw', checkpw)
+    for user, password in (('operator', 'x'), ('stranger', 'x'), ('stranger', 'hush-hush')):
+        assert basic.ask('GET', '/v1/nodes', headers=login(user, password)).status_int == 401
+    assert [password for password, _ in compared] == [b'x', b'x', b'hush-hush']
+
+
+def test_http_basic_whose_file_goes_away(basic, tmp_path, caplog):
+    users = tmp_path / 'htpasswd'
+    users.rename(tmp_path / 'elsewhere')
+    for path, user in (('/v1/nodes', 'operator'), ('/placement/traits', 'stranger')):
+        answer = basic.ask('GET', path, headers=login(user, 'hush-hush'))
+        assert answer.status_int == 503
+        assert 'file of users' in answer.text
+    assert 'http_basic_auth_user_file cannot be read' in caplog.text
+    assert {record.levelname for record in caplog.records if 'htpasswd' in record.message} == {'ERROR'}
+    users.write_text('')
+    assert basic.ask('GET', '/v1/nodes', headers=login('operator', 'hush-hush')).status_int == 401
+    (tmp_path / 'elsewhere').rename(users)
+    assert basic.ask('GET', '/v1/nodes', headers=login('operator', 'hush-hush')).status_int == 200
+
+
 def test_passwords_are_shown_to_whom_policy_says(url, tmp_path):
     (tmp_path / 'policy.yaml').write_text('"show_password": "role:admin"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')

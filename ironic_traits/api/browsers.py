@@ -1,0 +1,68 @@
+"""Refusals of requests that the web page of a stranger makes a browser send.
+
+Under noauth and http_basic a browser is let in by itself: no page needs to know a token.  A page of any origin may
+make it send a POST, with a body that is not called JSON; a page whose host name was pointed at this service may even
+read the answers (DNS rebinding).  Neither gets through here.
+"""
+
+import ipaddress
+import re
+import socket
+import urllib.parse
+
+from ironic_traits import failures
+from ironic_traits.api.expose import CONTEXT
+
+_JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
+
+
+class Browsers:
+    """A WSGI layer that refuses bodies that are not JSON, and foreign host names.
+
+    :param inside: WSGI application.
+    :param conf: ConfigOpts.
+    """
+
+    def __init__(self, inside, conf):
+        self._inside = inside
+        self._any_host = conf.api.auth_strategy != 'noauth'
+        public = urllib.parse.urlsplit(conf.api.public_endpoint or '').hostname
+        names = {*conf.api.allowed_hosts, conf.host, socket.gethostname(), public}
+        self._names = {name.lower() for name in names if name}
+
+    def __call__(self, environ, start_response):
+        failure = self._failure(environ)
+        if failure:
+            return environ[CONTEXT].protocol.refuse(failure, environ, start_response)
+        return self._inside(environ, start_response)
+
+    def _failure(self, environ):
+        """Return the failure of a request, None for a good one."""
+        host = environ.get('HTTP_HOST', '')
+        if not self._any_host and not self._is_allowed(host):
+            return failures.HostNotAllowed(host=host)
+        if _has_body(environ) and not _JSON.match(environ.get('CONTENT_TYPE') or ''):
+            return failures.UnsupportedMediaType(content_type=environ.get('CONTENT_TYPE') or 'no Content-Type')
+        return None
+
+    def _is_allowed(self, host):
+        """Whether a Host header has a name that no stranger can have pointed here.
+
+        Those are addresses, names without a dot (they are only known in the local network), and what the configuration
+        names.
+        """
+        try:
+            name = urllib.parse.urlsplit(f'//{host}').hostname or ''
+        except ValueError:
+            return False
+        if name in self._names or name.endswith('.localhost') or ('.' not in name and ':' not in name):
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def _has_body(environ):
+    return environ.get('CONTENT_LENGTH') not in (None, '', '0') or 'HTTP_TRANSFER_ENCODING' in environ

@@ -1,0 +1,127 @@
+"""What web pages make browsers send: refused unless [cors] allows the page."""
+
+import base64
+
+import bcrypt
+import pytest
+from webob import Request
+
+from ironic_traits.db import migrations
+from tests.client import Client
+from tests.service import make_app, upgraded
+
+NODE = b'{"driver": "fake-hardware"}'
+
+
+def post(client, content_type, path='/v1/nodes', **headers):
+    """Send a body of a type, as fetch() does, and return the answer."""
+    request = Request.blank(path, method='POST', body=NODE)
+    request.headers.update(headers)
+    request.headers.pop('Content-Type', None)
+    if content_type:
+        request.headers['Content-Type'] = content_type
+    return request.get_response(client.app)
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f'sqlite:///{tmp_path}/browsers.sqlite'
+
+
+@pytest.fixture
+def client(url):
+    with make_app(upgraded(url)) as app:
+        yield Client(app)
+
+
+@pytest.fixture
+def basic(url, tmp_path):
+    """A client of a service with http_basic."""
+    (tmp_path / 'htpasswd').write_text('operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode())
+    options = {'api__auth_strategy': 'http_basic', 'api__http_basic_auth_user_file': str(tmp_path / 'htpasswd')}
+    with make_app(url, **options) as app:
+        migrations.upgrade(app.service.database)
+        yield Client(app)
+
+
+#: What a page may have a browser send without asking the service first, and nothing at all.
+SIMPLE = ['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'multipart/form-data', None]
+
+
+@pytest.mark.parametrize('content_type', [*SIMPLE, 'application/jsonish', 'text/json', 'x/y'])
+@pytest.mark.parametrize('path', ['/v1/nodes', '/v1/reservations', '/placement/resource_providers'])
+def test_bodies_that_are_not_json(client, content_type, path):
+    answer = post(client, content_type, path)
+    assert answer.status_int == 415
+    assert 'Content-Type: application/json' in answer.text
+    assert client.get('/v1/nodes')['nodes'] == []
+
+
+@pytest.mark.parametrize('content_type', ['application/json', 'Application/JSON; charset=utf-8', 'application/x+json'])
+def test_bodies_that_are_json(client, content_type):
+    assert post(client, content_type).status_int == 201
+
+
+def test_http_basic_too(basic):
+    """A browser sends the password that its user typed for another page of the service."""
+    login = {'Authorization': 'Basic ' + base64.b64encode(b'operator:hush-hush').decode()}
+    assert post(basic, 'text/plain', **login).status_int == 415
+    assert post(basic, 'application/json', **login).status_int == 201
+    assert basic.ask('GET', '/v1/nodes', headers={**login, 'Host': 'attacker.example'}).status_int == 200
+
+
+FOREIGN = [
+    'attacker.example',
+    'attacker.example:6385',
+    '127.0.0.1.attacker.example',
+    'localhost.example',
+    'a.b:x',
+    '[::',
+]
+OWN = ['127.0.0.1:6385', 'localhost', 'LOCALHOST:1', 'x.localhost', '[::1]:6385', '192.0.2.1', 'ironic-traits:6385']
+
+
+@pytest.mark.parametrize('host', FOREIGN)
+def test_foreign_hosts(client, host):
+    for path in ('/v1/nodes', '/v1', '/placement/traits'):
+        answer = client.ask('GET', path, headers={'Host': host})
+        assert answer.status_int == 400
+        assert 'allowed_hosts' in answer.text
+    assert client.ask('GET', '/healthcheck', headers={'Host': host}).status_int == 200
+
+
+@pytest.mark.parametrize('host', OWN)
+def test_own_hosts(client, host):
+    assert client.ask('GET', '/v1/nodes', headers={'Host': host}).status_int == 200
+
+
+def test_hosts_that_the_configuration_names(url):
+    options = {'api__allowed_hosts': ['Inventory.example'], 'api__public_endpoint': 'https://metal.example/api'}
+    with make_app(url, **options) as app:
+        client = Client(app)
+        for host, status in (('inventory.example:80', 200), ('metal.example', 200), ('x.inventory.example', 400)):
+            assert client.ask('GET', '/v1', headers={'Host': host}).status_int == status
+
+
+#: What a page that speaks the APIs asks to send.
+HEADERS = 'content-type,x-auth-token,x-openstack-ironic-api-version,openstack-api-version,authorization'
+
+
+@pytest.mark.parametrize('path', ['/v1/nodes', '/placement/traits', '/v1/nodes/x/traits'])
+@pytest.mark.parametrize('method', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+def test_allowed_origin_alone_is_enough(url, path, method):
+    with make_app(url, cors__allowed_origin=['https://page.example']) as app:
+        asked = {'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': HEADERS}
+        for origin in ('https://page.example', 'https://other.example'):
+            answer = Client(app).ask('OPTIONS', path, headers={'Origin': origin, **asked})
+            assert answer.status_int == 200
+            allowed = answer.headers.get('Access-Control-Allow-Origin')
+            assert allowed == (origin if origin == 'https://page.example' else None)
+            assert answer.headers.get('Access-Control-Allow-Headers') == (HEADERS if allowed else None)
+
+
+def test_what_a_page_may_read(url):
+    with make_app(url, cors__allowed_origin=['https://page.example']) as app:
+        answer = Client(app).ask('GET', '/v1', headers={'Origin': 'https://page.example'})
+        exposed = answer.headers['Access-Control-Expose-Headers'].lower()
+        assert {'location', 'x-openstack-ironic-api-version'} <= set(exposed.split(','))
