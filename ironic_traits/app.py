@@ -8,8 +8,8 @@ from oslo_middleware import cors, healthcheck
 
 from ironic_traits.api import identity, microversions
 from ironic_traits.api.browsers import Browsers
-from ironic_traits.api.door import Door
 from ironic_traits.api.hooks import FailureHook, Request
+from ironic_traits.api.middleware import Middleware
 from ironic_traits.api.overload import Overload
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.rendering import Renderer
@@ -37,11 +37,11 @@ def build(conf):
         # A node named my.json would arrive as "my".
         guess_content_type_from_ext=False,
     )
-    application = identity.known(application, conf)
+    application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)
     application = Overload(application, conf.api.threads)
-    application = Door(_dispatch({'/healthcheck': _health(service)}, application), service)
+    application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
         application = _counted(application)
     if conf.cors.allowed_origin:

@@ -1,8 +1,8 @@
 """Every failure that a client can be told of: its HTTP status, its stable code, its sentence.
 
-Code raises one of these classes; ``api.rendering`` makes the body.  ``known`` turns the exceptions of the libraries
-below (the database's, WSME's) into one of them, and everything else into InternalError, which carries no text of its
-cause.
+Code raises one of these classes; ``api.rendering`` makes the body.  ``from_exception`` turns the exceptions of the
+libraries below (the database's, WSME's) into one of them, and everything else into InternalError, which carries no text
+of its cause.
 """
 
 from collections import Counter
@@ -560,7 +560,7 @@ class GlanceUnavailable(Failure):
     text = 'Image {image} could not be looked up: Glance did not answer, or not with an image.'
 
 
-def known(error):
+def from_exception(error):
     """Give the Failure that stands for any exception.
 
     :returns: the exception itself when it is a Failure; InternalError when nobody expected it.

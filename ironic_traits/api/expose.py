@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 #: Failures that say that the name at the end of a path is nothing's.
 _UNNAMED = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Where the door (``api.door``) leaves the context of a request.
+#: Where the door (``api.middleware``) leaves the context of a request.
 CONTEXT = 'ironic_traits.context'
 
 
@@ -177,7 +177,7 @@ def _answer(context, answer):
 
 
 def _fail(context, error):
-    known = failures.known(error)
+    known = failures.from_exception(error)
     if known.status >= 500 and not outage.is_one(error):
         LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
     pecan.response.status = known.status

@@ -17,7 +17,7 @@ class FailureHook(PecanHook):
     """Gives failures that the router finds (404, 405, 406) their body; a defect there becomes a plain 500."""
 
     def on_error(self, state, error):
-        known = failures.known(error)
+        known = failures.from_exception(error)
         if known.status >= 500 and not outage.is_one(error):
             LOG.error('%s %s failed', state.request.method, state.request.path, exc_info=error)
         protocol = state.request.environ[CONTEXT].protocol

@@ -13,7 +13,7 @@ from ironic_traits.api.expose import CONTEXT
 LOG = logging.getLogger(__name__)
 
 
-def known(application, conf):
+def authenticate(application, conf):
     """Put what finds out who asks in front of an application.
 
     What is public goes through as it is.

@@ -19,7 +19,7 @@ from prometheus_client import core, multiprocess, registry
 from ironic_traits.api import protocols
 from ironic_traits.api.resource import METHODS, ROUTE
 from ironic_traits.db import outage
-from ironic_traits.inventory import census, workers
+from ironic_traits.inventory import counts, workers
 from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Metrics:
             multiprocess.MultiProcessCollector(counted)
         shown = registry.CollectorRegistry()
         shown.register(counted)
-        shown.register(_Census(self.service))
+        shown.register(_Counts(self.service))
         return prometheus_client.make_wsgi_app(shown)(environ, start_response)
 
 
@@ -129,7 +129,7 @@ def _forget_ended_processes(folder):
                 multiprocess.mark_process_dead(pid, folder)
 
 
-class _Census:
+class _Counts:
     """Asks the database, each time that the metrics are shown."""
 
     def __init__(self, service):
@@ -139,7 +139,7 @@ class _Census:
         """Yield the version, and the metrics that the database knows: none of these when it does not answer."""
         yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
-            by_state, by_life = census.nodes_by_state(self._service), census.reservations_by_life(self._service)
+            by_state, by_life = counts.nodes_by_state(self._service), counts.reservations_by_life(self._service)
             alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):

@@ -55,8 +55,8 @@ def import_file(conf, database):
     application, dry_run = _application(conf), conf.command.dry_run
     if not dry_run:
         # Or nobody could use a name that is new until all is imported.
-        names.make_known(database, traits, documents.traits(units))
-        names.make_known(database, resource_classes, documents.resource_classes(units))
+        names.add(database, traits, documents.traits(units))
+        names.add(database, resource_classes, documents.resource_classes(units))
     by_itself = conf.command.go_on and not dry_run
     if database.url.get_backend_name() == 'sqlite' and not by_itself:
         _warn_of_lock(len(units))

@@ -17,7 +17,7 @@ import granian.constants
 import granian.log
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, setup, supervisor, welcome
+from ironic_traits.cmd import addresses, banner, setup, supervisor
 
 
 def serve(argv):
@@ -39,7 +39,7 @@ def serve(argv):
         stop = _Stop()
         server = _server(conf, address)
         server.on_startup(stop.watch)
-        server.on_startup(functools.partial(welcome.announce, conf, address))
+        server.on_startup(functools.partial(banner.announce, conf, address))
         if conf.start_worker:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.worker', [*argv, '--port', str(conf.port)]))
         supervisor.separate_forks()

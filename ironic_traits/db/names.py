@@ -41,7 +41,7 @@ def ensure(connection, table, names):
 
 
 @retried
-def make_known(service, table, names):
+def add(service, table, names):
     """Insert those names that are missing, in a transaction of its own.
 
     :param service: what has ``write``.

@@ -21,7 +21,7 @@ _BITS = 62
 def explain(context, wanted, instance=None, needed=1):
     """Explain which nodes match, and what keeps the others from it.
 
-    :param wanted: ironic_traits.inventory.matches.Wanted.
+    :param wanted: ironic_traits.inventory.matches.NodeRequest.
     :param instance: that a node is to be held for: what is allocated to it is no hindrance; None for any.
     :param needed: how many matches there should be.
     :returns: {'considered': n, 'matched': n, 'clauses': [{'clause', 'rejected', 'rejected_only'}, …], 'relaxations':

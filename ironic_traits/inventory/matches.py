@@ -21,7 +21,7 @@ _COLUMNS = (nodes.c.id, nodes.c.uuid)
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class NodeRequest:
     """Which nodes a client wants.
 
     :ivar request: ironic_traits.matching.requests.Request.
@@ -55,7 +55,7 @@ class Wanted:
 def find(context, wanted, limit):
     """Find the nodes that match, and could be held.
 
-    :param wanted: Wanted.
+    :param wanted: NodeRequest.
     :param limit: most nodes.
     :returns: rows with ``uuid``, ``name``, ``resource_class`` and ``traits`` joined by commas, None for none: the
         preferred ones first, then in the order in which they were made.
@@ -87,7 +87,7 @@ def absent_traits(context, request):
 def candidates(context, connection, wanted, free, count):
     """Give the first nodes that match, and could be held.
 
-    :param wanted: Wanted.
+    :param wanted: NodeRequest.
     :param free: the condition on nodes that one could be held.
     :param count: how many.
     :returns: [row with ``id`` and ``uuid``, …], the best first: the preferred ones, then in the order of the list, or
@@ -112,7 +112,7 @@ def candidates(context, connection, wanted, free, count):
 def matching(context, connection, wanted, uuids):
     """Tell which of some nodes match, whether or not they could be held.
 
-    :param wanted: Wanted.
+    :param wanted: NodeRequest.
     :returns: a set of uuids.
     """
     statement = sa.select(nodes.c.uuid).where(nodes.c.uuid.in_(uuids), *wanted.conditions(context))

@@ -56,7 +56,7 @@ def _known(write):
             try:
                 return write(context, ident, given)
             except db_exception.DBReferenceError:
-                names.make_known(context, traits, given)
+                names.add(context, traits, given)
 
     return written
 

@@ -1,6 +1,6 @@
 """Candidates: what could be allocated to fulfil a request.
 
-The database finds, set-wise, the providers that each group could have; ``matching.candidates`` puts them together, no
+The database finds, set-wise, the providers that each group could have; ``matching.combinations`` puts them together, no
 further than the limit; only what is given is then read in full.
 """
 
@@ -20,7 +20,7 @@ from ironic_traits.db.models import (
     traits,
 )
 from ironic_traits.db.names import PREFIX
-from ironic_traits.matching.candidates import Collective, Option, Rules, Tries, combine
+from ironic_traits.matching.combinations import Collective, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement import traits as known_traits

@@ -93,7 +93,7 @@ class LocalClient(Client):
         fields = node_fields.all_fields(self.context)
         with self.context.read() as connection:
             rows = nodes.find_by_idents(connection, sorted(set(idents.values())), fields)
-            show = node_fields.shower(self.context, fields)
+            show = node_fields.presenter(self.context, fields)
             found = _plain([show(row) for row in rows])
             known = {node[key]: node for node in found for key in ('uuid', 'name') if node[key]}
             there = [item for item in items if idents[id(item)] in known]

@@ -6,7 +6,7 @@ import time
 
 import sqlalchemy as sa
 
-from ironic_traits.api import waiting
+from ironic_traits.api import worker_check
 from ironic_traits.db.models import transitions, workers
 from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.inventory import workers as alive
@@ -99,13 +99,13 @@ def test_metrics_and_health(database_url):
 
 def test_the_api_warns(app, client, caplog):
     """Once a minute at most, and only of work that waits for long."""
-    watch = waiting.Waiting(app.service)
+    watch = worker_check.WorkerCheck(app.service)
     ask(client, client.node()['uuid'], 'manage')
 
     def warnings():
         watch._next_look = 0
         watch.look()
-        return [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.api.waiting']
+        return [each.getMessage() for each in caplog.records if each.name == 'ironic_traits.api.worker_check']
 
     assert warnings() == []
     pass_time(app, 100)
@@ -124,7 +124,7 @@ def test_the_warning_of_a_running_service(tmp_path):
 
         uuid = make(server.base)
         request(server.base, 'PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
-        time.sleep(waiting.LOOK_EVERY + 1)
+        time.sleep(worker_check.LOOK_EVERY + 1)
         for _ in range(3):
             request(server.base, 'GET', '/v1')
         printed = server.stop()

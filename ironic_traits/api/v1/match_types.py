@@ -6,7 +6,7 @@ from ironic_traits import glance
 from ironic_traits.api import types
 from ironic_traits.api.patch import given
 from ironic_traits.api.v1 import node_filters
-from ironic_traits.inventory.matches import Wanted
+from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
 
 
@@ -130,7 +130,7 @@ class Matches(wsme.types.Base):
     providers = [HeldProvider]
 
 
-def is_said(body):
+def is_stated(body):
     """Tell whether a body says anything of what nodes must be."""
     return bool(_said(body))
 
@@ -140,14 +140,14 @@ def wanted(context, body, idents=None):
 
     :param body: RequestBody, or more.
     :param idents: uuids and names of the nodes that it may be, a tuple; None for all nodes.
-    :returns: ironic_traits.inventory.matches.Wanted.
+    :returns: ironic_traits.inventory.matches.NodeRequest.
     :raises failures.Failure: what ``requests.understand``, ``node_filters.parse`` and ``glance.image`` raise.
     """
     said = _said(body)
     filters, _ = node_filters.parse(context, {name: said.pop(name) for name in FILTERS if name in said})
     if 'image' in said:
         said['image'] = glance.image(context, said['image'])
-    return Wanted(requests.understand(**said), filters, idents)
+    return NodeRequest(requests.understand(**said), filters, idents)
 
 
 def _said(body):

@@ -115,7 +115,7 @@ def check(context, name):
     context.needs(SINCE.get(name, 1), f"the field '{name}'")
 
 
-def shower(context, fields, links=False):
+def presenter(context, fields, links=False):
     """Make the function that turns a row into a node as clients see it.
 
     What depends on the request is worked out here, once, and not for each row.

@@ -51,4 +51,4 @@ class NodeStatesController(Resource):
         context.limit_to('baremetal:node:get_states')
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
         row = nodes.get(context, access.node(context, node_ident), names)
-        return node_fields.shower(context, names)(row)
+        return node_fields.presenter(context, names)(row)

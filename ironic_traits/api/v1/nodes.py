@@ -68,7 +68,7 @@ class NodesController(Resource):
         if fields is None:
             return _show(context, nodes.get(context, ident, node_fields.all_fields(context)))
         names = node_fields.selected(context, fields)
-        return node_fields.shower(context, names)(nodes.get(context, ident, names))
+        return node_fields.presenter(context, names)(nodes.get(context, ident, names))
 
     @expose(node_types.Node, body=node_types.NodeBody)
     def post(self, context, /, *, body):
@@ -128,7 +128,7 @@ def _owner(context, body):
 
 
 def _show(context, row):
-    return node_fields.shower(context, node_fields.all_fields(context), 'all')(row)
+    return node_fields.presenter(context, node_fields.all_fields(context), 'all')(row)
 
 
 def list_page(context, fields, links, query):
@@ -136,7 +136,7 @@ def list_page(context, fields, links, query):
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     rows, more = nodes.find(context, ('uuid', *fields), filters, traits, page)
-    show = node_fields.shower(context, fields, links)
+    show = node_fields.presenter(context, fields, links)
     answer = {'nodes': [show(row[1:]) for row in rows]}
     if more:
         answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)

@@ -76,7 +76,7 @@ class Records:
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = records.find(context, self.kind, self._columns(names), filters, page)
-        show = self._shower(context, names)
+        show = self._presenter(context, names)
         answer = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
         if more:
             answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
@@ -90,7 +90,7 @@ class Records:
         self.served(context)
         names = self._all(context) if fields is None else self._selected(context, fields)
         row = records.get(context, self.kind, self._allowed(context, ident), self._columns(names))
-        return self._shower(context, names)(row)
+        return self._presenter(context, names)(row)
 
     def create(self, context, body):
         """Make a record of a body."""
@@ -99,7 +99,7 @@ class Records:
             access.new_record(context, values['node_uuid'])
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
-        return Answer(self._shower(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
+        return Answer(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
 
     def new_values(self, context, body):
         """Return what a body says of a record that is new, as ``inventory.records.create`` takes it.
@@ -121,7 +121,7 @@ class Records:
 
         :param rows: as ``inventory.records.find_by_nodes`` gives them for ``columns``.
         """
-        show = self._shower(context, self._all(context))
+        show = self._presenter(context, self._all(context))
         return [show(row) for row in rows]
 
     def columns(self, context):
@@ -147,7 +147,7 @@ class Records:
 
         names = self._all(context)
         row = records.update(context, self.kind, self._allowed(context, ident), change, self._columns(names))
-        return self._shower(context, names)(row)
+        return self._presenter(context, names)(row)
 
     def delete(self, context, ident):
         """Delete a record."""
@@ -216,7 +216,7 @@ class Records:
         # The uuid is always read: links and the next page are made of it.
         return ('uuid', *(name for name in names if name in self.kind.table.c and name != 'uuid'))
 
-    def _shower(self, context, names):
+    def _presenter(self, context, names):
         """Make the function that turns a row into a record as clients see it."""
         makers = [(name, self._maker(context, name)) for name in names]
         return lambda row: {name: make(row) for name, make in makers}

@@ -10,7 +10,7 @@ from ironic_traits.api.expose import Answer, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
-from ironic_traits.inventory import holding, reservations
+from ironic_traits.inventory import reservations, reserve
 from ironic_traits.inventory.reservations import FIELDS, Expiry
 
 SINCE = 38
@@ -107,7 +107,7 @@ class ReservationsController(Resource):
         _served(context)
         instances = _instances(context, body)
         wanted = match_types.wanted(context, body, _idents(context, body))
-        rows, new = holding.reserve(context, instances, wanted, _expiry(body))
+        rows, new = reserve.reserve(context, instances, wanted, _expiry(body))
         status = 201 if new else 200
         warned = {'warnings': wanted.request.warnings} if wanted.request.warnings else {}
         if body.instance_uuids:
@@ -174,7 +174,7 @@ def _instances(context, body):
 
 def _idents(context, body):
     """Give the uuids and names of the nodes that it may be, None for any that is such as is asked for."""
-    if body.node_uuid in (None, wsme.types.Unset) and match_types.is_said(body):
+    if body.node_uuid in (None, wsme.types.Unset) and match_types.is_stated(body):
         return None
     # A string is a list of one.
     wanted = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid

@@ -13,7 +13,7 @@ AUDIT = logging.getLogger('ironic_traits.audit')
 _READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 
 
-class Journal:
+class RequestLog:
     """Logs requests as [api] access_log and audit_log say.
 
     :param conf: ConfigOpts.

@@ -12,7 +12,7 @@ LOOK_EVERY = 10
 WARN_EVERY = 60
 
 
-class Waiting:
+class WorkerCheck:
     """Looks now and then, while requests come, whether work waits too long.
 
     There is no thread for it: some WSGI servers let none run.

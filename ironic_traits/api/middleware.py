@@ -13,7 +13,7 @@ from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import journal, protocols, waiting
+from ironic_traits.api import protocols, request_log, worker_check
 from ironic_traits.api.expose import CONTEXT
 from ironic_traits.context import Context
 from ironic_traits.db import outage
@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 _REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
-class Door:
+class Middleware:
     """The outermost WSGI application.
 
     :param inside: the WSGI application that answers.
@@ -33,8 +33,8 @@ class Door:
     def __init__(self, inside, service):
         self._inside = inside
         self.service = service
-        self._journal = journal.Journal(service.conf)
-        self._waiting = waiting.Waiting(service)
+        self._request_log = request_log.RequestLog(service.conf)
+        self._worker_check = worker_check.WorkerCheck(service)
 
     def __call__(self, environ, start_response):
         begun, statuses = time.monotonic(), ['500']
@@ -46,8 +46,8 @@ class Door:
         try:
             return self._answer(environ, start)
         finally:
-            self._journal.record(environ, statuses[-1], time.monotonic() - begun)
-            self._waiting.look()
+            self._request_log.record(environ, statuses[-1], time.monotonic() - begun)
+            self._worker_check.look()
 
     def _answer(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
@@ -80,7 +80,7 @@ class Door:
             # Nothing below lets an exception through but by a defect.
             if not outage.is_one(error):
                 LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
-            return protocol.refuse(failures.known(error), environ, start)
+            return protocol.refuse(failures.from_exception(error), environ, start)
 
     def _context(self, environ, protocol, minor, request_id):
         conf = self.service.conf

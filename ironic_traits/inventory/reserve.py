@@ -29,7 +29,7 @@ def reserve(context, instances, wanted, expiry):
     """Hold a node for each of some instances: all of them, or none.
 
     :param instances: uuids of the instances that they are held for, no one twice.
-    :param wanted: ironic_traits.inventory.matches.Wanted.
+    :param wanted: ironic_traits.inventory.matches.NodeRequest.
     :param expiry: Expiry.
     :returns: (a row of FIELDS for each instance, whether one of them is new): an instance may hold such a node already.
     :raises failures.InstanceReserved: an instance holds another node.
