@@ -35,7 +35,7 @@ def problems(conf):
     Sections of libraries may have options that the library does not list. There, and among unknown sections, only names
     that look misspelled are returned.
 
-    :param conf: ConfigOpts that was made with configuration files.
+    :param conf: parsed ConfigOpts.
     :returns: [sentence with the path of the file, …].
     """
     schema = _schema()
