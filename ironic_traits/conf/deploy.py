@@ -26,15 +26,16 @@ OPTIONS = [
         'node_locked_retry_attempts',
         min=0,
         default=3,
-        help='How many times node_locked_retry_interval a request waits for a node that is locked by other work. '
-        'After that the request is refused with 409. With 0 it is refused immediately. At most a quarter of [api] '
-        'threads wait at a time in each process. Further requests for locked nodes are refused immediately.',
+        help='Number of intervals (node_locked_retry_interval) that a request waits for a node that is locked by other '
+        'work. After that the request is refused with 409. With 0 it is refused immediately. At most a quarter of the '
+        'threads of a process ([api] threads) wait at a time. Further requests for locked nodes are refused '
+        'immediately.',
     ),
     cfg.FloatOpt(
         'node_locked_retry_interval',
         min=0,
         default=1,
-        help='Seconds by which node_locked_retry_attempts is multiplied. This only sets how long a request waits: the '
+        help='Seconds of one interval of node_locked_retry_attempts. This only sets how long a request waits: the '
         'service checks more often whether the node is still locked.',
     ),
     cfg.IntOpt(

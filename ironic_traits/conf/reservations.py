@@ -14,8 +14,8 @@ OPTIONS = [
     cfg.IntOpt(
         'max_lifetime',
         min=1,
-        help='Maximum seconds, counted from the request, that a client may request or renew a reservation for. By '
-        'default there is no maximum.',
+        help='Maximum lifetime of a reservation, in seconds from the request that creates or renews it. By default '
+        'there is no maximum.',
     ),
     cfg.IntOpt(
         'max_nodes',
