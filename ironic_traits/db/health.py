@@ -27,7 +27,7 @@ class Database(pluginbase.HealthcheckBaseExtension):
         if not self._waiting.acquire(timeout=TIMEOUT):
             return _unavailable()
         try:
-            self._pool.call(TIMEOUT, self._ask)
+            self._pool.call(TIMEOUT, self._query)
         except Exception:
             return _unavailable()
         finally:

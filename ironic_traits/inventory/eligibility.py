@@ -75,7 +75,7 @@ def refusal(node, instance=None):
     if node.power_state in (None, states.POWER_ERROR):
         return {'reason': 'power state', 'message': f'Its power state is {node.power_state or "not known"}.'}
     if node.reservation_uuid:
-        until = f'until {moment_text(node.expires_at)}' if node.expires_at else 'without end'
+        until = f'until {moment_text(node.expires_at)}' if node.expires_at else 'without an expiry'
         return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
     if node.consumer_uuid not in (None, instance):
         return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}

@@ -43,7 +43,7 @@ def _nodes(context, connection, instance):
 
     :returns: [Held, …], with the node's own traits, which a deploy checks; None for a node that the caller may not see.
     """
-    mine = sa.or_(
+    held_by_instance = sa.or_(
         nodes.c.instance_uuid == instance,
         sa.exists().where(OF_NODE, reservations.c.instance_uuid == instance).correlate(nodes),
         node_providers.allocated_to(instance),
@@ -51,7 +51,7 @@ def _nodes(context, connection, instance):
     return [
         Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
         for row in connection.execute(
-            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(mine)
+            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
     ]
 

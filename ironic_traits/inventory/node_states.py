@@ -204,7 +204,7 @@ def _changes(node, verb, state, moment):
         'last_error': None,
     }
     if verb == 'abort':
-        changes['last_error'] = f'By request, the node left "{node["provision_state"]}" before its end.'
+        changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'
     if state == states.INSPECTING:
         changes['inspection_started_at'] = moment
     return changes

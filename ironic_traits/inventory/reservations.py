@@ -276,7 +276,7 @@ class Expiry:
             return moment + datetime.timedelta(seconds=min(seconds)) if seconds else None
         if at <= moment:
             raise failures.InvalidInput(
-                reason=f'expires_at, {moment_text(at)}, is over: here it is {moment_text(moment)}.'
+                reason=f'expires_at, {moment_text(at)}, is in the past: the time is {moment_text(moment)}.'
             )
         if latest and at > latest:
             raise failures.InvalidInput(

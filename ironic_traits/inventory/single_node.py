@@ -75,7 +75,7 @@ def read(connection, ident, columns, visible=()):
 
 @functools.lru_cache(maxsize=256)
 def _select_one(columns, key):
-    """Give the statement that selects columns of the one node whose ``key`` is the parameter ``ident``."""
+    """Return the SELECT of columns of the node whose column ``key`` equals the parameter ``ident``."""
     return sa.select(*columns).where(nodes.c[key] == sa.bindparam('ident'))
 
 

@@ -129,8 +129,8 @@ def settle(service, claim, outcome):
     """
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
-        mine = transitions.c.node_id == node.id, transitions.c.lease == claim.lease
-        if connection.scalar(sa.select(transitions.c.lease).where(*mine)) is None:
+        same_claim = transitions.c.node_id == node.id, transitions.c.lease == claim.lease
+        if connection.scalar(sa.select(transitions.c.lease).where(*same_claim)) is None:
             return False
         moment = connection.scalar(sa.select(clock()))
         if isinstance(outcome, base.Later):

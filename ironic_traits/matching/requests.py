@@ -158,7 +158,7 @@ class _Union:
     def add_any(self, names, where):
         """Add a list of traits, one of which is required."""
         if not names:
-            raise failures.InvalidInput(reason=f'{where} has an empty list in it: no node has one of no traits.')
+            raise failures.InvalidInput(reason=f'{where} has an empty list: each list must name at least one trait.')
         for name in names:
             _check_trait(name, where)
         one_of = frozenset(names)
@@ -234,8 +234,8 @@ class _Union:
                 description = f'group "{suffix}"' if suffix else 'the group without a suffix'
                 names = ', '.join(sorted(group.required | group.forbidden | frozenset().union(*group.required_any)))
                 self.warnings.append(
-                    f'{names} of {description} cannot be asked of Placement, and so not of nova: the group has no '
-                    'resources.'
+                    f'{names} of {description} cannot be requested from Placement, and so not from nova: the group has '
+                    'no resources.'
                 )
 
 
@@ -248,7 +248,9 @@ def _read_flavor(union, flavor):
         elif match:
             prefix, suffix, name = match.groups()
             if len(suffix) > _MAX_SUFFIX:
-                raise failures.InvalidInput(reason=f'{where}: a group has {_MAX_SUFFIX} characters at most.')
+                raise failures.InvalidInput(
+                    reason=f'{where}: the suffix of a group has {_MAX_SUFFIX} characters at most.'
+                )
             if prefix == 'trait':
                 union.add(_choice(value, _VERDICTS, where), name, where, suffix)
             else:
@@ -257,7 +259,7 @@ def _read_flavor(union, flavor):
 
 def _read_resource(union, name, value, where, suffix):
     if not (name in os_resource_classes.STANDARDS or _CUSTOM_CLASS.fullmatch(name)):
-        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is no resource class.')
+        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is not a resource class.')
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not re.fullmatch(r'[0-9]{1,10}', text):
         raise failures.InvalidInput(

@@ -160,7 +160,10 @@ def _rows(connection, provider):
 def _take_writable(connection, uuid):
     provider = take(connection, uuid)
     if provider.node_id:
-        raise failures.Conflict(reason=f'Resource provider {uuid} is a node: its inventory is what the node makes it.')
+        raise failures.Conflict(
+            reason=f'Resource provider {uuid} is a node: its inventory follows the state of the node, and cannot be '
+            'written.'
+        )
     return provider
 
 

@@ -58,7 +58,7 @@ def rename(context, name, new_name):
             # A transaction that gives a node this class locks the class, too: either its node is visible here, or it
             # does not find the old name.
             if connection.scalar(sa.select(sa.exists().where(resource_providers.c.resource_class_id == row.id))):
-                raise failures.Conflict(reason=f'Resource class {name} has its name from the class of nodes.')
+                raise failures.Conflict(reason=f'Resource class {name} cannot be renamed: nodes have it.')
             connection.execute(
                 sa.update(resource_classes)
                 .where(resource_classes.c.id == row.id)

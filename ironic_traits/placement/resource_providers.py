@@ -62,7 +62,10 @@ def create(context, name, uuid=None, parent_uuid=None):
             if root is None:
                 raise failures.BadRequest(reason=f'{message}parent provider UUID does not exist.')
             if connection.scalar(sa.select(sa.exists().where(nodes.c.uuid == uuid))):
-                raise failures.Conflict(reason=f'{message}it is a node, and a provider while it has a resource class.')
+                raise failures.Conflict(
+                    reason=f'{message}the UUID is that of a node, which has a resource provider while it has a '
+                    'resource class.'
+                )
             with referring():
                 connection.execute(sa.insert(resource_providers).values(root_provider_uuid=root, **values))
             return read(connection, uuid)
@@ -89,7 +92,10 @@ def update(context, uuid, name, parent, may_move):
             roots = _lock_trees(connection, [uuid, *parent]) if parent else {}
             provider = take(connection, uuid)
             if provider.node_id and (name != provider.name or parent not in ([], [None])):
-                raise failures.Conflict(reason=f'Resource provider {uuid} is a node: it has its name, and no parent.')
+                raise failures.Conflict(
+                    reason=f'Resource provider {uuid} is a node: its name is the UUID of the node, and it has no '
+                    'parent.'
+                )
             if parent and parent[0] != provider.parent_provider_uuid:
                 _move(connection, provider, parent[0], roots, may_move)
             _set(connection, provider, name=name)
@@ -112,7 +118,7 @@ def delete(context, uuid):
             if connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid == uuid))):
                 raise failures.ProviderHasChildren(uuid=uuid)
             if provider.node_id:
-                raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and goes with it.')
+                raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and is deleted with the node.')
             if connection.scalar(sa.select(sa.exists().where(allocations.c.resource_provider_id == provider.id))):
                 raise failures.ProviderInUse(uuid=uuid, reason='Resource provider has allocations.')
             connection.execute(sa.delete(resource_providers).where(resource_providers.c.id == provider.id))

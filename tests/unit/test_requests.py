@@ -151,7 +151,7 @@ def test_what_an_image_says_in_vain(image, warning):
 )
 def test_what_placement_would_refuse(flavor, image, warning):
     [told] = understand(flavor=flavor, image=image).warnings
-    assert told.startswith(f'{warning} cannot be asked of Placement')
+    assert told.startswith(f'{warning} cannot be requested from Placement')
 
 
 CUSTOM = 'CUSTOM_' + 'A' * 248
@@ -189,7 +189,7 @@ WRONG = {
     'no trait in a list': ({'required': [1]}, "'required': 1 is not a string"),
     'no list': ({'forbidden': 'CUSTOM_A'}, "'forbidden' must be a list"),
     'no list of lists': ({'required_any': ['CUSTOM_A']}, "each member of 'required_any' must be a list"),
-    'nothing will do': ({'required_any': [[]]}, "'required_any' has an empty list in it"),
+    'nothing will do': ({'required_any': [[]]}, "'required_any' has an empty list:"),
     'any of what is none': ({'required_any': [['FOO', 'CUSTOM_A']]}, "'required_any': 'FOO' is not a trait"),
     'null in a list': ({'required_any': [None]}, 'must be a list'),
     'a flavor that is none': ({'flavor': 'm1.small'}, "'flavor' must be an object"),
