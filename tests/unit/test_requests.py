@@ -168,7 +168,10 @@ WRONG = {
     'a value of another type': ({'flavor': flavor(trait__CUSTOM_A=['required'])}, "is ['required']: it may be"),
     'a long suffix': ({'flavor': flavor(**{f'trait{"x" * 65}__CUSTOM_A': 'required'})}, '64 characters'),
     'a policy': ({'flavor': flavor(group_policy='x')}, "flavor extra_specs 'group_policy' is 'x'"),
-    'a class': ({'flavor': flavor(resources__GOLD='1')}, "flavor extra_specs 'resources:GOLD': 'GOLD' is not a resource"),
+    'a class': (
+        {'flavor': flavor(resources__GOLD='1')},
+        "flavor extra_specs 'resources:GOLD': 'GOLD' is not a resource",
+    ),
     'two units': ({'flavor': flavor(resources__CUSTOM_GOLD='2')}, "flavor extra_specs 'resources:CUSTOM_GOLD' is '2'"),
     'what no node has': ({'flavor': flavor(resources__VCPU='1')}, "flavor extra_specs 'resources:VCPU' is '1'"),
     'less than nothing': ({'flavor': flavor(resources__VCPU='-1')}, 'an integer of 0 or more'),
