@@ -511,7 +511,7 @@ class UnsupportedMediaType(Failure):
 
     status = 415
     code = 'baremetal.unsupported_media_type'
-    text = 'The body has {content_type}: send it with "Content-Type: application/json".'
+    text = 'The body was sent with {content_type}. Send it with "Content-Type: application/json".'
 
 
 class HostNotAllowed(Failure):

@@ -188,7 +188,7 @@ def _root_required(values):
         return None
     if len(values) > 1:
         raise failures.DuplicateKey(reason="Query parameter 'root_required' may be specified only once.")
-    # root_required does not support in:, so it is read as in the version before that.
+    # root_required does not support ``in:``, so it is read as in the version before that.
     try:
         return arguments.required('root_required', values, arguments.ANY_SINCE - 1)
     except failures.ConflictingTraits as error:

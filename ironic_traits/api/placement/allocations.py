@@ -157,7 +157,7 @@ def claims(context, bodies):
 
     :param bodies: {uuid of a consumer: its claim}.
     :returns: [ironic_traits.placement.allocations.Claim, …].
-    :raises failures.BadRequest: a uuid is malformed, or there twice.
+    :raises failures.BadRequest: a uuid is malformed, or occurs twice.
     """
     conf = context.conf.placement
     return [

@@ -11,7 +11,7 @@ from ironic_traits.matching import requests
 
 
 class Filters(wsme.types.Base):
-    """The filters of a list of nodes, except those on traits, resource class, instance and eligibility."""
+    """The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation."""
 
     associated = types.BOOLEAN
     chassis_uuid = types.UUID

@@ -32,22 +32,22 @@ class MatchesController(Resource):
         if context.minor < SINCE:
             raise failures.ResourceNotFound(hint=f' Matches need API version 1.{SINCE}.')
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
-        request = match_types.read_request(context, body)
-        document = {'request': _show(request.request), 'warnings': request.request.warnings}
+        node_request = match_types.read_request(context, body)
+        document = {'request': _show(node_request.request), 'warnings': node_request.request.warnings}
         if 'instance_uuid' in fields:
-            return document | _check(context, fields, request)
+            return document | _check(context, fields, node_request)
         max_limit = context.conf.api.max_limit
-        rows = matches.find(context, request, min(fields.get('limit', max_limit), max_limit))
+        rows = matches.find(context, node_request, min(fields.get('limit', max_limit), max_limit))
         document['nodes'] = [_node(row) for row in rows]
         if not rows:
-            absent = matches.absent_traits(context, request.request)
+            absent = matches.absent_traits(context, node_request.request)
             document['warnings'] = [*document['warnings'], *map(_absence_warning, absent)]
         if fields.get('explain'):
-            document['explanation'] = explanations.explain(context, request)
+            document['explanation'] = explanations.explain(context, node_request)
         return document
 
 
-def _check(context, fields, request):
+def _check(context, fields, node_request):
     context.can('baremetal:match:check')
     superfluous = sorted(fields.keys() & {'limit', 'explain', *match_types.FILTERS})
     if superfluous:
@@ -55,7 +55,7 @@ def _check(context, fields, request):
             reason="'instance_uuid' checks the providers of an instance; it cannot be combined with "
             f'{", ".join(superfluous)}.'
         )
-    providers = instances.fulfil(context, fields['instance_uuid'], request.request)
+    providers = instances.fulfil(context, fields['instance_uuid'], node_request.request)
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
 
 

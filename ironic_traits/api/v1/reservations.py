@@ -106,10 +106,10 @@ class ReservationsController(Resource):
         context.can('baremetal:reservation:create')
         _check_version(context)
         instances = _instances(context, body)
-        request = match_types.read_request(context, body, _idents(context, body))
-        rows, is_new = reserve.reserve(context, instances, request, _expiry(body))
+        node_request = match_types.read_request(context, body, _idents(context, body))
+        rows, is_new = reserve.reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
-        warnings = {'warnings': request.request.warnings} if request.request.warnings else {}
+        warnings = {'warnings': node_request.request.warnings} if node_request.request.warnings else {}
         if body.instance_uuids:
             return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
         return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
