@@ -81,8 +81,8 @@ class Context(oslo_context.RequestContext):
         if any(self.may(each, target) for each in rules):
             self.limited_to = ()
             return
-        mine = {'node.owner': self.project_id, 'node.lessee': self.project_id}
-        if target is not None or not self.project_id or not any(self.may(each, mine) for each in rules):
+        own_node = {'node.owner': self.project_id, 'node.lessee': self.project_id}
+        if target is not None or not self.project_id or not any(self.may(each, own_node) for each in rules):
             raise failures.Forbidden(rule=rule)
         self.limited_to = rules
 

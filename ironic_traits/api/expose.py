@@ -77,6 +77,7 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
             except _NAME_FAILURES:
                 if SUFFIXED not in pecan.request.environ:
                     raise
+                # Nothing has the name with the suffix, so the name without it may be meant.
                 return method(self, context, *path[:-1], path[-1].rpartition('.')[0], **arguments)
 
         exposed = route(method, respond)
@@ -92,7 +93,7 @@ def route(method, respond):
     :param method: its positional-only parameters after self and context are the path parameters.
     :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
     """
-    in_path = _path_parameters(method)
+    path_parameters = _path_parameters(method)
 
     @functools.wraps(method)
     def handler(self, *path):
@@ -105,12 +106,12 @@ def route(method, respond):
 
     exposed: Any = handler
     # pecan inspects the signature to find out how many path parameters the method takes.
-    exposed.__signature__ = inspect.Signature([_SELF, *in_path])
+    exposed.__signature__ = inspect.Signature([_SELF, *path_parameters])
     pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
     pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
-    required = sum(parameter.default is parameter.empty for parameter in in_path)
-    exposed.path_names = [parameter.name for parameter in in_path]
-    exposed.path_parameters = range(required, len(in_path) + 1)
+    required = sum(parameter.default is parameter.empty for parameter in path_parameters)
+    exposed.path_names = [parameter.name for parameter in path_parameters]
+    exposed.path_parameters = range(required, len(path_parameters) + 1)
     return exposed
 
 
