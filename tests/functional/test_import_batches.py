@@ -145,10 +145,10 @@ def test_a_node_that_cannot_be_is_found_among_many(database_url, client, file): 
     rack[30]['traits'] = ['HW_NOWHERE']
     told = manage(database_url, 'import', '--continue', file({'nodes': rack}), code=1)
     assert 'node70: A port with MAC address 52:54:00:00:05:00 already exists' in told
-    assert told.endswith('2 of 100 nodes and chassis cannot be.\n')
+    assert told.endswith('2 of 100 nodes and chassis cannot be imported.\n')
     assert len(client.get('/v1/nodes')['nodes']) == 98
     told = manage(database_url, 'import', file({'nodes': rack}), code=1)
-    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be.\n')
+    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be imported.\n')
 
 
 def test_a_provider_that_is_there_becomes_the_nodes(database_url, client, file):  # noqa: F811
