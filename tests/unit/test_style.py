@@ -7,8 +7,7 @@ import re
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
-#: Patterns of the files that are checked.  tests/functional and tests/db do not follow the guide yet: add them when they
-#: do.
+#: Patterns of the files that are checked.  tests/functional and tests/db are to be added, once they follow the guide.
 CHECKED = (
     'README.rst',
     'ironic_traits/**/*',
