@@ -84,7 +84,7 @@ def one_by_one(client, together, some):
     for noun, each in some:
         try:
             with together.write():
-                imports.Importer(client, client.settle).bring(noun, each)
+                imports.Importer(client, client.settle).import_unit(noun, each)
         except Failed as error:
             refused.append(f'{documents.ident(each)}: {error}')
     return refused
@@ -93,7 +93,7 @@ def one_by_one(client, together, some):
 def in_batches(client, together, some):
     """Import units as the command does."""
     importer = local.LocalImporter(client, together, lambda count: None)
-    importer.bring(some)
+    importer.import_units(some)
     return importer.refused
 
 
@@ -168,5 +168,5 @@ def test_a_long_lock_is_said_before(tmp_path, file):  # noqa: F811
     rack = file({'nodes': [{'name': f'node{number}', 'driver': 'fake-hardware'} for number in range(1500)]})
     command = [MANAGE, '--database', url, 'inventory', 'import', '--dry-run', rack]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.startswith('This locks the SQLite database for about 2 s, or')) == (0, True)
+    assert (done.returncode, done.stderr.startswith('The import locks the SQLite database for about 2 s')) == (0, True)
     assert '--continue' in done.stderr
