@@ -1,6 +1,8 @@
-"""The floor of the whole-inventory poll: the statement and orjson, with no service around them.
+"""The lower bound for reading the whole inventory: only the SQL statement and orjson, without the service.
 
-python -m benchmarks.bare postgresql+psycopg2://…, on the same database that the service was measured on.
+    python -m benchmarks.bare postgresql+psycopg2://…
+
+Use the database that the service was measured with.
 """
 
 import sys
@@ -18,7 +20,7 @@ AGGREGATE = {
 
 
 def main():
-    """Read the inventory five times; print the best time."""
+    """Read the inventory five times, and print the best time."""
     engine = sa.create_engine(sys.argv[1])
     statement = (
         f'SELECT id, uuid, (SELECT {AGGREGATE[engine.dialect.name]} FROM node_traits WHERE node_id = nodes.id) '  # noqa: S608

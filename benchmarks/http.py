@@ -1,4 +1,4 @@
-"""A client for load: keep-alive, nothing decoded that need not be."""
+"""An HTTP client for load tests, with keep-alive connections and without needless decoding."""
 
 import http.client
 import json
@@ -9,11 +9,11 @@ PLACEMENT_VERSION = '1.39'
 
 
 class Connection:
-    """One keep-alive connection to a base URL.
+    """A keep-alive connection to a base URL.
 
-    :param base: http://HOST:PORT, with a path prefix or without.
+    :param base: http://HOST:PORT, with or without a path prefix.
     :param token: X-Auth-Token; None for none.
-    :param version: of the Bare Metal API.
+    :param version: version of the Bare Metal API.
     """
 
     def __init__(self, base, token=None, version=VERSION):
@@ -28,28 +28,30 @@ class Connection:
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
 
     def ask(self, method, path, document=None):
-        """Send a request and read the whole answer.
+        """Send a request and read the whole response.
 
-        :returns: (status, bytes).
+        :param document: body, to be encoded as JSON; None for none.
+        :returns: (status, body as bytes).
         """
         body = None if document is None else json.dumps(document)
         headers = self._headers if body is None else self._headers | {'Content-Type': 'application/json'}
-        for last in (False, True):
+        for is_retry in (False, True):
             try:
                 self._connection.request(method, self.prefix + path, body, headers)
-                answer = self._connection.getresponse()
-                return answer.status, answer.read()
+                response = self._connection.getresponse()
+                return response.status, response.read()
             except (http.client.RemoteDisconnected, ConnectionError):
                 # A server may close a connection between two requests.
                 self._connection.close()
-                if last:
+                if is_retry:
                     raise
         raise AssertionError
 
     def ask_json(self, method, path, document=None):
-        """Send a request and read the answer.
+        """Send a request and decode the response.
 
-        :returns: (status, the JSON document).
+        :param document: body, to be encoded as JSON; None for none.
+        :returns: (status, the decoded JSON document).
         """
         status, body = self.ask(method, path, document)
         return status, json.loads(body)

@@ -1,10 +1,9 @@
-"""How long the most expensive requests take that one client can send.
+"""Measure the most expensive requests that a client can send.
 
     python -m benchmarks.limits http://127.0.0.1:6385
 
-The service has the nodes of ``benchmarks.seed`` (10,000 of them).  No request should
-take more than two seconds: a worker process answers few at once.  It changes the first node, and creates one tree of
-providers.
+Fill the service with ``benchmarks.seed`` (10,000 nodes) first.  No request should take more than two seconds, because
+a worker process answers only a few at once.  The benchmark changes the first node, and creates a tree of providers.
 """
 
 import argparse
@@ -22,7 +21,7 @@ ROOT = '00000000-0000-4000-8000-000000000000'
 
 
 def groups(count, resource='CUSTOM_GOLD', more=''):
-    """Return the query of a request for candidates with so many groups."""
+    """Return the query for candidates with a number of groups; ``more`` is added to each, with {0} for its number."""
     return '&'.join(f'resources{i}={resource}:1{more.format(i)}' for i in range(count))
 
 
@@ -32,7 +31,10 @@ def uuids(count):
 
 
 def requests(node):
-    """Yield (what it is, method, path, document)."""
+    """Generate (description, method, path, document) of each request.
+
+    :param node: uuid of the node that the requests change.
+    """
     provider = f'/placement/resource_providers/{node}'
     candidates = '/placement/allocation_candidates?'
     traits = f'/v1/nodes/{node}/traits'
@@ -44,29 +46,29 @@ def requests(node):
     for number, policy in ((33, 'isolate'), (50, 'none')):
         query = f'{groups(number, "SRIOV_NET_VF")}&group_policy={policy}'
         yield f'{number} groups in a tree of 32, {policy}', 'GET', candidates + query, None
-    for what, request in (
+    for case, request in (
         ('200 required', {'required': CUSTOM + STANDARD}),
         ('200 forbidden', {'forbidden': CUSTOM + STANDARD}),
     ):
-        yield f'explanation of {what} traits', 'POST', '/v1/matches', request | {'explain': True}
-    for what, values in (('25,000 uuids', uuids(25_000)), ('the same uuids twice', uuids(3_700) * 2)):
+        yield f'explanation of {case} traits', 'POST', '/v1/matches', request | {'explain': True}
+    for case, values in (('25,000 uuids', uuids(25_000)), ('the same uuids twice', uuids(3_700) * 2)):
         document = {'aggregates': values, 'resource_provider_generation': -1}
-        yield f'aggregates: {what}', 'PUT', f'{provider}/aggregates', document
-    for what, names in (('numbers', [1] * 250_000), ('50,000 names', [f'CUSTOM_{i}' for i in range(50_000)])):
+        yield f'aggregates: {case}', 'PUT', f'{provider}/aggregates', document
+    for case, names in (('numbers', [1] * 250_000), ('50,000 names', [f'CUSTOM_{i}' for i in range(50_000)])):
         document = {'traits': names, 'resource_provider_generation': -1}
-        yield f'traits of a provider: {what}', 'PUT', f'{provider}/traits', document
-        yield f'traits of a node: {what}', 'PUT', traits, {'traits': names}
-    for what, value in (
+        yield f'traits of a provider: {case}', 'PUT', f'{provider}/traits', document
+        yield f'traits of a node: {case}', 'PUT', traits, {'traits': names}
+    for case, value in (
         ('50,000 keys', {f'k{i}': 'v' for i in range(50_000)}),
         ('one MB of passwords', {f'{i}': 'password=a' for i in range(40_000)}),
     ):
         patch = [{'op': 'add', 'path': '/driver_info', 'value': value}]
-        yield f'driver_info: {what}', 'PATCH', f'/v1/nodes/{node}', patch
-    yield 'a list with it', 'GET', '/v1/nodes/detail?limit=10', None
+        yield f'driver_info: {case}', 'PATCH', f'/v1/nodes/{node}', patch
+    yield 'a list with that node', 'GET', '/v1/nodes/detail?limit=10', None
 
 
 def tree(connection):
-    """Create a tree of 32 providers of the same kind."""
+    """Create a root provider with 32 child providers that have the same inventory."""
     connection.ask('POST', '/placement/resource_providers', {'name': 'root', 'uuid': ROOT})
     for number in range(1, 33):
         child = f'{ROOT[:-2]}{number:02}'
@@ -77,7 +79,7 @@ def tree(connection):
 
 
 def main():
-    """Send each request once, and print how long it took."""
+    """Send each request once, and print its duration."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='http://HOST:PORT of the service')
     arguments = parser.parse_args()
@@ -86,9 +88,9 @@ def main():
     _, listed = connection.ask_json('GET', '/v1/nodes?limit=1&fields=uuid')
     print(f'{"seconds":>8}  {"status":>6}  {"bytes":>9}  request')
     for name, method, path, document in requests(listed['nodes'][0]['uuid']):
-        begun = time.monotonic()
+        start = time.monotonic()
         status, body = connection.ask(method, path, document)
-        print(f'{time.monotonic() - begun:8.2f}  {status:>6}  {len(body):>9}  {name}', flush=True)
+        print(f'{time.monotonic() - start:8.2f}  {status:>6}  {len(body):>9}  {name}', flush=True)
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""Load on a service, and what it takes of time and of the server's CPU."""
+"""Load on a service, measured in latency and in CPU time of the server."""
 
 import os
 import pathlib
@@ -11,7 +11,10 @@ CPU_TICK = os.sysconf('SC_CLK_TCK')
 
 
 def cpu_seconds(roots):
-    """Give the CPU time that processes and their children have used so far, in seconds."""
+    """Return the CPU time that processes and their descendants have used so far, in seconds.
+
+    :param roots: pids of the processes.
+    """
     parents, used = {}, {}
     for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
         try:
@@ -31,8 +34,8 @@ def cpu_seconds(roots):
 class Load:
     """A service under load.
 
-    :param arguments: of the command line: ``seconds`` that each load lasts, ``pid`` of the server's processes.
-    :ivar results: {name: {figure: value}}.
+    :param arguments: command line arguments: ``seconds`` that each load lasts, ``pid`` of the server's processes.
+    :ivar results: {name of a load: {name of a figure: value}}.
     """
 
     def __init__(self, arguments):
@@ -44,11 +47,14 @@ class Load:
         raise NotImplementedError
 
     def load(self, name, make, concurrency):
-        """Send the requests that ``make`` gives, for some seconds, from several threads.
+        """Send requests for ``seconds``, and report the figures.
 
-        :param make: function of a random generator and a thread's number, giving [(method, path, document), …].
+        :param name: name of the load.
+        :param make: function of a random generator and a thread's number, which returns the next requests:
+            [(method, path, document), …].
+        :param concurrency: number of threads.
         """
-        stop, times, wrong = time.perf_counter() + self.arguments.seconds, [], {}
+        stop, times, errors = time.perf_counter() + self.arguments.seconds, [], {}
 
         def work(number):
             connection, choose = self.connect(), random.Random(number)
@@ -58,7 +64,7 @@ class Load:
                     status, _ = connection.ask(method, path, document)
                     times.append(time.perf_counter() - start)
                     if status >= 300:
-                        wrong[status] = wrong.get(status, 0) + 1
+                        errors[status] = errors.get(status, 0) + 1
 
         before, start = cpu_seconds(self.arguments.pid), time.perf_counter()
         threads = [threading.Thread(target=work, args=(number,)) for number in range(concurrency)]
@@ -66,19 +72,19 @@ class Load:
             thread.start()
         for thread in threads:
             thread.join()
-        cpu, took = cpu_seconds(self.arguments.pid) - before, time.perf_counter() - start
+        cpu, duration = cpu_seconds(self.arguments.pid) - before, time.perf_counter() - start
         quantiles = statistics.quantiles(times, n=100)
-        self.tell(
+        self.report(
             f'{name}, {concurrency} client{"s" * (concurrency > 1)}',
-            per_second=len(times) / took,
+            per_second=len(times) / duration,
             p50_ms=quantiles[49] * 1000,
             p99_ms=quantiles[98] * 1000,
             cpu_ms=cpu / len(times) * 1000,
-            **({'wrong': wrong} if wrong else {}),
+            **({'errors': errors} if errors else {}),
         )
 
-    def tell(self, name, **figures):
-        """Print one line of figures, and keep them."""
+    def report(self, name, **figures):
+        """Print a line of figures, and add them to ``results``."""
         self.results[name] = figures
-        shown = '  '.join(f'{k}={v:.2f}' if isinstance(v, float) else f'{k}={v}' for k, v in figures.items())
-        print(f'{name:38} {shown}', flush=True)
+        text = '  '.join(f'{k}={v:.2f}' if isinstance(v, float) else f'{k}={v}' for k, v in figures.items())
+        print(f'{name:38} {text}', flush=True)

@@ -1,7 +1,7 @@
 """Measure matches and their explanations: python -m benchmarks.matches http://127.0.0.1:6385 -n 10000 --pid PID
 
-Of a service that ``benchmarks.seed`` has filled with the same -n and --seed.  Each line as ``benchmarks.measure`` has
-it.
+Fill the service by ``benchmarks.seed`` first, with the same -n and --seed.  The output is that of
+``benchmarks.measure``.
 """
 
 import argparse
@@ -11,21 +11,21 @@ from benchmarks.http import Connection
 from benchmarks.load import Load
 from benchmarks.seed import CLASSES, generate
 
-#: Matches came with this one.
+#: The first version with matches.
 VERSION = '1.38'
 
 
 class Bench(Load):
-    """One service under measurement.
+    """A service under measurement.
 
-    :param arguments: of the command line.
+    :param arguments: command line arguments.
     """
 
     def connect(self):
         return Connection(self.arguments.url, version=VERSION)
 
     def matches(self):
-        """Ask for few and many clauses, with and without an explanation."""
+        """Measure requests with few and many clauses, with and without an explanation."""
         count = collections.Counter(
             name for _, traits in generate(self.arguments.n, self.arguments.seed) for name in traits
         )
@@ -44,17 +44,17 @@ class Bench(Load):
 
 
 def main():
-    """Measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='http://HOST:PORT of the service')
-    parser.add_argument('-n', type=int, default=10000, help='how many nodes it has')
-    parser.add_argument('--seed', type=int, default=42, help='that they were made with')
+    parser.add_argument('-n', type=int, default=10000, help='number of nodes of the service')
+    parser.add_argument('--seed', type=int, default=42, help='--seed of benchmarks.seed')
     parser.add_argument('--seconds', type=float, default=10)
     parser.add_argument(
         '--pid',
         type=lambda text: [int(pid) for pid in text.split(',')],
         default=[],
-        help='process ids of the server, joined by commas: their CPU time, with their children',
+        help='process ids of the server, separated by commas, whose CPU time is measured, with that of their children',
     )
     Bench(parser.parse_args()).matches()
 

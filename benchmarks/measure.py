@@ -1,8 +1,8 @@
 """Measure a service that speaks the Bare Metal API: python -m benchmarks.measure http://127.0.0.1:6385 --pid PID
 
-Works on the nodes that are there (benchmarks.seed makes them); the traits that it changes are put back.  Each line:
-requests per second, milliseconds at the 50th and 99th percentile, and the server's CPU milliseconds per request (--pid:
-the processes to count, with all their children; the database server's, too, where there is one).
+It uses existing nodes (benchmarks.seed creates some), and restores the traits that it changes.  Each line has the
+requests per second, the 50th and 99th percentile of the latency in milliseconds, and the server's CPU milliseconds per
+request.  --pid has the processes whose CPU time counts, with all their children.  Include those of the database server.
 """
 
 import argparse
@@ -21,9 +21,9 @@ PAGE = 1000
 
 
 class Bench(Load):
-    """One service under measurement.
+    """A service under measurement.
 
-    :param arguments: of the command line.
+    :param arguments: command line arguments.
     """
 
     def __init__(self, arguments):
@@ -36,7 +36,7 @@ class Bench(Load):
         print(f'{len(self.nodes)} nodes, {self.traits_per_node():.1f} traits each', file=sys.stderr, flush=True)
 
     def traits_per_node(self):
-        """Give the mean number of traits."""
+        """Return the mean number of traits of a node."""
         return statistics.mean(map(len, self.nodes.values()))
 
     def connect(self):
@@ -61,24 +61,30 @@ class Bench(Load):
         return f'{parts.path.removeprefix(urllib.parse.urlparse(self.arguments.url).path.rstrip("/"))}?{parts.query}'
 
     def poll(self):
-        """Time reading the whole inventory, page by page, the links found without parsing the answer."""
+        """Measure reading the whole inventory, page by page.  Links are extracted without decoding the response."""
         times, before = [], cpu_seconds(self.arguments.pid)
         for _ in range(self.arguments.repeat):
             connection, path, start = self.connect(), f'/v1/nodes?fields=uuid,traits&limit={PAGE}', time.perf_counter()
             while path:
                 _, body = connection.ask('GET', path)
-                _, found, link = body.rpartition(b'"next"')
-                path = self._path(link.split(b'"')[1].decode()) if found else None
+                _, key, link = body.rpartition(b'"next"')
+                path = self._path(link.split(b'"')[1].decode()) if key else None
             times.append(time.perf_counter() - start)
         cpu = (cpu_seconds(self.arguments.pid) - before) / self.arguments.repeat
-        self.tell('whole inventory', seconds=min(times), cpu_seconds=cpu, nodes_per_second=len(self.nodes) / min(times))
+        self.report(
+            'whole inventory', seconds=min(times), cpu_seconds=cpu, nodes_per_second=len(self.nodes) / min(times)
+        )
 
-    def mine(self, choose, number, concurrency):
-        """Choose a node that no other thread writes to."""
+    def own_node(self, choose, number, concurrency):
+        """Choose a node that no other thread writes to.
+
+        :param choose: random.Random.
+        :param number: number of the thread.
+        """
         return choose.choice(self.sample[number::concurrency])
 
     def loads(self, concurrency):
-        """Give what is measured at each concurrency: (name, maker)."""
+        """Generate (name, function for ``load``) of each load."""
 
         def show(choose, number):
             return [('GET', f'/v1/nodes/{choose.choice(self.sample)}', None)]
@@ -87,12 +93,12 @@ class Bench(Load):
             return [('GET', f'/v1/nodes/{choose.choice(self.sample)}/traits', None)]
 
         def put_all(choose, number):
-            node = self.mine(choose, number, concurrency)
+            node = self.own_node(choose, number, concurrency)
             names = [*self.nodes[node][:19], f'CUSTOM_BENCH_{choose.randrange(10**6)}']
             return [('PUT', f'/v1/nodes/{node}/traits', {'traits': names})]
 
         def put_one(choose, number):
-            path = f'/v1/nodes/{self.mine(choose, number, concurrency)}/traits/CUSTOM_BENCH_ONE_{number}'
+            path = f'/v1/nodes/{self.own_node(choose, number, concurrency)}/traits/CUSTOM_BENCH_ONE_{number}'
             return [('PUT', path, None), ('DELETE', path, None)]
 
         yield 'one node', show
@@ -102,7 +108,7 @@ class Bench(Load):
             yield 'PUT and DELETE one trait', put_one
 
     def filters(self, concurrency):
-        """Give the filters: a plain page of 100, two required and one forbidden trait, and a rare trait."""
+        """Generate (name, function for ``load``) of each list: a plain page, and pages with filters."""
         names = sorted({name for traits in self.nodes.values() for name in traits})
         count = {name: sum(name in traits for traits in self.nodes.values()) for name in names}
         common = sorted(names, key=count.get, reverse=True)
@@ -114,27 +120,29 @@ class Bench(Load):
             return [('GET', f'{page}&traits={required},{second}&not-traits-any={forbidden}', None)]
 
         yield 'page of 100, 2 required 1 forbidden', filtered
-        yield 'page, a trait nobody has', lambda choose, number: [('GET', f'{page}&traits=CUSTOM_NOBODY', None)]
+        yield 'page, a trait that no node has', lambda choose, number: [('GET', f'{page}&traits=CUSTOM_NOBODY', None)]
 
     def put_back(self):
-        """Give the sampled nodes the traits that they had."""
+        """Restore the traits of the sampled nodes."""
         connection = self.connect()
         for node in self.sample:
             connection.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': self.nodes[node]})
 
 
 def main():
-    """Measure everything."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='http://HOST:PORT of the service')
     parser.add_argument('--pid', type=lambda text: {int(pid) for pid in text.split(',')}, default=set())
     parser.add_argument('--seconds', type=float, default=5, help='how long each load lasts')
-    parser.add_argument('--repeat', type=int, default=3, help='how often the whole inventory is read; the best counts')
+    parser.add_argument(
+        '--repeat', type=int, default=3, help='how many times the whole inventory is read; the best time counts'
+    )
     parser.add_argument('--concurrency', type=lambda text: [int(n) for n in text.split(',')], default=[1, 8])
-    parser.add_argument('--token', help='X-Auth-Token, where one is needed')
+    parser.add_argument('--token', help='X-Auth-Token, if the service needs one')
     parser.add_argument('--read-only', action='store_true')
-    parser.add_argument('--no-filters', action='store_true', help='the service has no trait filters, as Ironic itself')
-    parser.add_argument('--json', type=pathlib.Path, help='write the figures to this file, too')
+    parser.add_argument('--no-filters', action='store_true', help='for services without trait filters, such as Ironic')
+    parser.add_argument('--json', type=pathlib.Path, help='also write the figures to this file')
     arguments = parser.parse_args()
     bench = Bench(arguments)
     bench.poll()

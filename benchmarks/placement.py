@@ -2,9 +2,9 @@
 
     python -m benchmarks.placement http://127.0.0.1:6385/placement -n 10000 --fill --pid PID
 
-Providers with 20 traits each, one more that half of them have, and one that a fifth has; each with one unit of
-CUSTOM_BAREMETAL, of which three in ten are allocated.  The same -n gives the same everywhere.  Each line as
-``benchmarks.measure`` has it.
+Each provider has 20 traits and one unit of CUSTOM_BAREMETAL.  Half of the providers have one more trait, and a fifth
+has another one.  30 % of the providers are allocated.  The same -n always creates the same providers.  The output is
+that of ``benchmarks.measure``.
 """
 
 import argparse
@@ -22,24 +22,24 @@ from benchmarks.seed import generate
 
 CLASS = 'CUSTOM_BAREMETAL'
 ALLOCATED = 0.3
-#: A trait that half of the providers have, and one that a fifth has.
+#: A trait that half of the providers have, and one that a fifth of them have.
 HALF, FIFTH = 'CUSTOM_HALF', 'CUSTOM_FIFTH'
 
 
 def plan(count):
-    """Give providers: (uuid, name, traits, whether it is allocated)."""
+    """Generate (uuid, name, traits, whether it is allocated) of each provider."""
     choose = random.Random(7)
     for node, traits in generate(count, 42):
-        # A provider that shares makes the real service look at trees where there are none.
+        # With sharing providers, OpenStack's Placement would search for trees of providers, of which there are none.
         traits = [name for name in traits if name != 'MISC_SHARES_VIA_AGGREGATE']
         traits += [name for name, share in ((HALF, 0.5), (FIFTH, 0.2)) if choose.random() < share]
         yield node['uuid'], node['name'], traits, choose.random() < ALLOCATED
 
 
 class Bench(Load):
-    """One service under measurement.
+    """A service under measurement.
 
-    :param arguments: of the command line.
+    :param arguments: command line arguments.
     """
 
     def __init__(self, arguments):
@@ -50,32 +50,32 @@ class Bench(Load):
         for _, _, traits, _ in self.plan:
             for name in traits:
                 count[name] = count.get(name, 0) + 1
-        #: From the trait that most providers have to the rarest.
+        #: All traits, the most common first.
         self.common = sorted(count, key=lambda name: (-count[name], name))
 
     def connect(self):
         return Connection(self.arguments.url, self.arguments.token)
 
-    def _ask(self, method, path, document=None, well=(200, 201, 204, 409)):
+    def _ask(self, method, path, document=None, expected=(200, 201, 204, 409)):
         if not hasattr(self._local, 'connection'):
             self._local.connection = self.connect()
         status, body = self._local.connection.ask(method, path, document)
-        if status not in well:
+        if status not in expected:
             sys.exit(f'{method} {path}: {status} {body[:500]!r}')
         return json.loads(body) if body else {}
 
     def fill(self):
-        """Make what is in the plan, eight at a time."""
+        """Create the planned providers, eight at a time."""
         for name in {name for _, _, traits, _ in self.plan for name in traits if name.startswith('CUSTOM_')}:
             self._ask('PUT', f'/traits/{name}')
         self._ask('PUT', f'/resource_classes/{CLASS}')
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for done, _ in enumerate(pool.map(self._make, self.plan), 1):
-                if done % 100 == 0 or done == len(self.plan):
-                    print(f'\r{done} of {len(self.plan)} providers', end='', file=sys.stderr, flush=True)
+            for count, _ in enumerate(pool.map(self._create, self.plan), 1):
+                if count % 100 == 0 or count == len(self.plan):
+                    print(f'\r{count} of {len(self.plan)} providers', end='', file=sys.stderr, flush=True)
         print(file=sys.stderr)
 
-    def _make(self, item):
+    def _create(self, item):
         identity, name, traits, allocated = item
         path = f'/resource_providers/{identity}'
         self._ask('POST', '/resource_providers', {'uuid': identity, 'name': name})
@@ -92,7 +92,7 @@ class Bench(Load):
             self._ask('PUT', f'/allocations/{uuid.uuid5(uuid.NAMESPACE_DNS, identity)}', body)
 
     def loads(self, concurrency):
-        """Give what is measured: (name, maker)."""
+        """Generate (name, function for ``load``) of each load."""
 
         def fixed(path):
             return lambda choose, number: [('GET', path, None)]
@@ -101,8 +101,9 @@ class Bench(Load):
             return [('GET', f'/resource_providers/{choose.choice(self.plan)[0]}/traits', None)]
 
         def put(choose, number):
-            mine = range(number, len(self.plan), concurrency)
-            path = f'/resource_providers/{self.plan[choose.choice(mine)][0]}/traits'
+            # Only providers that no other thread writes to.
+            indexes = range(number, len(self.plan), concurrency)
+            path = f'/resource_providers/{self.plan[choose.choice(indexes)][0]}/traits'
             generation = self._ask('GET', path)['resource_provider_generation']
             names = choose.sample(self.common, 20)
             return [('PUT', path, {'traits': names, 'resource_provider_generation': generation})]
@@ -110,7 +111,7 @@ class Bench(Load):
         first, second, third = [name for name in self.common if name not in (HALF, FIFTH)][:3]
         rare, candidates = self.common[-1], f'/allocation_candidates?resources={CLASS}:1'
         yield 'traits', fixed('/traits')
-        yield 'traits that begin so', fixed('/traits?name=startswith:HW_CPU_X86')
+        yield 'traits with a prefix', fixed('/traits?name=startswith:HW_CPU_X86')
         yield 'providers, 1 required', fixed(f'/resource_providers?required={first}')
         yield 'providers, 2 required 1 forbidden', fixed(f'/resource_providers?required={first},{second},!{third}')
         yield 'providers, a rare trait', fixed(f'/resource_providers?required={rare}')
@@ -118,7 +119,7 @@ class Bench(Load):
         yield 'candidates, limit 1000', fixed(f'{candidates}&limit=1000')
         for limit in (50, 1000):
             required = f'{candidates}&required={HALF},!{FIFTH}&limit={limit}'
-            yield f'candidates, half of them but a fifth, limit {limit}', fixed(required)
+            yield f'candidates, a half without a fifth, limit {limit}', fixed(required)
         required = f'{candidates}&required={first},{second},!{third}'
         yield 'candidates, 2 required 1 forbidden, limit 50', fixed(f'{required}&limit=50')
         yield 'traits of a provider', traits
@@ -126,16 +127,16 @@ class Bench(Load):
 
 
 def main():
-    """Measure everything."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('url', help='http://HOST:PORT of the service, with /placement where it is mounted there')
-    parser.add_argument('-n', type=int, default=10000, help='how many providers')
-    parser.add_argument('--fill', action='store_true', help='make them first')
+    parser.add_argument('url', help='URL of the service, with /placement if it is mounted there')
+    parser.add_argument('-n', type=int, default=10000, help='number of providers')
+    parser.add_argument('--fill', action='store_true', help='create the providers first')
     parser.add_argument('--pid', type=lambda text: {int(pid) for pid in text.split(',')}, default=set())
     parser.add_argument('--seconds', type=float, default=5, help='how long each load lasts')
     parser.add_argument('--concurrency', type=lambda text: [int(n) for n in text.split(',')], default=[1])
     parser.add_argument('--token', default='admin', help='X-Auth-Token')
-    parser.add_argument('--json', type=pathlib.Path, help='write the figures to this file, too')
+    parser.add_argument('--json', type=pathlib.Path, help='also write the figures to this file')
     arguments = parser.parse_args()
     bench = Bench(arguments)
     if arguments.fill:

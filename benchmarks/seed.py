@@ -1,7 +1,7 @@
 """Fill a service that speaks the Bare Metal API with nodes: python -m benchmarks.seed http://127.0.0.1:6385 -n 10000
 
-Each node carries 20 traits, drawn from os-traits and 200 custom names.  The same -n and --seed give the same nodes
-anywhere.
+Each node has 20 traits, chosen from os-traits and from 200 custom names.  The same -n and --seed always create the same
+nodes.
 """
 
 import argparse
@@ -21,7 +21,7 @@ TRAITS_PER_NODE = 20
 
 
 def generate(count, seed):
-    """Give nodes: (document for POST, its traits)."""
+    """Generate (body of POST /v1/nodes, traits) of each node."""
     choose = random.Random(seed)
     standard = choose.sample(sorted(os_traits.get_traits()), 120)
     for i in range(count):
@@ -40,16 +40,16 @@ def generate(count, seed):
 
 
 def main():
-    """Make the nodes, eight at a time."""
+    """Create the nodes, eight at a time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='http://HOST:PORT of the service')
-    parser.add_argument('-n', type=int, default=10000, help='how many nodes')
+    parser.add_argument('-n', type=int, default=10000, help='number of nodes')
     parser.add_argument('--seed', type=int, default=42)
-    parser.add_argument('--token', help='X-Auth-Token, where one is needed')
+    parser.add_argument('--token', help='X-Auth-Token, if the service needs one')
     arguments = parser.parse_args()
     local = threading.local()
 
-    def make(item):
+    def create(item):
         node, traits = item
         if not hasattr(local, 'connection'):
             local.connection = Connection(arguments.url, arguments.token)
@@ -60,9 +60,9 @@ def main():
                 sys.exit(f'{request[0]} {request[1]}: {status} {body[:500]!r}')
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for done, _ in enumerate(pool.map(make, generate(arguments.n, arguments.seed)), 1):
-            if done % 100 == 0 or done == arguments.n:
-                print(f'\r{done} of {arguments.n} nodes', end='', file=sys.stderr, flush=True)
+        for count, _ in enumerate(pool.map(create, generate(arguments.n, arguments.seed)), 1):
+            if count % 100 == 0 or count == arguments.n:
+                print(f'\r{count} of {arguments.n} nodes', end='', file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 

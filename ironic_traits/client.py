@@ -1,6 +1,6 @@
-"""The part of the Bare Metal API that only this service has, for programs: reservations, matches, trait filters.
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters.
 
-Everything else of it is openstacksdk's.  What goes in and comes out are the documents of the api-ref, as dicts::
+openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
 
     client = Client(openstack.connect())
     client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
@@ -13,24 +13,24 @@ from typing import Any
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
-#: What is asked for, unless somebody says otherwise: trait filters came with 1.37, reservations and matches with 1.38.
+#: The default version.  Trait filters need 1.37, reservations and matches 1.38.
 VERSION = '1.82'
 
 
 class Failed(Exception):
-    """The service says no.
+    """An error response of the service.
 
     :param status: the HTTP status.
-    :param otherwise: what to say when the answer does not say it.
-    :param document: the answer; {} of one that is not the service's.
+    :param reason: the HTTP reason phrase, the message if the response has none.
+    :param document: the JSON document of the response; {} if another server sent something else.
     :ivar status: the HTTP status.
-    :ivar code: what stays the same when the sentence changes; None of an answer that is not the service's.
-    :ivar reasons: of a reservation, why each node of the list cannot be held; None where there are none.
-    :ivar explanation: of a reservation by request, why nodes do not match; None where there is none.
+    :ivar code: the error code, which stays the same when messages change; None if the response has none.
+    :ivar reasons: why each listed node cannot be reserved; None for other errors.
+    :ivar explanation: why nodes do not match, for a reservation by request; None for other errors.
     """
 
-    def __init__(self, status, otherwise, document):
-        super().__init__(_sentence(document) or f'{status} {otherwise}')
+    def __init__(self, status, reason, document):
+        super().__init__(_message(document) or f'{status} {reason}')
         self.status = status
         self.code = document.get('code')
         self.reasons = document.get('reasons')
@@ -38,11 +38,11 @@ class Failed(Exception):
 
 
 class Client:
-    """Asks one service.
+    """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.
-    :param version: of the API, as text.
-    :param options: what keystoneauth's Adapter takes, for a Session: ``endpoint_override``, ``region_name``, ….
+    :param version: version of the API, a string.
+    :param options: for a Session, arguments of keystoneauth's Adapter: ``endpoint_override``, ``region_name``, ….
     """
 
     def __init__(self, connection, version=VERSION, **options):
@@ -55,66 +55,69 @@ class Client:
     def reserve(self, instance_uuid, nodes=None, **request) -> dict[str, Any]:
         """Hold a node for an instance.
 
-        :param nodes: uuids or names, the best first; None for any that is such as is asked for.
-        :param request: what it must be (as for ``match``), and ``expires_in`` or ``expires_at``.
+        :param instance_uuid: uuid of the instance.
+        :param nodes: uuids or names of nodes to choose from, the preferred first; None for all that match ``request``.
+        :param request: requirements (as for ``match``), and ``expires_in`` or ``expires_at``.
         :returns: the reservation.
-        :raises Failed: none can be held (409): ``reasons``, ``explanation``.
+        :raises Failed: no node can be held (409); it has ``reasons`` or ``explanation``.
         """
-        body = {'instance_uuid': instance_uuid, **_said(node_uuid=nodes), **request}
+        body = {'instance_uuid': instance_uuid, **_without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservation']
 
     def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
-        """Hold a node for each of several instances: all or none; as ``reserve``.
+        """Hold a node for each of several instances.  If one cannot get a node, hold none.
 
+        :param instance_uuids: uuids of the instances; the other arguments are those of ``reserve``.
         :returns: the reservations, in the order of the instances.
+        :raises Failed: as ``reserve``.
         """
-        body = {'instance_uuids': instance_uuids, **_said(node_uuid=nodes), **request}
+        body = {'instance_uuids': instance_uuids, **_without_none(node_uuid=nodes), **request}
         return self.ask('POST', '/v1/reservations', body)['reservations']
 
     def reservations(self, **query) -> Iterator[dict[str, Any]]:
-        """Give the live reservations.
+        """Generate the reservations that have not expired.
 
         :param query: ``node``, ``instance_uuid``, ``fields``, ``sort_key``, ….
         """
         return self.pages('/v1/reservations', 'reservations', query)
 
     def reservation(self, uuid) -> dict[str, Any]:
-        """Give a reservation.
+        """Return a reservation.
 
-        :raises Failed: there is none (404).
+        :raises Failed: it does not exist (404).
         """
         return self.ask('GET', f'/v1/reservations/{uuid}')['reservation']
 
     def renew(self, uuid, **until) -> dict[str, Any]:
-        """Say anew how long a reservation lasts.
+        """Set a new expiry of a reservation.
 
-        :param until: ``expires_in`` or ``expires_at``; nothing for the default.
+        :param until: ``expires_in`` or ``expires_at``; the default lifetime without either.
         """
         return self.ask('POST', f'/v1/reservations/{uuid}/renew', until)['reservation']
 
     def release(self, uuid) -> None:
-        """Let a reserved node go.
+        """Delete a reservation, which releases its node.
 
-        :raises Failed: there is no such reservation (404).
+        :raises Failed: it does not exist (404).
         """
         self.ask('DELETE', f'/v1/reservations/{uuid}')
 
     def match(self, **request) -> dict[str, Any]:
-        """Find the nodes that match, or tell whether what an instance holds does.
+        """Find the nodes that match a request.  With ``instance_uuid``, check the instance's own nodes instead.
 
         :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
             ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
-        :returns: the answer of POST /v1/matches.
+        :returns: the response of POST /v1/matches.
         """
         return self.ask('POST', '/v1/matches', request)
 
     def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
-        """Give the nodes with certain traits.
+        """Generate the nodes that pass filters of traits, each a list of names.
 
-        :param traits: all of these, a list of names.
-        :param traits_any: one of these.
-        :param not_traits: not all of these.
-        :param not_traits_any: none of these.
+        :param traits: nodes with all of these traits.
+        :param traits_any: nodes with at least one of these traits.
+        :param not_traits: nodes that lack at least one of these traits.
+        :param not_traits_any: nodes with none of these traits.
         :param query: other filters, ``fields``, ``sort_key``, ….
         """
         filters = {
@@ -123,53 +126,55 @@ class Client:
             'not-traits': not_traits,
             'not-traits-any': not_traits_any,
         }
-        wanted = {
+        trait_query = {
             name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
         }
-        return self.pages('/v1/nodes', 'nodes', wanted | query)
+        return self.pages('/v1/nodes', 'nodes', trait_query | query)
 
     def deploy(self, node, reservation_uuid=None, **more) -> None:
-        """Begin to deploy a node.
+        """Start the deployment of a node.
 
-        :param reservation_uuid: the reservation that holds it; None for none, or for that of its ``instance_uuid``.
+        :param node: its uuid or name.
+        :param reservation_uuid: the reservation that holds it; None if it has none, or one for its ``instance_uuid``.
         :param more: ``configdrive``, ``deploy_steps``.
         """
-        body = {'target': 'active', **_said(reservation_uuid=reservation_uuid), **more}
+        body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
         self.ask('PUT', f'/v1/nodes/{node}/states/provision', body)
 
     def import_inventory(self, document) -> Iterator[dict[tuple[str, str], int]]:
-        """Make the service have what a document says (``ironic_traits.transfer``).
+        """Import a document (``ironic_traits.transfer``), node by node.
 
-        Each node by itself: what came before one that fails stays.  Nodes that are new begin where nodes begin, and are
-        not protected.  It works while it is iterated::
+        When a node fails, the nodes imported before it stay.  New nodes begin in their initial state, and are not
+        protected.  The import runs while the result is iterated::
 
             for counts in client.import_inventory(document):
                 print(counts)
 
-        :returns: after each chassis and each node, how far it is: {('nodes', 'created'): 3, …}.
-        :raises ironic_traits.transfer.documents.Invalid: the document is not what it must be; nothing was asked for.
-        :raises Failed: the service says no.
+        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}.
+        :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was made.
+        :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import documents, imports
 
         importer = imports.Importer(self)
         for noun, item in documents.units(document):
-            importer.bring(noun, item)
+            importer.import_unit(noun, item)
             yield importer.counts
 
     def export_inventory(self) -> dict[str, list[dict[str, Any]]]:
-        """Give all that the service has, as a document (``ironic_traits.transfer``).
+        """Return the whole inventory of the service as a document (``ironic_traits.transfer``).
 
-        :raises Failed: the service says no.
+        :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import exports
 
         return exports.export(self)
 
     def find(self, path) -> dict[str, Any] | None:
-        """Give what stands at a path; None for nothing.
+        """Return the document at a path; None if there is none (404).
 
-        :raises Failed: the service says no for another reason than that there is nothing.
+        :param path: path that begins with /v1.
+        :raises Failed: any other error response.
         """
         try:
             return self.ask('GET', path)
@@ -179,11 +184,11 @@ class Client:
             raise
 
     def pages(self, path, key, query) -> Iterator[dict[str, Any]]:
-        """Give the items of all pages of a list.
+        """Generate the items of all pages of a list.
 
-        :param path: of the list.
-        :param key: under which a page has them.
-        :param query: the arguments; lists are joined by commas.
+        :param path: path of the list, which begins with /v1.
+        :param key: key of the items in a page.
+        :param query: query parameters; lists are joined by commas.
         """
         query = {name: ','.join(value) if isinstance(value, list) else value for name, value in query.items()}
         while True:
@@ -194,14 +199,16 @@ class Client:
             query = query | {'marker': page[key][-1]['uuid']}
 
     def ask(self, method, path, document=None, query=None):
-        """Ask for anything of the Bare Metal API.
+        """Send a request of the Bare Metal API.
 
-        :param path: with its /v1.
-        :param document: the body, as a JSON document.
-        :returns: the body of the answer; None for none.
-        :raises Failed: the service says no.
+        :param method: HTTP method.
+        :param path: path that begins with /v1.
+        :param document: body, to be encoded as JSON; None for none.
+        :param query: query parameters, a dict; None for none.
+        :returns: the decoded body of the response; None if it is empty.
+        :raises Failed: an error response.
         """
-        # A catalog names the service with the version of its API or without; the paths here have it.
+        # The endpoint in a catalog may end in /v1 or not.
         base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
         response = self._adapter.request(
             base + path,
@@ -211,7 +218,7 @@ class Client:
             microversion=self._version,
             headers={'X-OpenStack-Ironic-API-Version': self._version},
             raise_exc=False,
-            # openstacksdk would ask for 15 seconds again and again, where a node is reserved.
+            # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
         )
         if response.status_code >= 400:
@@ -219,8 +226,8 @@ class Client:
         return response.json() if response.content else None
 
 
-def _said(**given):
-    return {name: value for name, value in given.items() if value is not None}
+def _without_none(**values):
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _document(response):
@@ -231,11 +238,11 @@ def _document(response):
     return document if isinstance(document, dict) else {}
 
 
-def _sentence(document):
-    """Give the sentence of a failure: a string in a document in a string, as Ironic's clients read it."""
-    told = document.get('error_message')
+def _message(document):
+    """Return the message of an error response; Ironic puts it into a JSON document in a string."""
+    message = document.get('error_message')
     try:
-        told = json.loads(told)
+        message = json.loads(message)
     except (TypeError, ValueError):
-        return told
-    return told.get('faultstring') or told.get('description') if isinstance(told, dict) else told
+        return message
+    return message.get('faultstring') or message.get('description') if isinstance(message, dict) else message

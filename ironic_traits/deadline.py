@@ -1,7 +1,7 @@
-"""Calls that block, and that are waited for no longer than a number of seconds.
+"""Blocking calls with a time limit.
 
-A read from a database driver cannot be told to stop.  Such calls run in threads of their own, which end with the
-process and keep nobody else waiting.
+A read in a database driver cannot be interrupted.  Such calls run in daemon threads, so that the caller can stop
+waiting.  The threads end with the process.
 """
 
 import queue
@@ -9,9 +9,9 @@ import threading
 
 
 class Pool:
-    """Threads for calls that may block.
+    """A pool of threads for calls that may block.
 
-    :param size: how many there may be; a call for which there is none waits, and its seconds count.
+    :param size: most threads.  A call waits for a free thread, and that wait counts towards its time limit.
     """
 
     def __init__(self, size):
@@ -22,9 +22,10 @@ class Pool:
         self._idle = 0
 
     def call(self, seconds, function, *arguments):
-        """Return what a function returns, or raise what it raises.
+        """Call a function in a thread.  Return what it returns, or raise what it raises.
 
-        :raises TimeoutError: it has not ended in time.  It goes on, and what comes of it is dropped.
+        :param seconds: time limit.
+        :raises TimeoutError: the call did not end in time.  It continues, but its result is dropped.
         """
         call = _Call(function, arguments)
         with self._lock:
@@ -34,7 +35,7 @@ class Pool:
                 self._threads += 1
                 threading.Thread(target=self._work, daemon=True, name='deadline').start()
             else:
-                # One that becomes idle takes it.
+                # The next thread that becomes idle takes the call.
                 self._idle -= 1
         self._calls.put(call)
         return call.result(seconds)

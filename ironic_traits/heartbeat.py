@@ -1,4 +1,4 @@
-"""How a worker process tells the others that it is alive."""
+"""The heartbeat of a worker process."""
 
 import logging
 import os
@@ -14,9 +14,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Writes down that this process is alive, from a thread of its own, for as long as the ``with`` block lasts.
+    """A thread that regularly writes to the database that this worker is alive, while the ``with`` block lasts.
 
-    A thread, because a driver may keep the main thread busy for minutes.
+    It is a thread, because a driver may keep the main thread busy for minutes.
 
     :param service: ironic_traits.service.Service.
     """
@@ -45,9 +45,9 @@ class Heartbeat:
             self._ended.wait(self._service.conf.deploy.heartbeat_interval)
 
     def _try(self, function, *arguments, **facts):
-        """Call a function; whether the database answers is logged elsewhere, and a defect ends no worker."""
+        """Call a function, and log its exceptions: no error here may end the worker.  Outages are logged elsewhere."""
         try:
             function(*arguments, **facts)
         except Exception as error:
             if not outage.is_one(error):
-                LOG.exception('The heartbeat of worker %s could not be written', self._uuid)
+                LOG.exception('The heartbeat of worker %s cannot be written', self._uuid)

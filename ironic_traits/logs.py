@@ -1,4 +1,4 @@
-"""How the service logs."""
+"""Logging of the service."""
 
 import logging
 import re
@@ -8,16 +8,16 @@ from oslo_log import log
 
 from ironic_traits.version import version
 
-#: What a client could begin a new line with, or drive a terminal with.
+#: Characters with which a client could forge a log line, or control a terminal.
 _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029]')
 
 
 def setup(conf):
-    """Log as the configuration says; no record has more than one line, tracebacks aside.
+    """Configure logging.  Each record is one line, apart from tracebacks.
 
     :param conf: ConfigOpts.
     :raises OSError: the log file cannot be written.
-    :raises oslo_log.log.LogConfigError: the file that configures logging cannot be used.
+    :raises oslo_log.log.LogConfigError: the file in ``log_config_append`` cannot be used.
     """
     log.setup(conf, 'ironic_traits', version())
     for handler in logging.getLogger().handlers:
@@ -25,10 +25,10 @@ def setup(conf):
 
 
 def one_line(record):
-    """Escape control characters in a record's message: what a client sent may be in it.
+    """Escape control characters in a record's message, because it may contain text from a client.
 
     :param record: logging.LogRecord.
-    :returns: True, as a filter that lets everything through.
+    :returns: True: as a logging filter, it drops no record.
     """
     message = record.getMessage()
     if _CONTROL.search(message):
@@ -37,12 +37,12 @@ def one_line(record):
 
 
 def escaped(text):
-    """Return a text with its control characters as escape sequences."""
+    """Return a text with its control characters replaced by escape sequences."""
     return _CONTROL.sub(lambda match: match[0].encode('unicode_escape').decode(), text)
 
 
 def destinations():
-    """Return where the log goes to, for people."""
+    """Return the destinations of the log, as text for the banner."""
     return ', '.join(map(_destination, logging.getLogger().handlers)) or 'nowhere'
 
 

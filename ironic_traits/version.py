@@ -6,7 +6,7 @@ from importlib import metadata
 
 @functools.cache
 def version():
-    """Return the version of this release; ``unknown`` in a checkout that was never installed."""
+    """Return the version of this release; ``unknown`` in a checkout that is not installed."""
     try:
         return metadata.version('ironic-traits')
     except metadata.PackageNotFoundError:

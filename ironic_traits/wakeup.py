@@ -1,7 +1,7 @@
-"""Waking the worker of this machine when a request leaves work for it.
+"""Waking the worker that ``ironic-traits-api`` started, when a request creates work for it.
 
-Requests and the worker that ``ironic-traits-api`` starts share a datagram socket.  Nothing depends on it: a worker that
-hears nothing, because it runs elsewhere or was started by itself, looks for work every [deploy] poll_interval seconds.
+Requests send to a datagram socket, from which the worker reads.  This is only an optimization.  Workers without the
+socket, which run elsewhere or were started separately, poll for work every [deploy] poll_interval seconds.
 """
 
 import contextlib
@@ -12,14 +12,14 @@ import socket
 
 LOG = logging.getLogger(__name__)
 
-#: Environment variable with the path of the socket; missing where no worker was started.
+#: Environment variable with the path of the socket; unset if no worker was started.
 ADDRESS = 'IRONIC_TRAITS_WAKEUP_SOCKET'
 
 
 class Sender:
-    """Wakes a worker.
+    """The side of the requests, which wakes the worker.
 
-    :param path: of the worker's socket; None to wake nobody.
+    :param path: path of the worker's socket; None if there is no worker to wake.
     """
 
     def __init__(self, path):
@@ -27,7 +27,7 @@ class Sender:
         self._socket = _socket() if path else None
 
     def send(self):
-        """Wake the worker, if it is there; a worker that does not read yet finds the work by itself."""
+        """Wake the worker.  Errors are ignored: a worker that is not listening yet finds the work when it polls."""
         if self._socket:
             with contextlib.suppress(OSError):
                 self._socket.sendto(b'.', self._path)
@@ -39,48 +39,48 @@ class Sender:
 
 
 class Receiver:
-    """Waits to be woken.
+    """The side of the worker, which waits to be woken.
 
-    :param path: of the socket to make.
-    :raises OSError: it cannot be made.
+    :param path: path at which the socket is created.
+    :raises OSError: it cannot be created.
     """
 
     def __init__(self, path):
         with contextlib.suppress(FileNotFoundError):
-            # Of a worker that was killed.
+            # A worker that was killed leaves its socket behind.
             os.unlink(path)
         self._path = path
         self._socket = _socket()
         self._socket.bind(path)
 
     def wait(self, seconds):
-        """Return after some seconds, or as soon as somebody wakes the worker."""
+        """Return after a number of seconds, or as soon as a request wakes the worker."""
         if select.select([self._socket], [], [], seconds)[0]:
             with contextlib.suppress(BlockingIOError):
-                # One look for work does for all that were sent.
+                # Drain the socket: one poll for work serves all pending wakeups.
                 while True:
                     self._socket.recv(1)
 
     def interrupt(self):
-        """End a wait; may be called by a signal handler."""
+        """End a wait.  Signal handlers may call this."""
         with contextlib.suppress(OSError):
             self._socket.sendto(b'.', self._path)
 
 
 def receiver():
-    """Make the receiver of a worker that ``ironic-traits-api`` started.
+    """Create the receiver of a worker that ``ironic-traits-api`` started.
 
-    :returns: Receiver; None where there is nobody to hear, or no socket can be made.
+    :returns: Receiver; None for other workers, or if the socket cannot be created.
     """
     path = os.environ.get(ADDRESS)
     try:
         return Receiver(path) if path else None
     except OSError as error:
-        LOG.warning('Requests cannot wake this worker, which looks for work by itself: %s: %s', path, error)
+        LOG.warning('Requests cannot wake this worker, which only polls for work: %s: %s', path, error)
         return None
 
 
 def _socket():
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    made.setblocking(False)
-    return made
+    result = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    result.setblocking(False)
+    return result

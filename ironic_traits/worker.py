@@ -1,4 +1,4 @@
-"""What a worker process does: carry transitions that are due, one after another."""
+"""The main loop of a worker process, which performs the transitions that are due, one after another."""
 
 import contextlib
 import logging
@@ -12,19 +12,20 @@ from ironic_traits.inventory import node_states, transitions
 
 LOG = logging.getLogger(__name__)
 
-#: Transitions looked for at a time.
+#: Most transitions that are read in one poll.
 BATCH = 20
-#: Seconds to wait after the database could not be used.
+#: Seconds to wait after an error, such as an outage of the database.
 PAUSE = 1
-#: Seconds before the second look after work; doubled with each look that finds nothing, up to [deploy] poll_interval.
+#: Seconds between the first idle poll and the next one.  Each further idle poll doubles it, up to [deploy]
+#: poll_interval.
 SHORTEST = 0.01
 
 
 class Worker:
-    """Carries transitions until it is stopped.  Any number of them may work on one database.
+    """A worker, which performs transitions until it is stopped.  Any number of workers may share a database.
 
     :param service: ironic_traits.service.Service.
-    :param wakeups: ironic_traits.wakeup.Receiver, by which requests wake it; None where none can.
+    :param wakeups: ironic_traits.wakeup.Receiver, by which requests wake it; None to poll only.
     """
 
     def __init__(self, service, wakeups=None):
@@ -33,13 +34,13 @@ class Worker:
         self._wakeups = wakeups
 
     def stop(self):
-        """Let ``run`` return when the transition in hand is settled; may be called by a signal handler."""
+        """Stop ``run`` after the current transition.  Signal handlers may call this."""
         self._stopped.set()
         if self._wakeups:
             self._wakeups.interrupt()
 
     def run(self):
-        """Work until ``stop`` is called."""
+        """Perform transitions until ``stop`` is called."""
         pause = 0
         while not self._stopped.is_set():
             try:
@@ -47,7 +48,7 @@ class Worker:
                 pause = 0 if self.work() else idle
             except Exception as error:
                 if not outage.is_one(error):
-                    LOG.exception('Transitions cannot be carried at the moment')
+                    LOG.exception('An error interrupted the processing of transitions, which is tried again')
                 pause = PAUSE
             self._wait(pause)
 
@@ -58,21 +59,21 @@ class Worker:
             self._stopped.wait(seconds)
 
     def work(self):
-        """Carry the transitions that are due now.
+        """Perform the transitions that are due now.
 
-        :returns: how many there were.
+        :returns: their number.
         """
-        found = transitions.due(self.service, BATCH)
-        for uuid in found:
+        uuids = transitions.due(self.service, BATCH)
+        for uuid in uuids:
             if self._stopped.is_set():
                 break
             try:
-                self._carry(uuid)
+                self._perform(uuid)
             except failures.NodeNotFound:
-                LOG.info('Node %s was deleted while something was to be done with it', uuid)
-        return len(found)
+                LOG.info('Node %s was deleted while a transition of it was due', uuid)
+        return len(uuids)
 
-    def _carry(self, uuid):
+    def _perform(self, uuid):
         claim = transitions.claim(self.service, uuid)
         if claim is None:
             return
@@ -84,7 +85,7 @@ class Worker:
         deploy = self.service.conf.deploy
         if claim.attempts > deploy.max_attempts:
             return base.WorkFailed(
-                f'"{claim.action}" was begun {deploy.max_attempts} times, and no worker came to an end with it.'
+                f'"{claim.action}" was started {deploy.max_attempts} times, but no worker finished it.'
             )
         node = node_states.get(self.service, claim.node)
         limit = time_limits.seconds(deploy, claim.action, claim.arguments)
@@ -93,14 +94,14 @@ class Worker:
         if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
             return base.Done()
         try:
-            return self._drive(base.Task(claim.action, claim.phase, claim.arguments, node))
+            return self._call_driver(base.Task(claim.action, claim.phase, claim.arguments, node))
         except base.WorkFailed as error:
             return error
         except Exception as error:
             LOG.exception('Node %s: the driver failed in "%s"', claim.node, claim.action)
             return base.WorkFailed(f'The driver failed in "{claim.action}": {type(error).__name__}: {error}')
 
-    def _drive(self, task):
+    def _call_driver(self, task):
         driver = self.service.drivers.get(task.node['driver'])
         if driver is None:
             raise base.WorkFailed(f"The driver '{task.node['driver']}' is not enabled here.")
@@ -109,25 +110,25 @@ class Worker:
         with _ended_after(self.service.conf.deploy.lease_seconds):
             outcome = driver.work(task)
         if not isinstance(outcome, (base.Done, base.Later)):
-            raise TypeError(f'it gave {outcome!r}')
-        known = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
-        if task.action == 'verify' and not known:
-            # Whoever schedules takes a node without a power state for broken.
-            raise base.WorkFailed(f"The driver '{task.node['driver']}' did not find out the power state.")
+            raise TypeError(f'it returned {outcome!r}')
+        has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
+        if task.action == 'verify' and not has_power_state:
+            # nova treats a node without a power state as broken.
+            raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
         return outcome
 
 
 @contextlib.contextmanager
 def _ended_after(seconds):
-    """Raise TimeoutError in the main thread when the block takes longer: a driver that hangs holds up nothing else.
+    """Raise TimeoutError in the block when it takes longer, so that a driver that hangs does not block the worker.
 
-    A worker in another thread (a test's) goes without.
+    It works by a signal, and so in the main thread only.  Workers in other threads (of tests) have no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def end(*signaled):
+    def end(*arguments):
         raise TimeoutError(f'it took longer than {seconds} seconds')
 
     signal.signal(signal.SIGALRM, end)

@@ -1,4 +1,4 @@
-"""A small HTTP client of a WSGI application in process."""
+"""A small client of a WSGI application in this process."""
 
 import json
 
@@ -8,7 +8,7 @@ VERSION = '1.82'
 
 
 class Client:
-    """Asks an application.
+    """A client of an application.
 
     :param app: WSGI application.
     """
@@ -19,9 +19,10 @@ class Client:
     def ask(self, method, path, document=None, *, version=VERSION, raw=None, headers=()):
         """Send a request.
 
-        :param document: body, as JSON.
-        :param raw: body, as bytes.
-        :param version: of the API; None to send none.
+        :param document: body, to be encoded as JSON; None for none.
+        :param version: version of the Bare Metal API; None to send none.
+        :param raw: body as bytes, instead of ``document``.
+        :param headers: more headers, a dict.
         :returns: webob.Response.
         """
         request = Request.blank(path, method=method)
@@ -37,24 +38,28 @@ class Client:
         return request.get_response(self.app)
 
     def get(self, path, **options):
-        """Send a GET and give the JSON answer; it must be a 200."""
-        answer = self.ask('GET', path, **options)
-        assert answer.status_int == 200, answer.text
-        return answer.json
+        """Send a GET and return the JSON document of its response, which must be a 200."""
+        response = self.ask('GET', path, **options)
+        assert response.status_int == 200, response.text
+        return response.json
 
     def placement(self, method, path, document=None, version='1.39'):
-        """Send a request to the Placement API; the path is below it."""
+        """Send a request to the Placement API.
+
+        :param path: path without /placement.
+        :returns: webob.Response.
+        """
         headers = {'OpenStack-API-Version': f'placement {version}'}
         return self.ask(method, f'/placement{path}', document, version=None, headers=headers)
 
     def node(self, **fields):
-        """Make a node and give it."""
-        answer = self.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})
-        assert answer.status_int == 201, answer.text
-        return answer.json
+        """Create a node and return it."""
+        response = self.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})
+        assert response.status_int == 201, response.text
+        return response.json
 
 
-def message(answer):
-    """Give the sentence of a failure."""
-    told = json.loads(answer.json['error_message'])
-    return told.get('faultstring') or told.get('description')
+def message(response):
+    """Return the message of an error response."""
+    error = json.loads(response.json['error_message'])
+    return error.get('faultstring') or error.get('description')

@@ -1,7 +1,7 @@
-"""Databases, applications and servers for the tests.
+"""Fixtures of databases, applications and servers.
 
-Tests that take ``database_url`` run once for each database: SQLite always, PostgreSQL and MariaDB where their servers
-are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1 it is an error when one is missing.
+Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
+servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.
 """
 
 import os
@@ -21,22 +21,22 @@ ALL = ('sqlite', *servers.SERVERS)
 
 def pytest_configure(config):
     servers.install()
-    left_out = [name for name, server in servers.SERVERS.items() if not server.installed()]
-    if left_out and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
-        raise pytest.UsageError(f'No server programs for: {", ".join(left_out)} (bindep.txt names the packages)')
-    config.stash[_LEFT_OUT] = left_out
+    missing = [name for name, server in servers.SERVERS.items() if not server.installed()]
+    if missing and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
+        raise pytest.UsageError(f'Install the server programs of {", ".join(missing)} (packages: bindep.txt)')
+    config.stash[_MISSING] = missing
     logs.watch()
     correlation.install()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown():
-    """Fail a test when a secret was logged in it, or by a server whose fixture ended with it."""
+    """Fail a test if a secret was logged during it, or by a server whose fixture ended with it."""
     yield
     logs.LOOKER.check()
 
 
-_LEFT_OUT = pytest.StashKey[list]()
+_MISSING = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
@@ -44,27 +44,26 @@ def pytest_report_header(config):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    # -q, which is among our own options, leaves the header out.
+    # pyproject.toml has -q, which suppresses the header.
     terminalreporter.write_line(_databases(config))
 
 
 def _databases(config):
-    """Return which databases the tests run with, and which are left out."""
-    left_out = config.stash[_LEFT_OUT]
-    present = [name for name in ALL if name not in left_out]
-    told = f'databases: {", ".join(present)}'
-    return f'{told}; LEFT OUT, no server programs: {", ".join(left_out)} (bindep.txt)' if left_out else told
+    """Return a line with the databases that the tests run with, and those that are missing."""
+    missing = config.stash[_MISSING]
+    line = f'databases: {", ".join(name for name in ALL if name not in missing)}'
+    return f'{line}; NOT TESTED, not installed: {", ".join(missing)} (bindep.txt)' if missing else line
 
 
 def pytest_generate_tests(metafunc):
     if 'database_kind' in metafunc.fixturenames:
-        left_out = metafunc.config.stash[_LEFT_OUT]
-        metafunc.parametrize('database_kind', [name for name in ALL if name not in left_out], scope='session')
+        missing = metafunc.config.stash[_MISSING]
+        metafunc.parametrize('database_kind', [name for name in ALL if name not in missing], scope='session')
 
 
 @pytest.fixture(scope='session')
 def database_server(database_kind):
-    """A running server of one kind; None for SQLite, which has none."""
+    """A running database server; None for SQLite, which has no server."""
     if database_kind == 'sqlite':
         yield None
         return
@@ -78,35 +77,35 @@ def database_server(database_kind):
 
 @pytest.fixture(scope='session')
 def new_database(database_server, tmp_path_factory):
-    """Function that makes an empty database and gives its URL."""
+    """A function that creates an empty database and returns its URL."""
 
-    def make():
+    def create():
         name = f'test_{uuid.uuid4().hex}'
         if database_server is None:
             return f'sqlite:///{tmp_path_factory.mktemp("db")}/{name}.sqlite'
         return database_server.create(name)
 
-    return make
+    return create
 
 
 @pytest.fixture(scope='session')
 def shared_database_url(new_database):
-    """A database with the newest schema, which the tests of one kind share."""
+    """The URL of a database with the newest schema, which all tests with the same kind of database share."""
     return upgraded(new_database())
 
 
 @pytest.fixture
 def database_url(shared_database_url):
-    """A database with the newest schema and nothing in it."""
+    """The URL of a database with the newest schema, which has only the standard names in it."""
     empty(shared_database_url)
     return shared_database_url
 
 
 def empty(url):
-    """Delete every row but the standard names."""
+    """Delete all rows of a database except the standard names."""
     database = Database(make_conf(url))
     with database.write() as connection:
-        # MariaDB looks at each row of a tree by itself.
+        # MariaDB checks foreign keys row by row, also those between the providers of a tree.
         connection.execute(sa.update(resource_providers).values(parent_provider_uuid=None))
         for table in reversed(metadata.sorted_tables):
             custom = [table.c.name.startswith('CUSTOM_')] if table in (traits, resource_classes) else []

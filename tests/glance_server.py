@@ -1,6 +1,6 @@
-"""A real Glance without a keystone: python -m tests.glance_server DIRECTORY PORT
+"""A real Glance without keystone: python -m tests.glance_server DIRECTORY PORT
 
-SQLite, a local store, everybody an administrator.  Says so when it listens.
+It has SQLite and a local store, and each client is an administrator.  It prints "listening" when it is ready.
 """
 
 import os
@@ -54,20 +54,20 @@ paste.filter_factory = glance.api.middleware.version_negotiation:VersionNegotiat
 [filter:context]
 paste.filter_factory = glance.api.middleware.context:UnauthenticatedContextMiddleware.factory
 """,
-    # The context of nobody has no roles, and the rules ask for some.
+    # Without authentication, a context has no roles, which the default rules require.
     'policy.yaml': '"context_is_admin": "@"\n"service_api": "@"\n',
 }
 
 
 def main(directory, port):
-    """Make the schema, and serve."""
+    """Create the schema, and serve."""
     for name in ('images', 'staging', 'tasks', 'lock'):
         (directory / name).mkdir()
     for name, text in FILES.items():
         (directory / name).write_text(text.format(directory=directory, port=port))
 
     os.environ['OS_GLANCE_CONFIG_DIR'] = str(directory)
-    # It has options of its own, which belong to the one configuration that all of Glance shares.
+    # The command registers its options with the configuration that all of Glance shares, so import it first.
     from glance.cmd import manage
     from glance.common import wsgi_app
 

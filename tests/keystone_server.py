@@ -1,7 +1,7 @@
 """A real keystone: python -m tests.keystone_server DIRECTORY PORT
 
-SQLite, fernet tokens, cheap hashes; the user admin, password adminpass, administers the system and the project admin.
-Says so when it listens.
+It has SQLite, fernet tokens and cheap password hashes.  The user admin, password adminpass, is the administrator of the
+system and of the project admin.  It prints "listening" when it is ready.
 """
 
 import os
@@ -37,11 +37,11 @@ lock_path = {directory}/lock
 
 
 def main(directory, port):
-    """Make the schema, the keys and the administrator, and serve."""
+    """Create the schema, the keys and the administrator, and serve."""
     url = f'http://127.0.0.1:{port}'
     (directory / 'lock').mkdir()
     (directory / 'keystone.conf').write_text(CONF.format(directory=directory, url=url))
-    # It reads the arguments of the program by itself.
+    # keystone would parse our arguments.
     del sys.argv[1:]
 
     import keystone.conf
@@ -51,9 +51,13 @@ def main(directory, port):
     from keystone.server.flask import core
 
     def prepare():
-        """Make what must be there when the backends are loaded, from a configuration that is read once only."""
+        """Create the schema and the keys.
+
+        The backends need them, and the configuration can only be read once.  So this runs between the two.
+        """
         upgrades.offline_sync_database_to_version()
-        # Otherwise the roles of application credentials that are gone come back to life with their number.
+        # SQLite reuses ids.  Without foreign keys, the roles of a deleted application credential would stay, and a new
+        # one with its id would get them.
         sql.cleanup()
         sql.enable_sqlite_foreign_key()
         for group in ('fernet_tokens', 'credential'):
@@ -62,7 +66,7 @@ def main(directory, port):
             keys.initialize_key_repository()
 
     application = core.initialize_application('public', prepare, [str(directory / 'keystone.conf')])
-    # The application has loaded them; they cannot be loaded twice.
+    # The application has loaded the backends, and they cannot be loaded twice.
     bootstrap.backends.load_backends = lambda: None
     bootstrapper = bootstrap.Bootstrapper()
     bootstrapper.admin_username = bootstrapper.project_name = bootstrapper.admin_role_name = 'admin'

@@ -1,4 +1,4 @@
-"""What is logged while the tests run: no password and no token is ever in it."""
+"""A check that no password and no token is logged while the tests run."""
 
 import logging
 
@@ -8,46 +8,46 @@ from ironic_traits import conf
 from tests.keystone_client import SECRET
 from tests.keystone_server import PASSWORD
 
-#: How a fernet token begins, the passwords of keystone's users, and all others that the tests have.
+#: The prefix of fernet tokens, the passwords of keystone's users, and all other secrets in the tests.
 SECRETS = ('gAAAA', PASSWORD, SECRET, 'hush-hush')
 
 
 class Looker(logging.Handler):
-    """Looks at all that is logged.
+    """A log handler that searches all lines for secrets.
 
-    :ivar number: of lines that it has seen.
-    :ivar found: those with a secret.
+    :ivar number: the number of lines so far.
+    :ivar leaks: the lines with a secret since the last ``check``.
     """
 
     def __init__(self):
         super().__init__(logging.DEBUG)
         self.number = 0
-        self.found = []
+        self.leaks = []
 
     def emit(self, record):
         self.look(self.format(record))
 
     def look(self, text):
-        """Look at lines that somebody else has logged."""
+        """Search lines, such as the output of another process."""
         for line in text.splitlines():
             self.number += 1
             if any(secret in line for secret in SECRETS):
-                self.found.append(line)
+                self.leaks.append(line)
 
     def check(self):
         """Raise AssertionError if a secret was logged since the last check."""
-        found, self.found = self.found, []
-        assert not found, found
+        leaks, self.leaks = self.leaks, []
+        assert not leaks, leaks
 
 
 LOOKER = Looker()
 
 
 def watch():
-    """Look at all that is logged from now on, as much of it as the service logs with ``debug = true``."""
+    """Search all log records from now on, with the levels that the service has with ``debug = true``."""
     logging.getLogger().addHandler(LOOKER)
     logging.getLogger().setLevel(logging.DEBUG)
     conf.set_library_defaults()
     for level in log.get_default_log_levels():
-        name, _, least = level.partition('=')
-        logging.getLogger(name).setLevel(least)
+        name, _, minimum = level.partition('=')
+        logging.getLogger(name).setLevel(minimum)

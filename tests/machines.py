@@ -1,7 +1,7 @@
-"""How long the state machines of hypothesis run (environment variable IRONIC_TRAITS_MACHINE_EXAMPLES).
+"""The number of examples of hypothesis's state machines (environment variable IRONIC_TRAITS_MACHINE_EXAMPLES).
 
-By default they take the same few examples each time.  IRONIC_TRAITS_MACHINE_EXAMPLES=500 has each of them take as many
-other ones: for a search of some minutes before a release, or after a change of who holds a node.
+By default, they run the same few examples each time.  With IRONIC_TRAITS_MACHINE_EXAMPLES=500, each of them runs 500
+random examples.  That takes some minutes.  Do it before a release, and after a change of reservations or allocations.
 """
 
 import os
@@ -14,15 +14,15 @@ def run(machine, examples, steps):
     """Run a state machine.
 
     :param machine: subclass of RuleBasedStateMachine.
-    :param examples: how many, when the environment does not say.
+    :param examples: default number of examples.
     :param steps: most steps of an example.
     """
-    more = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
+    random_examples = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
     settings = hypothesis.settings(
-        max_examples=int(more or examples),
+        max_examples=int(random_examples or examples),
         stateful_step_count=steps,
         deadline=None,
-        derandomize=not more,
+        derandomize=not random_examples,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )

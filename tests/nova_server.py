@@ -1,6 +1,6 @@
-"""A real nova API without a keystone, for its flavors: python -m tests.nova_server DIRECTORY PORT
+"""A real nova API without keystone, for its flavors: python -m tests.nova_server DIRECTORY PORT
 
-SQLite, no cells, no message bus, everybody an administrator.  Says so when it listens.
+It has SQLite, no cells and no message bus.  Each client is an administrator.  It prints "listening" when it is ready.
 """
 
 import os
@@ -48,32 +48,33 @@ paste.filter_factory = nova.api.openstack:FaultWrapper.factory
 paste.filter_factory = nova.api.auth:NovaKeystoneContext.factory
 """,
 }
-# What keystone's middleware would have found out about the token.
+# The variables that keystonemiddleware would set for a token.
 IDENTITY = {'HTTP_X_USER_ID': 'admin', 'HTTP_X_PROJECT_ID': 'admin', 'HTTP_X_ROLES': 'admin'}
 
 
 def main(directory, port):
-    """Make the schemas, and serve."""
+    """Create the schemas, and serve."""
     for name, text in FILES.items():
         (directory / name).write_text(text.format(directory=directory))
-    # It reads the arguments of the program by itself.
+    # nova would parse our arguments.
     del sys.argv[1:]
     os.environ['OS_NOVA_CONFIG_DIR'] = str(directory)
     os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = '1'
 
-    # Threads have to be settled on before anything else of nova is imported.
+    # This chooses threads instead of eventlet.  It must be imported before all other modules of nova.
     from nova import monkey_patch
 
     monkey_patch.patch()
     from nova.api.openstack import wsgi_app
     from nova.db import migration
 
-    # The schemas need the configuration, and the application the schemas; it does not read the configuration again.
+    # Read the configuration, which the schemas need, before the application, which needs the schemas.  The application
+    # does not read it again.
     wsgi_app.init_global_data([str(directory / name) for name in FILES], NAME, PROGRAM)
     migration.db_sync(database='api')
     migration.db_sync(database='main')
     application = wsgi_app.init_application(NAME, PROGRAM)
-    # One request at a time: its transactions read before they write, which SQLite refuses to do at once.
+    # One request at a time: nova's transactions read before they write, and SQLite fails if two of them do so at once.
     serve(
         lambda environ, start_response: application(environ | IDENTITY, start_response), port, simple_server.WSGIServer
     )

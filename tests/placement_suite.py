@@ -1,7 +1,7 @@
-"""The real Placement's own gabbi suite, against this service.
+"""The gabbi tests of OpenStack's Placement, run against this service.
 
-The files travel in the package ``openstack-placement``, and so do the classes that fill a database for them.  Their
-bodies run as they are, with the modules that they call replaced by requests to the service under test.
+The package ``openstack-placement`` contains the files, and the fixture classes that fill the database for them.  The
+code of these classes runs unchanged.  The modules that they call are replaced by requests to the service under test.
 """
 
 import ast
@@ -19,9 +19,9 @@ from gabbi import fixture, handlers, suitemaker, utils
 _TESTS = pathlib.Path(importlib.util.find_spec('placement').submodule_search_locations[0]) / 'tests' / 'functional'
 FILES = sorted((_TESTS / 'gabbits').glob('*.yaml'))
 
-#: The configuration of the service that a fixture stands for.
+#: {fixture: the profile, a configuration of the service, that it needs}.
 _PROFILES = {'SecureRBACPolicyFixture': 'secure', 'OpenPolicyFixture': 'open', 'CORSFixture': 'cors'}
-#: The environment variables that the files name.
+#: Environment variables that the files use.
 _UUIDS = (
     *('RP_UUID', 'RP_NAME', 'RP_UUID1', 'RP_NAME1', 'RP_UUID2', 'RP_NAME2'),
     *('PROJECT_ID', 'ADMIN_PROJECT_ID', 'SERVICE_PROJECT_ID', 'USER_ID'),
@@ -33,26 +33,26 @@ _CLASSES = {
     'CUSTOM_RES_CLASS1': 'CUSTOM_IRON_NFV1',
     'CUSTOM_RES_CLASS2': 'CUSTOM_IRON_NFV2',
 }
-#: What the classes of the package hold that is about its own server.
-_NOT_TAKEN = {'APIFixture', 'LazyWSGIApp', 'CORSFixture', 'OpenPolicyFixture'}
+#: Classes of the package that are not used, because they start Placement's own server.
+_UNUSED = {'APIFixture', 'LazyWSGIApp', 'CORSFixture', 'OpenPolicyFixture'}
 
 
 def profile(path):
-    """Name the configuration that a file needs: default, secure, open or cors."""
+    """Return the profile that a file needs: default, secure, open or cors."""
     return _PROFILES.get(utils.load_yaml(yaml_file=str(path))['fixtures'][-1], 'default')
 
 
 def tests(path):
-    """Count the tests of a file."""
+    """Return the number of tests in a file."""
     return len(utils.load_yaml(yaml_file=str(path))['tests'])
 
 
 def run(path, app, client):
-    """Run a file.
+    """Run the tests of a file.
 
     :param app: the application, on an empty database.
     :param client: tests.client.Client of it, for an administrator.
-    :returns: ([names of the tests that passed], {name: what was wrong}).
+    :returns: ([names of the tests that passed], {name of a test that failed: why}).
     """
     before = dict(os.environ)
     try:
@@ -76,12 +76,12 @@ def run(path, app, client):
 
 
 def _decoded(app):
-    """Give the path to an application as a WSGI server does; gabbi gives it as text."""
+    """Wrap an application so that it gets paths in latin-1, as from a WSGI server; gabbi passes them as Unicode."""
 
-    def called(environ, start_response):
+    def application(environ, start_response):
         return app(environ | {'PATH_INFO': environ['PATH_INFO'].encode().decode('latin-1')}, start_response)
 
-    return called
+    return application
 
 
 class _Result(unittest.TestResult):
@@ -106,7 +106,7 @@ def _name(test):
 
 
 def _fixtures(client):
-    """Make a module of the package's fixture classes that fill the database through requests."""
+    """Return a module of the package's fixture classes, which fill the database through requests."""
     uuids = _Uuids()
     filler = _Filler(client, uuids)
 
@@ -139,22 +139,22 @@ def _fixtures(client):
     )
     source = _TESTS / 'fixtures' / 'gabbits.py'
     tree = ast.parse(source.read_text())
-    tree.body = [part for part in tree.body if isinstance(part, ast.ClassDef) and part.name not in _NOT_TAKEN]
+    tree.body = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name not in _UNUSED]
     exec(compile(tree, source, 'exec'), vars(module))
     return module
 
 
 class _Uuids:
-    """A uuid for each name."""
+    """Attributes that are random uuids, one for each name."""
 
     def __getattr__(self, name):
-        made = str(uuid.uuid4())
-        setattr(self, name, made)
-        return made
+        value = str(uuid.uuid4())
+        setattr(self, name, value)
+        return value
 
 
 class _Named(types.SimpleNamespace):
-    """A user or a project, which needs no row of its own."""
+    """A user or a project, which this service stores only with its consumers."""
 
     def __init__(self, context, external_id):
         super().__init__(external_id=external_id)
@@ -164,18 +164,18 @@ class _Named(types.SimpleNamespace):
 
 
 class _Filler:
-    """Fills a database through requests; the functions are those that the fixtures call."""
+    """The functions that the fixtures call, which fill the database through requests."""
 
     def __init__(self, client, uuids):
         self._client = client
         self._uuids = uuids
 
     def _ask(self, method, path, document=None, version='1.39'):
-        answer = self._client.ask(
+        response = self._client.ask(
             method, path, document, version=None, headers={'OpenStack-API-Version': f'placement {version}'}
         )
-        assert answer.status_int in (200, 201, 204), answer.text
-        return answer
+        assert response.status_int in (200, 201, 204), response.text
+        return response
 
     def _generation(self, provider):
         return self._ask('GET', f'/resource_providers/{provider.uuid}').json['generation']
@@ -184,9 +184,9 @@ class _Filler:
         provider = types.SimpleNamespace(name=name, uuid=uuid or getattr(self._uuids, name))
         body = {'name': name, 'uuid': provider.uuid, 'parent_provider_uuid': parent}
         self._ask('POST', '/resource_providers', body)
-        # Without a generation, which this does not move then.
+        # 1.1 needs no generation, and does not increment it.
         path = f'/resource_providers/{provider.uuid}/aggregates'
-        provider.set_aggregates = lambda wanted: self._ask('PUT', path, list(wanted), '1.1')
+        provider.set_aggregates = lambda aggregates: self._ask('PUT', path, list(aggregates), '1.1')
         if aggregates:
             provider.set_aggregates(aggregates)
         return provider

@@ -1,4 +1,4 @@
-"""Every route of the service, found by walking its controllers."""
+"""The routes of the service, collected from its controllers."""
 
 import dataclasses
 
@@ -8,9 +8,10 @@ from ironic_traits.api.v1.root import RootController
 
 @dataclasses.dataclass(frozen=True)
 class Route:
-    """One method at one address.
+    """A method of a path.
 
-    :ivar function: what answers.
+    :ivar path: path with placeholders, as /v1/nodes/{node_ident}.
+    :ivar function: the method of the controller.
     """
 
     method: str
@@ -22,11 +23,11 @@ class Route:
 
 
 def routes():
-    """Give all routes."""
+    """Return all routes, a list."""
     return list(_walk(RootController(), '', []))
 
 
-def _walk(resource, path, taken):
+def _walk(resource, path, placeholders):
     for method, names in METHODS.items():
         for name in names:
             function = getattr(resource, name, None)
@@ -34,11 +35,11 @@ def _walk(resource, path, taken):
                 continue
             parameters = list(function.__signature__.parameters)[1:]
             for count in function.path_parameters:
-                own = ''.join(f'/{{{parameter}}}' for parameter in parameters[len(taken) : count])
-                if count >= len(taken):
+                own = ''.join(f'/{{{parameter}}}' for parameter in parameters[len(placeholders) : count])
+                if count >= len(placeholders):
                     yield Route(method, (path + own) or '/', function)
     for segment, child in resource.children.items():
-        yield from _walk(child, f'{path}/{segment}', taken)
+        yield from _walk(child, f'{path}/{segment}', placeholders)
     for segment, member in resource.members.items():
         ident = list(resource.get_one.__signature__.parameters)[1]
-        yield from _walk(member, f'{path}/{{{ident}}}/{segment}', [*taken, ident])
+        yield from _walk(member, f'{path}/{{{ident}}}/{segment}', [*placeholders, ident])

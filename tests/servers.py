@@ -1,6 +1,6 @@
-"""Throwaway database servers: each with a data directory and a port of its own, gone with the test run.
+"""Temporary database servers, each with its own data directory and port.  They are removed after the test run.
 
-Not pifpaf: its PostgreSQL does not start as root, and asks for pg_config, which comes with the headers.
+Why not pifpaf?  It cannot start PostgreSQL as root, and it needs pg_config, which is in the development package.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import tempfile
 import time
 
 ROOT = os.getuid() == 0
-#: How the names of the servers' directories begin; the pid of the tests follows.
+#: Prefix of the names of the servers' directories; the pid of the tests follows.
 _PREFIX = 'ironic-traits-tests-'
 BINDEP = pathlib.Path(__file__).parents[1] / 'bindep.txt'
 
@@ -27,9 +27,9 @@ BINDEP = pathlib.Path(__file__).parents[1] / 'bindep.txt'
 class Server:
     """A database server.
 
-    :cvar programs: what must be installed.
-    :cvar url: SQLAlchemy URL of one database on it, with {port} and {name}.
-    :cvar user: who it runs as when the tests run as root.
+    :cvar programs: names of the programs that it needs.
+    :cvar url: SQLAlchemy URL of a database of the server, with {port} and {name}.
+    :cvar user: the user that it runs as when the tests run as root.
     """
 
     programs: tuple[str, ...] = ()
@@ -44,17 +44,17 @@ class Server:
 
     @classmethod
     def installed(cls):
-        """Tell whether its programs are there."""
+        """Whether its programs are installed."""
         return all(map(program, cls.programs))
 
     def start(self):
-        """Start, with a new data directory the first time; returns when the server answers."""
+        """Start the server, and wait until it answers.  The first time, create its data directory."""
         if not (self.directory / 'data').exists():
             if ROOT:
                 shutil.chown(self.directory, self.user)
             self._run(*self.make_data_directory())
         with (self.directory / 'log').open('wb') as log:
-            # The kernel ends the server when the tests end, however they end.
+            # The kernel kills the server when the tests end, even if they are killed.
             self._process = subprocess.Popen(
                 self.command(), stdout=log, stderr=log, cwd='/', preexec_fn=_end_with_parent, **self._as_user()
             )
@@ -65,7 +65,7 @@ class Server:
             time.sleep(0.05)
 
     def kill(self):
-        """Kill the server; ``start`` starts it again."""
+        """Kill the server.  ``start`` can start it again."""
         if self._process:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
@@ -76,7 +76,7 @@ class Server:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def create(self, name):
-        """Make a database.
+        """Create a database.
 
         :returns: its SQLAlchemy URL.
         """
@@ -84,11 +84,11 @@ class Server:
         return self.url.format(port=self.port, name=name)
 
     def make_data_directory(self):
-        """Give the command that makes the data directory."""
+        """Return the command that creates the data directory."""
         raise NotImplementedError
 
     def command(self):
-        """Give the command that serves."""
+        """Return the command that runs the server."""
         raise NotImplementedError
 
     def _execute(self, statement):
@@ -111,7 +111,7 @@ class Server:
 
 
 def remove_leftovers():
-    """Remove the directories of test runs that were killed before they could."""
+    """Remove the directories of test runs that were killed."""
     for directory in pathlib.Path(tempfile.gettempdir()).glob(f'{_PREFIX}*-*'):
         pid = directory.name.removeprefix(_PREFIX).partition('-')[0]
         if pid.isdecimal() and not pathlib.Path('/proc', pid).exists():
@@ -119,7 +119,7 @@ def remove_leftovers():
 
 
 class PostgreSQL(Server):
-    """PostgreSQL, which does not run as root."""
+    """PostgreSQL, which refuses to run as root."""
 
     programs = ('initdb', 'postgres')
     url = 'postgresql+psycopg2://tests@127.0.0.1:{port}/{name}'
@@ -190,7 +190,7 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 
 def install():
-    """Install what is missing, where that can be done: as root on Debian."""
+    """Install missing servers, if the tests run as root on Debian."""
     if all(server.installed() for server in SERVERS.values()) or not ROOT or not shutil.which('apt-get'):
         return
     missing = subprocess.run(
@@ -198,7 +198,7 @@ def install():
     ).stdout.split()
     if missing:
         print(f'Installing for the tests: {" ".join(missing)}', flush=True)
-        # RUNLEVEL=1: the packages' own servers need not start.
+        # RUNLEVEL=1 keeps the packages from starting their own servers.
         environment = os.environ | {'DEBIAN_FRONTEND': 'noninteractive', 'RUNLEVEL': '1'}
         subprocess.run(['apt-get', 'update', '-qq'], env=environment, check=False)
         subprocess.run(['apt-get', 'install', '-y', '-qq', *missing], env=environment, check=False)
@@ -207,13 +207,13 @@ def install():
 
 @functools.cache
 def program(name):
-    """Find a program, also where Debian hides those of PostgreSQL; None when it is not installed."""
-    found = shutil.which(name, path=f'{os.environ.get("PATH", "")}:/usr/sbin:/usr/local/sbin')
-    return found or max(glob.glob(f'/usr/lib/postgresql/*/bin/{name}'), default=None)
+    """Return the path of a program; None if it is not installed.  Debian has those of PostgreSQL outside PATH."""
+    path = shutil.which(name, path=f'{os.environ.get("PATH", "")}:/usr/sbin:/usr/local/sbin')
+    return path or max(glob.glob(f'/usr/lib/postgresql/*/bin/{name}'), default=None)
 
 
 def free_port():
-    """Give a TCP port that nobody listens on."""
+    """Return a free TCP port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The service, made for a test: its configuration, its application in process, or a running server."""
+"""The service for tests: its configuration, its application in this process, or a running server."""
 
 import contextlib
 import os
@@ -21,20 +21,21 @@ from tests.servers import free_port
 
 
 def make_conf(url, *arguments, **options):
-    """Make the configuration for a database.
+    """Return the configuration for a database.
 
-    :param arguments: more for the command line.
-    :param options: values by option; ``group__name`` for those of a group.
+    :param url: URL of the database.
+    :param arguments: more command line arguments.
+    :param options: {option: value}; ``group__name`` for options of a group.
     """
-    made = conf.make(['--database', url, *arguments])
+    settings = conf.make(['--database', url, *arguments])
     for option, value in options.items():
         group, _, name = option.rpartition('__')
-        made.set_override(name, value, group=group or None)
-    return made
+        settings.set_override(name, value, group=group or None)
+    return settings
 
 
 def upgraded(url):
-    """Give a database the newest schema, and its URL back."""
+    """Upgrade a database to the newest schema, and return its URL."""
     with contextlib.closing(Database(make_conf(url))) as database:
         migrations.upgrade(database)
     return url
@@ -42,29 +43,29 @@ def upgraded(url):
 
 @contextlib.contextmanager
 def make_app(url, *arguments, **options):
-    """Give the WSGI application on a database; its arguments are those of ``make_conf``."""
+    """Provide the WSGI application with a database; the arguments are those of ``make_conf``."""
     application = app.build(make_conf(url, *arguments, **options))
     yield application
     application.service.database.close()
 
 
 def finish_work(application):
-    """Do what a worker would: carry all transitions that are due."""
+    """Perform all transitions that are due, as a worker would."""
     while Worker(application.service).work():
         pass
 
 
 @contextlib.contextmanager
 def worker(url, **options):
-    """Let a worker carry the transitions of a database meanwhile; options as those of ``make_conf``."""
+    """Run a worker in a thread during the block; the arguments are those of ``make_conf``."""
     service = Service(make_conf(url, **{'deploy__poll_interval': 0.01} | options))
-    working = Worker(service)
-    thread = threading.Thread(target=working.run)
+    running = Worker(service)
+    thread = threading.Thread(target=running.run)
     thread.start()
     try:
         yield service
     finally:
-        working.stop()
+        running.stop()
         thread.join()
         service.close()
 
@@ -72,9 +73,10 @@ def worker(url, **options):
 class Server:
     """A running ironic-traits-api.
 
-    :param url: of its database.
-    :param arguments: more for its command line.
-    :ivar base: where it listens.
+    :param url: URL of its database; None for the default.
+    :param arguments: more command line arguments.
+    :param cwd: its working directory.
+    :ivar base: its own URL.
     """
 
     def __init__(self, url, *arguments, cwd=None):
@@ -92,7 +94,7 @@ class Server:
         )
 
     def wait(self, seconds=20):
-        """Wait until it answers."""
+        """Wait until the service answers, and return self."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -106,12 +108,12 @@ class Server:
         raise TimeoutError(self.base)
 
     def stop(self):
-        """Ask it to stop, and give what it printed."""
+        """Stop the service by SIGTERM, and return its output."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            printed = self.process.communicate(timeout=40)[0]
-            logs.LOOKER.look(printed)
-            return printed
+            output = self.process.communicate(timeout=40)[0]
+            logs.LOOKER.look(output)
+            return output
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -126,20 +128,21 @@ class Server:
 
 @contextlib.contextmanager
 def peer(module, directory, port):
-    """Let another service run meanwhile, and give its address.
+    """Run another service during the block, and provide its URL.
 
-    :param module: that is run with the directory and the port, and says so when it listens.
-    :param directory: empty, for all that it keeps.
+    :param module: module to run, with the directory and the port as arguments.  It prints "listening" when it is ready.
+    :param directory: empty directory for its data.
+    :param port: TCP port to listen on.
     """
-    said = directory / 'output'
-    with said.open('w+') as output:
+    path = directory / 'output'
+    with path.open('w+') as output:
         command = [sys.executable, '-m', module, str(directory), str(port)]
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
             deadline = time.monotonic() + 60
-            while 'listening' not in said.read_text():
+            while 'listening' not in path.read_text():
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(said.read_text())
+                    raise RuntimeError(path.read_text())
                 time.sleep(0.05)
             yield f'http://127.0.0.1:{port}'
         finally:

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, as somebody at a keyboard runs it."""
+"""A program in a terminal of its own, as in an interactive shell."""
 
 import os
 import pathlib
@@ -52,7 +52,7 @@ class Terminal:
         os.write(self._ours, keys)
 
     def printed(self):
-        """Return what is on the terminal."""
+        """Return the text on the terminal."""
         return self._printed.decode().replace('\r\n', '\n')
 
     def wait_for(self, text, seconds=60):
@@ -60,7 +60,11 @@ class Terminal:
         self.wait_until(lambda: text in self.printed(), seconds)
 
     def wait_until(self, condition, seconds=60):
-        """Wait until a condition holds, while the program runs."""
+        """Wait until a condition holds.
+
+        :param condition: function without arguments.
+        :raises RuntimeError: the program ends first, or the time is over.
+        """
         deadline = time.monotonic() + seconds
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -69,14 +73,14 @@ class Terminal:
 
     def is_reading(self):
         """Whether the program waits for a key."""
-        # The system call in which it sleeps, and that call's first argument: read is 0 on x86_64, 63 on aarch64.
+        # The current system call and its first argument, a file descriptor.  read is 0 on x86_64, and 63 on aarch64.
         return pathlib.Path(f'/proc/{self.process.pid}/syscall').read_text().split()[:2] in (
             ['0', '0x0'],
             ['63', '0x0'],
         )
 
     def end(self, seconds=25):
-        """Wait until the program ends; return its exit code."""
+        """Wait until the program ends, and return its exit code."""
         code = self.process.wait(seconds)
         self._reader.join(10)
         return code
@@ -86,7 +90,7 @@ class Terminal:
             while part := os.read(self._ours, 65536):
                 self._printed += part
         except OSError:
-            # The last process with this terminal has ended.
+            # All processes of this terminal have ended.
             return
 
 
@@ -97,7 +101,7 @@ def _take_terminal():
 
 
 def descendants(pid):
-    """Return the pids of all processes that a process has started, and those that these have."""
+    """Return the pids of all descendants of a process."""
     parents = {}
     for entry in pathlib.Path('/proc').iterdir():
         if entry.name.isdigit():
@@ -106,15 +110,15 @@ def descendants(pid):
             except OSError:
                 continue
             parents[int(entry.name)] = int(stat.rpartition(')')[2].split()[1])
-    found, new = set(), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new}
-        found |= new
-    return found
+    pids, generation = set(), {pid}
+    while generation:
+        generation = {child for child, parent in parents.items() if parent in generation}
+        pids |= generation
+    return pids
 
 
 def is_running(pid):
-    """Whether there is a process, and it has not ended."""
+    """Whether a process exists and is not a zombie."""
     try:
         stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
     except OSError:

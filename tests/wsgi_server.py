@@ -1,4 +1,4 @@
-"""How the other services that run in the tests serve: on loopback, until they are told to stop."""
+"""A WSGI server on the loopback interface, for the other services that the tests run."""
 
 import signal
 import socketserver
@@ -7,13 +7,13 @@ from wsgiref import simple_server
 
 
 class Threaded(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    """Answers several requests at once."""
+    """A server that answers several requests at once."""
 
     daemon_threads = True
 
 
 def serve(application, port, server_class=Threaded):
-    """Serve an application, and say so when it listens (``tests.service.peer`` waits for that).
+    """Serve an application until SIGTERM.  Print "listening" when it is ready: ``tests.service.peer`` waits for that.
 
     :param server_class: Threaded, or simple_server.WSGIServer for one request at a time.
     """

@@ -8,30 +8,32 @@ import sys
 
 @contextlib.contextmanager
 def reserved(conf):
-    """Find the IP address to listen on, and a free port for port 0, which ``conf.port`` is set to.
+    """Find the IP address to listen on.  Replace port 0 by a free port: ``conf.port`` is set to it.
 
-    That port is held until the block ends: others cannot take it meanwhile.
+    That port is reserved until the block ends, so that no other process takes it.
 
     :param conf: ConfigOpts.
-    :raises SystemExit: the host is not one of this machine, or the port is taken.
+    :raises SystemExit: the host is not an address of this machine, or the port is in use.
     """
     try:
-        address, holder = _bind(conf)
+        address, reservation = _bind(conf)
     except OSError as error:
         sys.exit(f'Cannot listen on {conf.host}, port {conf.port}: {error.strerror}')
-    with holder:
+    with reservation:
         yield address
 
 
 def _bind(conf):
-    """Return the IP address, and what holds the port: a socket for port 0, otherwise nothing.
+    """Check that the service can listen on ``conf.host`` and ``conf.port``.
 
-    :raises OSError: the address cannot be listened on.
+    :returns: the IP address, and a context manager that reserves the port.  It is a socket for port 0; a given port is
+        not reserved.
+    :raises OSError: the service cannot listen there.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(conf.host, conf.port, type=socket.SOCK_STREAM)[0]
     with contextlib.ExitStack() as stack:
         probe = stack.enter_context(socket.socket(family, kind, protocol))
-        # granian's workers share the port, and would share a port that is taken with another service, too.
+        # granian's workers share the port by SO_REUSEPORT, and would also share a port that another service uses.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR if conf.port else socket.SO_REUSEPORT, 1)
         probe.bind(address)
         if conf.port:
@@ -41,16 +43,16 @@ def _bind(conf):
 
 
 def url(conf):
-    """Return the URL of the service, for people and links."""
+    """Return the URL of the service, to print and to link to."""
     return f'http://{_bracketed(conf.host)}:{conf.port}'
 
 
 def local(address):
-    """Return the address at which this machine reaches a server that listens on an address."""
-    listens = ipaddress.ip_address(address)
-    if not listens.is_unspecified:
+    """Return the address at which this machine reaches a server that listens on ``address``: 0.0.0.0 is 127.0.0.1."""
+    listening = ipaddress.ip_address(address)
+    if not listening.is_unspecified:
         return address
-    return '127.0.0.1' if listens.version == 4 else '::1'
+    return '127.0.0.1' if listening.version == 4 else '::1'
 
 
 def _bracketed(host):

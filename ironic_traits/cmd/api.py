@@ -1,4 +1,4 @@
-"""ironic-traits-api: the service behind its own web server (``serving`` has the rest)."""
+"""ironic-traits-api: the service behind its own web server (implemented in ``serving``)."""
 
 import sys
 
@@ -6,5 +6,5 @@ from ironic_traits.cmd import command
 
 
 def main():
-    """Run the service until it is told to stop."""
+    """Run the service until SIGINT or SIGTERM."""
     command.run('ironic-traits-api', 'ironic_traits.cmd.serving:serve', sys.argv[1:])

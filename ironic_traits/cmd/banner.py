@@ -1,4 +1,4 @@
-"""What ironic-traits-api prints once it answers."""
+"""The banner that ironic-traits-api prints once it answers requests."""
 
 import contextlib
 import http.client
@@ -12,9 +12,9 @@ from ironic_traits.cmd import addresses
 from ironic_traits.version import version
 
 _STRATEGIES = {
-    'noauth': 'no authentication: everyone who reaches it may do everything',
-    'noauth2': 'noauth2: every token is believed, for tests',
-    'http_basic': 'http_basic, users of {file}',
+    'noauth': 'none: every client that can connect has full access',
+    'noauth2': 'noauth2: tokens are not verified; for tests only',
+    'http_basic': 'http_basic, with the users in {file}',
     'keystone': 'keystone',
 }
 _BANNER = """\
@@ -24,21 +24,21 @@ ironic-traits {version} {verb} {url}
   log: {log}
   worker: {worker}
 """
-#: Where no password is needed.
+#: Shown only under noauth: these commands send no credentials.
 _TOUR = """
 Try in another terminal:
   curl {url}/v1
   curl -X POST {url}/v1/nodes -H 'Content-Type: application/json' -d '{{"driver": "fake-hardware"}}'
   curl {url}/v1/nodes
-README.rst goes on from there. Ctrl-C stops the service.
+README.rst continues from there. Ctrl-C stops the service.
 """
 
 
 def announce(conf, address):
-    """Print, from another thread, what the service is, as soon as it answers.
+    """Print the banner from a thread, as soon as the service answers.
 
     :param conf: ConfigOpts.
-    :param address: IP address that it listens on.
+    :param address: IP address that the service listens on.
     """
     threading.Thread(target=_announce, args=(conf, address), daemon=True).start()
 
@@ -60,7 +60,7 @@ def _answers(host, port):
 
 
 def text(conf):
-    """Return what is printed."""
+    """Return the banner, and under noauth the first commands to try."""
     placement = conf.api.serve == 'placement'
     strategy = conf.api.auth_strategy
     banner = _BANNER
@@ -73,5 +73,5 @@ def text(conf):
         strategy=_STRATEGIES[strategy].format(file=conf.api.http_basic_auth_user_file),
         database=sa.make_url(conf.database.connection).render_as_string(hide_password=True),
         log=logs.destinations(),
-        worker='started' if conf.start_worker else 'not started: nodes wait for an ironic-traits-worker',
+        worker='started' if conf.start_worker else 'not started: nodes change state when ironic-traits-worker runs',
     )

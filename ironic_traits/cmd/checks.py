@@ -1,7 +1,7 @@
-"""ironic-traits-status upgrade check: whether this release can work with what is there.
+"""ironic-traits-status upgrade check: whether this release can use the database and the configuration.
 
-Before the services of a new release are started: 0 when all is well, 1 when something is worth a look, 2 when it must
-be mended first (oslo.upgradecheck, as in the other services).
+Run it before you start the services of a new release.  The exit code is 0 for success, 1 for a warning, and 2 for a
+failure that must be fixed first (oslo.upgradecheck, as in other OpenStack services).
 """
 
 import functools
@@ -25,79 +25,84 @@ _GOOD = Result(Code.SUCCESS)
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """What is looked at.
+    """The upgrade checks.
 
-    :ivar conf: ConfigOpts, once it was read.
-    :ivar database: ironic_traits.db.engine.Database, once there is one.
+    :ivar conf: ConfigOpts; None until the configuration is read.
+    :ivar database: ironic_traits.db.engine.Database; None until it is open.
     """
 
     conf: Any = None
     database: Any = None
 
     def schema(self):
-        """The schema is that of this release."""
+        """Check that the schema is that of this release."""
         current, newest = migrations.version(self.database), migrations.head()
         if current == newest:
             return _GOOD
         if current and current not in migrations.revisions():
-            return Result(Code.FAILURE, f'The database is at version {current}, which is of a newer release.')
-        told = f'The database is at version {current or "none"}, this release needs {newest}.'
+            return Result(Code.FAILURE, f'The database is at version {current}, which belongs to a newer release.')
+        message = f'The database is at version {current or "none"}, this release needs {newest}.'
         if self.database.url.get_backend_name() == 'sqlite':
-            return Result(Code.WARNING, f'{told} The service upgrades a SQLite database by itself: keep a copy.')
-        return Result(Code.FAILURE, f'{told} Run: ironic-traits-manage db upgrade')
+            advice = 'The service upgrades a SQLite database when it starts: make a copy first.'
+            return Result(Code.WARNING, f'{message} {advice}')
+        return Result(Code.FAILURE, f'{message} Run: ironic-traits-manage db upgrade')
 
     def standard_names(self):
-        """The database has the names of the libraries that are installed."""
+        """Check that the database has the names of the installed os-traits and os-resource-classes."""
         if migrations.version(self.database) != migrations.head():
-            # They come with the schema.
+            # The upgrade of the schema adds them.
             return _GOOD
         missing = [
             name
             for table, standard in ((traits, STANDARD), (resource_classes, os_resource_classes.STANDARDS))
-            for name in sorted(set(standard).difference(self._ask(sa.select(table.c.name))))
+            for name in sorted(set(standard).difference(self._column(sa.select(table.c.name))))
         ]
         if not missing:
             return _GOOD
-        told = f'{len(missing)} names are new ({missing[0]} is the first). Run: ironic-traits-manage os-traits sync'
-        return Result(Code.WARNING, told)
+        message = (
+            f'Names missing from the database: {len(missing)}, the first is {missing[0]}. '
+            'Run: ironic-traits-manage os-traits sync'
+        )
+        return Result(Code.WARNING, message)
 
     def traits(self):
-        """No node has a trait that could not be given to it any more."""
-        strange = set(self._ask(sa.select(node_traits.c.trait).distinct())).difference(STANDARD)
-        gone = sorted(name for name in strange if not name.startswith(names.PREFIX))
-        return _few(gone, 'Nodes have traits that os-traits does not know any more: {}')
+        """Check that each trait of a node is either custom or in the installed os-traits."""
+        unknown = set(self._column(sa.select(node_traits.c.trait).distinct())).difference(STANDARD)
+        removed = sorted(name for name in unknown if not name.startswith(names.PREFIX))
+        return _few(removed, 'Nodes have traits that the installed os-traits does not have: {}')
 
     def drivers(self):
-        """No node has a driver that is not enabled."""
-        gone = sorted(set(self._ask(sa.select(nodes.c.driver).distinct())).difference(drivers.load(self.conf)))
-        return _few(gone, 'Nodes have drivers that [deploy] enabled_hardware_types does not name: {}')
+        """Check that the driver of each node is enabled."""
+        disabled = set(self._column(sa.select(nodes.c.driver).distinct())).difference(drivers.load(self.conf))
+        return _few(sorted(disabled), 'Nodes have drivers that are not in [deploy] enabled_hardware_types: {}')
 
     def policy_rules(self):
-        """The policy file names no rule that is none."""
+        """Check that the policy file can be parsed, and that each rule in it exists."""
         enforcer = policies.enforcer(self.conf)
         try:
             enforcer.load_rules()
         except Exception as error:
             return Result(Code.FAILURE, f'The policy file cannot be read: {error}')
-        # What is no rule at all is one that nobody passes.
-        wrong = [name for name, rule in enforcer.file_rules.items() if _is_no_rule(rule)]
-        if wrong:
-            return Result(Code.FAILURE, f'The policy file has rules that cannot be read: {", ".join(map(str, wrong))}')
-        # Rules of an operator's own are what other rules of the file refer to.
+        invalid = [name for name, rule in enforcer.file_rules.items() if _is_invalid(rule)]
+        if invalid:
+            return Result(
+                Code.FAILURE, f'The policy file has rules that cannot be parsed: {", ".join(map(str, invalid))}'
+            )
+        # A name without a colon is a rule of the operator's own, to which other rules in the file refer.
         unknown = sorted(
             name for name in enforcer.file_rules if ':' in str(name) and name not in enforcer.registered_rules
         )
-        return _few(unknown, 'The policy file has rules that nothing asks for: {}')
+        return _few(unknown, 'The policy file has rules that do not exist: {}')
 
     def policy_file(self):
-        """The policy file is YAML."""
+        """Check that the policy file is YAML."""
         return common_checks.check_policy_json(self, self.conf)
 
-    def _ask(self, statement):
-        """Give the values of a column; none of a table that is not there yet."""
+    def _column(self, statement):
+        """Return the values of a column, a list.  It is empty when the table does not exist yet."""
         with self.database.read() as connection:
-            there = sa.inspect(connection).has_table(statement.get_final_froms()[0].name)
-            return list(connection.scalars(statement)) if there else []
+            exists = sa.inspect(connection).has_table(statement.get_final_froms()[0].name)
+            return list(connection.scalars(statement)) if exists else []
 
     _upgrade_checks = (
         ('Schema of the database', schema),
@@ -109,29 +114,31 @@ class Checks(upgradecheck.UpgradeCommands):
     )
 
 
-def _is_no_rule(rule):
+def _is_invalid(rule):
+    """Whether oslo.policy could not parse a rule: it then makes it "!", which denies all requests."""
     return str(rule.check) == '!' != str(rule.check_str).strip()
 
 
-def _few(found, told):
-    if not found:
+def _few(items, message):
+    """Return a warning that names the first five items; success when there are none."""
+    if not items:
         return _GOOD
-    more = f' and {len(found) - 5} more' if len(found) > 5 else ''
-    return Result(Code.WARNING, told.format(', '.join(found[:5]) + more))
+    more = f' and {len(items) - 5} more' if len(items) > 5 else ''
+    return Result(Code.WARNING, message.format(', '.join(items[:5]) + more))
 
 
 def _add_commands(checks, subparsers):
-    upgrade = subparsers.add_parser('upgrade', help='what is to be known before an upgrade')
+    upgrade = subparsers.add_parser('upgrade', help='checks before an upgrade')
     check = upgrade.add_subparsers(dest='action', required=True).add_parser('check', help=__doc__)
     check.add_argument('--json', action='store_true', help='Print JSON.')
     check.set_defaults(function=checks.check)
 
 
 def check():
-    """Look, print what was found, and exit with the worst of it."""
+    """Run the checks, print their results, and exit with the code of the worst one."""
     checks = Checks()
     commands = cfg.SubCommandOpt('command', title='commands', handler=functools.partial(_add_commands, checks))
-    # Where oslo.upgradecheck looks whether JSON is wanted.
+    # oslo.upgradecheck reads --json from here.
     checks.conf = upgradecheck.CONF = setup.configuration(sys.argv[1:], cli=[commands])
     setup.warn(checks.conf)
     with setup.database(checks.conf) as checks.database:

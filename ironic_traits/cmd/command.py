@@ -1,7 +1,7 @@
-"""How every command begins and ends.
+"""The start and the end of every command.
 
-The modules that do the work take a second to import.  The modules named in ``[options.entry_points]`` import only this
-one, so that Ctrl-C ends a command with one line from the very beginning.
+The modules that do the work take a second to import.  The modules in ``[options.entry_points]`` import only this one,
+so that Ctrl-C during those imports also prints one line and no traceback.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import pkgutil
 import signal
 import sys
 
-#: Exit code of a command that Ctrl-C ended, as a shell expects it.
+#: Exit code of a command that Ctrl-C ended, as shells expect it.
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -17,7 +17,8 @@ def run(program, function, *arguments):
     """Import a function and call it.
 
     :param program: name of the command, for messages.
-    :param function: where the function is, ``package.module:name``.
+    :param function: its location, ``package.module:name``.
+    :param arguments: positional arguments of the function.
     :raises SystemExit: Ctrl-C was pressed.
     """
     with ended_by_interrupt(program):
@@ -34,7 +35,7 @@ def ended_by_interrupt(program):
     try:
         yield
     except KeyboardInterrupt:
-        # A second Ctrl-C must not interrupt the end.
+        # A second Ctrl-C must not interrupt the cleanup.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stderr.write(f'{program}: interrupted\n')
         raise SystemExit(INTERRUPTED) from None

@@ -1,7 +1,7 @@
-"""ironic-traits-manage inventory import|export: the whole inventory, or a rack, in a file.
+"""ironic-traits-manage inventory import|export: the whole inventory, or a part such as a rack, in a file.
 
-The file's document (``ironic_traits.transfer``) becomes requests of the Bare Metal API, as a client would send them.
-They go to the application in this process, which has one transaction for all of them.
+An import turns the file's document (``ironic_traits.transfer``) into requests of the Bare Metal API.  It sends them to
+an application in this process, which runs all of them in one transaction.
 """
 
 import collections
@@ -19,19 +19,21 @@ from ironic_traits.db.models import resource_classes, traits
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.transfer import documents, exports, files, local
 
-#: How long a node holds the lock of a SQLite database, in seconds, on a slow machine: a new one, and a changed one.
+#: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
-#: Worth a warning: a third of the time that another writer waits.
+#: Seconds of lock time from which on a warning is printed: a third of the time that other writers wait.
 _LONG = timeouts.LOCK / 3
 
-#: How many sentences about what went wrong are printed.
-_MOST = 100
+#: Most problems that are printed.
+_MAX_PROBLEMS = 100
 
 
 def export_file(conf, database):
-    """Write the whole inventory, as it is at one moment, to a file.
+    """Write a consistent snapshot of the whole inventory to a file.
 
-    :raises SystemExit: it cannot be written.
+    :param conf: ConfigOpts.
+    :param database: ironic_traits.db.engine.Database.
+    :raises SystemExit: the file cannot be written.
     """
     path = conf.command.file
     try:
@@ -42,49 +44,53 @@ def export_file(conf, database):
         files.write(document, path)
     except OSError as error:
         sys.exit(str(error))
-    # Not to stdout, where the document may be.
+    # On stderr, because the document may go to stdout.
     print(f'Exported {documents.summary(document)} from {_name(conf)} to {_target(path)}.', file=sys.stderr)
 
 
 def import_file(conf, database):
-    """Make the inventory have what a file says, and print what was done.
+    """Import a file into the inventory, and print what changed.
 
-    :raises SystemExit: it is not what it must be, or something in it cannot be.
+    The file is one transaction.  With --continue, each node and each chassis is a transaction of its own.
+
+    :param conf: ConfigOpts.
+    :param database: ironic_traits.db.engine.Database.
+    :raises SystemExit: the file is invalid, or a part of it cannot be imported.
     """
     units = _units(conf.command.file)
     application, dry_run = _application(conf), conf.command.dry_run
     if not dry_run:
-        # Or nobody could use a name that is new until all is imported.
+        # In transactions of their own: inserted by the import, new names would be locked for others until its end.
         names.add(database, traits, documents.traits(units))
         names.add(database, resource_classes, documents.resource_classes(units))
-    by_itself = conf.command.go_on and not dry_run
-    if database.url.get_backend_name() == 'sqlite' and not by_itself:
+    one_by_one = conf.command.go_on and not dry_run
+    if database.url.get_backend_name() == 'sqlite' and not one_by_one:
         _warn_of_lock(len(units))
     outcome = _Outcome()
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
-        for some in [[unit] for unit in units] if by_itself else [units]:
-            outcome.add(_bring(application, database, some, dry_run, bar, bar.n))
+        for part in [[unit] for unit in units] if one_by_one else [units]:
+            outcome.add(_import_units(application, database, part, dry_run, bar, bar.n))
     if dry_run:
         for line in outcome.changes:
             print(line)
-    _print_some([*outcome.warnings, *outcome.refused])
-    cannot_be = f'{len(outcome.refused)} of {len(units)} nodes and chassis cannot be.'
+    _print_problems([*outcome.warnings, *outcome.refused])
+    refusal = f'{len(outcome.refused)} of {len(units)} nodes and chassis cannot be imported.'
     if outcome.refused and not conf.command.go_on:
-        sys.exit(f'Nothing was imported: {cannot_be}')
-    for (noun, done), number in sorted(outcome.counts.items()):
-        print(f'{noun}: {number} {done}')
+        sys.exit(f'Nothing was imported: {refusal}')
+    for (noun, result), number in sorted(outcome.counts.items()):
+        print(f'{noun}: {number} {result}')
     if dry_run:
-        print('That is what would be: nothing was imported.')
+        print('This was a dry run: nothing was imported.')
     else:
         print(f'Imported {_source(conf.command.file)} into {_name(conf)}.')
     if outcome.refused:
-        sys.exit(cannot_be)
+        sys.exit(refusal)
 
 
 def _units(path):
-    """Return the units of the document in a file.
+    """Return the units of the document in a file, as ``documents.units``.
 
-    :raises SystemExit: it has none; all that is wrong with it was printed.
+    :raises SystemExit: the document is invalid; its problems are printed.
     """
     try:
         source = files.Source(path)
@@ -93,12 +99,12 @@ def _units(path):
     try:
         return documents.units(source.document)
     except documents.Invalid as error:
-        _print_some(source.sentences(error.problems))
+        _print_problems(source.sentences(error.problems))
         sys.exit(f'Nothing was imported: {path} has {len(error.problems)} error{"s"[: len(error.problems) > 1]}.')
 
 
 class _Outcome:
-    """What came of all parts of an import; its attributes are a LocalImporter's."""
+    """The sum of the results of all parts of an import; its attributes are those of a LocalImporter."""
 
     def __init__(self):
         self.counts: collections.Counter = collections.Counter()
@@ -107,19 +113,19 @@ class _Outcome:
         self.refused: list[str] = []
 
     def add(self, importer):
-        """Add a part."""
+        """Add the results of a part, a LocalImporter."""
         self.counts += importer.counts
         self.changes += importer.changes
         self.warnings += importer.warnings
         self.refused += importer.refused
 
 
-def _print_some(sentences):
-    """Print what went wrong, the first of it when there is much."""
-    for sentence in sentences[:_MOST]:
+def _print_problems(sentences):
+    """Print the first problems to stderr, and how many more there are."""
+    for sentence in sentences[:_MAX_PROBLEMS]:
         print(sentence, file=sys.stderr)
-    if len(sentences) > _MOST:
-        print(f'… and {len(sentences) - _MOST} more.', file=sys.stderr)
+    if len(sentences) > _MAX_PROBLEMS:
+        print(f'… and {len(sentences) - _MAX_PROBLEMS} more.', file=sys.stderr)
 
 
 def _name(conf):
@@ -138,40 +144,42 @@ def _warn_of_lock(count):
     """Warn before an import that may lock a SQLite database for long."""
     if count * _CHANGED_NODE >= _LONG:
         print(
-            f'This locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
-            f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes are there already and differ. Other writers '
-            f'wait up to {timeouts.LOCK} s, then they fail. With --continue, each node is a transaction of its own.',
+            f'The import locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
+            f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes exist already and differ. Other writers wait '
+            f'up to {timeouts.LOCK} s for the lock, then they fail. With --continue, each node is a transaction of its '
+            'own.',
             file=sys.stderr,
         )
 
 
-class _Undone(Exception):
-    """Nothing of a transaction is to stay."""
+class _Rollback(Exception):
+    """A signal to roll a transaction back."""
 
 
 @retried
-def _bring(application, database, units, dry_run, bar, begun):
-    """Import units in one transaction: all of them or, when one cannot be, none.
+def _import_units(application, database, units, dry_run, bar, start):
+    """Import units in one transaction.  Roll it back when one of them is refused, and after a dry run.
 
-    :param begun: where the progress bar is, also when the transaction is tried again.
-    :returns: ironic_traits.transfer.local.LocalImporter, with its counts and what it refused.
+    :param bar: tqdm progress bar.
+    :param start: position of the progress bar; a transaction that is tried again begins there again.
+    :returns: ironic_traits.transfer.local.LocalImporter, with its results.
     """
-    bar.n = begun
-    with contextlib.suppress(_Undone), database.write() as connection:
-        together = OneTransaction(connection)
-        importer = local.LocalImporter(local.LocalClient(application, together), together, bar.update)
-        importer.bring(units)
+    bar.n = start
+    with contextlib.suppress(_Rollback), database.write() as connection:
+        transaction = OneTransaction(connection)
+        importer = local.LocalImporter(local.LocalClient(application, transaction), transaction, bar.update)
+        importer.import_units(units)
         if importer.refused or dry_run:
-            raise _Undone
+            raise _Rollback
     return importer
 
 
 def _application(conf):
-    """Build the application for the operator of this machine, who may do and see everything."""
+    """Build the application for the operator of this machine, who has full access and sees secrets."""
     setup.schema(conf)
     conf.set_override('auth_strategy', 'noauth', group='api')
     conf.set_override('serve', 'all', group='api')
-    # An import is one transaction: in it no lock can go that is waited for.
+    # Waiting for a lock of a node is useless here: inside one transaction, no lock is ever seen to be released.
     conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     application = app.build(conf)
     application.service.enforcer = local.Everything()

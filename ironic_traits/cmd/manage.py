@@ -1,7 +1,7 @@
-"""ironic-traits-manage: what operators do beside the service.
+"""ironic-traits-manage: maintenance commands for operators.
 
-Here are the commands and their arguments only, so that ``--help`` answers at once; ``managing`` and ``inventory`` have
-what they do.
+This module only declares the commands and their arguments, so that ``--help`` does not wait for imports.  ``managing``
+and ``inventory`` implement them.
 """
 
 import argparse
@@ -13,8 +13,10 @@ from ironic_traits.version import version
 
 
 def _export_arguments(parser):
-    parser.add_argument('file', help='created for its owner only; JSON if its name ends so, else YAML; - for stdout')
-    parser.add_argument('--force', '-f', action='store_true', help='overwrite a file that exists')
+    parser.add_argument(
+        'file', help='JSON if the name ends in .json, else YAML; - for stdout. Only its owner can read it'
+    )
+    parser.add_argument('--force', '-f', action='store_true', help='overwrite the file if it exists')
 
 
 def _import_arguments(parser):
@@ -23,47 +25,52 @@ def _import_arguments(parser):
         *('--continue', '-c'),
         dest='go_on',
         action='store_true',
-        help='import each node by itself: those that cannot be imported are left out and named, and the exit code is 1',
+        help='import each node in a transaction of its own. Nodes that cannot be imported are skipped and printed, and '
+        'the exit code is 1',
     )
-    parser.add_argument('--dry-run', '-n', action='store_true', help='do everything, print the result, undo it')
+    parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
 
 
-#: {noun: (what it is, {verb: (function, what it does, what adds its arguments)})}
+#: {noun: (description, {verb: (function, description, function that adds arguments to the parser, or None)})}
 COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
     'db': (
         'the schema of the database',
         {
-            'upgrade': ('managing:upgrade', 'Bring the schema, and the standard names, to this release.', None),
+            'upgrade': ('managing:upgrade', 'Upgrade the schema and the standard names to this release.', None),
             'version': ('managing:version', 'Print the version of the schema.', None),
             'check': ('managing:check', 'Exit with 1 unless the schema is that of this release.', None),
         },
     ),
     'config': (
         'the configuration',
-        {'validate': ('managing:validate', 'Print what the files say that nothing reads; exit with 1 if any.', None)},
+        {'validate': ('managing:validate', 'Print unknown options in the files; exit with 1 if there are any.', None)},
     ),
     'reservations': (
         'the reservations of nodes',
         {'purge': ('managing:purge', 'Delete expired reservations, and print how many there were.', None)},
     ),
     'inventory': (
-        'nodes, ports and traits, from a file and to one',
+        'nodes, ports and traits, as a file',
         {
-            'export': ('inventory:export_file', 'Write the whole inventory, secrets included.', _export_arguments),
+            'export': (
+                'inventory:export_file',
+                'Write the whole inventory, with secrets, to a file.',
+                _export_arguments,
+            ),
             'import': (
                 'inventory:import_file',
-                'Make the inventory have what a file says: all of it, or nothing if a part cannot be imported. '
-                'What differs is changed; what the file does not name stays.',
+                'Import a file in one transaction. New nodes are created, nodes that differ are updated, and nodes '
+                'that are not in the file stay unchanged. If a part cannot be imported, nothing is.',
                 _import_arguments,
             ),
         },
     ),
     'os-traits': (
         'the standard names of traits and resource classes',
-        {'sync': ('managing:sync', 'Add the names of the installed libraries, and print how many were new.', None)},
+        {'sync': ('managing:sync', 'Add missing names from os-traits and os-resource-classes; print how many.', None)},
     ),
 }
-#: For people; oslo.config parses the rest.
+#: For --help only; oslo.config parses the options.
 _OPTIONS = (
     ('--config-file PATH', 'a configuration file; may be repeated'),
     ('--config-dir DIR', 'a folder of *.conf files'),
@@ -71,7 +78,7 @@ _OPTIONS = (
     ('--debug', 'log more'),
     ('--log-file PATH', 'log to a file'),
     ('--version', 'print the version'),
-    ('--help', 'of a command: ironic-traits-manage COMMAND --help'),
+    ('--help', 'print this; for a command: ironic-traits-manage COMMAND --help'),
 )
 
 
@@ -95,12 +102,12 @@ def main():
 
 def add_commands(subparsers):
     """Add the commands to an argparse parser."""
-    for noun, (about, verbs) in COMMANDS.items():
-        actions = subparsers.add_parser(noun, help=about, description=f'{noun}: {about}').add_subparsers(
+    for noun, (subject, verbs) in COMMANDS.items():
+        actions = subparsers.add_parser(noun, help=subject, description=f'{noun}: {subject}').add_subparsers(
             dest='action', required=True, metavar='ACTION'
         )
-        for verb, (function, does, add_arguments) in verbs.items():
-            parser = actions.add_parser(verb, help=does, description=does)
+        for verb, (function, description, add_arguments) in verbs.items():
+            parser = actions.add_parser(verb, help=description, description=description)
             parser.set_defaults(function=f'ironic_traits.cmd.{function}')
             if add_arguments:
                 add_arguments(parser)
@@ -108,10 +115,12 @@ def add_commands(subparsers):
 
 def _print_help(stream):
     commands = [
-        (f'{noun} {verb}', does) for noun, (_, verbs) in COMMANDS.items() for verb, (_, does, _) in verbs.items()
+        (f'{noun} {verb}', description)
+        for noun, (_, verbs) in COMMANDS.items()
+        for verb, (_, description, _) in verbs.items()
     ]
     lines = ['usage: ironic-traits-manage [OPTIONS] COMMAND', '', 'commands:']
-    lines += [f'  {name:20}  {does.partition(":")[0].rstrip(".")}' for name, does in commands]
-    lines += ['', 'options (every option of ironic-traits-api is taken, before the command):']
-    lines += [f'  {name:20}  {does}' for name, does in _OPTIONS]
+    lines += [f'  {name:20}  {description.partition(". ")[0].rstrip(".")}' for name, description in commands]
+    lines += ['', 'options (all options of ironic-traits-api work too; put them before the command):']
+    lines += [f'  {name:20}  {description}' for name, description in _OPTIONS]
     print('\n'.join(lines), file=stream)

@@ -1,4 +1,4 @@
-"""What the commands of ironic-traits-manage do; ``inventory`` has those for files."""
+"""The implementation of ironic-traits-manage, apart from its inventory commands (``inventory``)."""
 
 import pkgutil
 import sys
@@ -25,13 +25,13 @@ def run(argv, add_commands):
         validate(conf)
         return
     setup.warn(conf)
-    # In a wrong directory, the other commands would work on a new, empty database, and say that all is well.
+    # In the wrong directory, the other commands would create an empty database there, and report success.
     with setup.database(conf, create=function is upgrade) as database:
         function(conf, database)
 
 
 def upgrade(conf, database):
-    """Bring the schema to the newest version, and the standard names with it."""
+    """Upgrade the schema to the newest version, add missing standard names, and print the version."""
     migrations.upgrade(database)
     standard.sync(database)
     print(migrations.version(database))
@@ -43,7 +43,7 @@ def version(conf, database):
 
 
 def check(conf, database):
-    """End with 1 when the schema is not the newest."""
+    """Exit with 1 unless the schema is the newest."""
     current, newest = migrations.version(database), migrations.head()
     print(f'{current or "none"}, the newest is {newest}')
     if current != newest:
@@ -51,22 +51,20 @@ def check(conf, database):
 
 
 def purge(conf, database):
-    """Delete the reservations that have expired, and print how many there were."""
+    """Delete expired reservations, and print how many there were."""
     print(f'{reservations.purge(database)} reservations were deleted')
 
 
 def sync(conf, database):
-    """Add the traits and resource classes of the installed os-traits and os-resource-classes that are missing, and
-    print how many there were.
-    """
+    """Add the missing names of the installed os-traits and os-resource-classes, and print how many there were."""
     print(f'{standard.sync(database)} names were added')
 
 
 def validate(conf):
-    """Print what the configuration files say that nothing reads, and exit with 1 if there is anything."""
+    """Print the options in the configuration files that no code reads, and exit with 1 if there are any."""
     problems = validation.problems(conf)
     if problems:
         print('\n'.join(problems))
         sys.exit(1)
-    read = validation.files(conf)
-    print(f'{", ".join(read) or "no configuration file"}: nothing is wrong')
+    files = validation.files(conf)
+    print(f'{", ".join(files) or "no configuration file"}: no problems')

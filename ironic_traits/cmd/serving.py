@@ -1,8 +1,10 @@
-"""What ironic-traits-api does: check everything, then serve behind granian (benchmarks/README.rst says why granian).
+"""The implementation of ironic-traits-api: check the configuration, then serve behind granian.
 
-The application is built once, in the main process: whatever is wrong with the configuration ends the command with one
-line before anything listens.  The processes that answer requests are forks of it.  No connection to the database is
-open by then: it would not survive the fork.
+benchmarks/README.rst says why granian.
+
+The application is built once, in the main process.  So a wrong configuration ends the command with one line before it
+listens.  The processes that answer requests are forks of the main process.  It has no open database connection when it
+forks, because a connection does not survive a fork.
 """
 
 import contextlib
@@ -21,10 +23,10 @@ from ironic_traits.cmd import addresses, banner, setup, supervisor
 
 
 def serve(argv):
-    """Run the service until it is told to stop; requests in flight are finished first.
+    """Run the service until SIGINT or SIGTERM; requests in flight are finished first.
 
     :param argv: command line arguments, without the program's name.
-    :raises SystemExit: it cannot run; the reason in one line.
+    :raises SystemExit: it cannot run; the message is one line.
     """
     conf = setup.configuration(argv)
     setup.warn(conf)
@@ -45,15 +47,15 @@ def serve(argv):
         supervisor.separate_forks()
         stop.exit_code(functools.partial(server.serve, target_loader=lambda: application, wrap_loader=False))
     print('ironic-traits has stopped.', flush=True)
-    # A signal that comes while the interpreter ends would change the exit code.
+    # A signal that arrives during the interpreter's shutdown would change the exit code.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def _server(conf, address):
-    # The default of newer Pythons would load the application anew in each process.
+    # Newer Pythons default to a method that would load the application again in each process.
     multiprocessing.set_start_method('fork', force=True)
-    # It warns of more threads than twice the processors.  Most of ours wait: for locks, bodies and databases.
+    # granian warns of more threads than twice the number of processors.  Ours mostly wait for I/O and locks.
     granian.log.logger.addFilter(lambda record: 'Python threads' not in record.getMessage())
     return granian.Granian(
         'ironic_traits',
@@ -66,34 +68,34 @@ def _server(conf, address):
         websockets=False,
         log_level=granian.log.LogLevels.warning,
         respawn_failed_workers=True,
-        # A client that sends its request and never ends it does not keep the service from stopping.
+        # Without this limit, a client that never finishes sending its request would keep the service from stopping.
         workers_kill_timeout=60,
         process_name='ironic-traits-api',
     )
 
 
 class _Stop:
-    """What happens when the main process is told to stop."""
+    """The shutdown of the main process by a signal."""
 
     def __init__(self):
         self._requested = False
 
     def watch(self):
-        """Take note of the signals before granian's handlers of them."""
+        """Wrap granian's signal handlers, so that a message is printed first."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, functools.partial(self._handle, signal.getsignal(number)))
 
     def _handle(self, handler, number, frame):
         if not self._requested:
             self._requested = True
-            # Not print: what is interrupted may be printing.
-            os.write(1, b'ironic-traits stops when the requests in flight are answered.\n')
+            # print is not reentrant, and the signal may have interrupted it.
+            os.write(1, b'ironic-traits stops after the requests in flight.\n')
         handler(number, frame)
 
     def exit_code(self, function):
-        """Call a function; when it was told to stop, it is no failure that a child process ended with it.
+        """Call a function; after a signal to stop, ignore the SystemExit that it raises.
 
-        granian takes a child that got the signal, too, for one that failed.
+        granian exits with an error when a child process got the signal as well: it takes the child for failed.
         """
         try:
             function()
@@ -104,7 +106,7 @@ class _Stop:
 
 @contextlib.contextmanager
 def _waking(conf):
-    """Provide the socket by which requests wake the worker, when one is started."""
+    """Provide the path of the socket by which requests wake the worker, if a worker is started."""
     if not conf.start_worker:
         yield
         return
@@ -115,7 +117,7 @@ def _waking(conf):
 
 @contextlib.contextmanager
 def _counting(conf):
-    """Provide a folder in which the metrics of all processes add up, when metrics are enabled."""
+    """Provide the folder in which prometheus_client adds up the metrics of all processes, if metrics are enabled."""
     if not conf.metrics.enabled:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a process does before it answers: read its configuration, log, make or check the schema."""
+"""The setup that commands share: the configuration, logging, and the schema of the database."""
 
 import contextlib
 import logging
@@ -18,38 +18,37 @@ from ironic_traits.placement import standard
 
 LOG = logging.getLogger(__name__)
 
-#: What is the operator's to mend: a wrong address, no driver, no server, no right to write there, a newer schema.
+#: Errors that the operator can fix: a wrong address, no driver, no server, no permission to write, a newer schema.
 _UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, alembic.util.CommandError, OSError)
 
-
-#: Which extra of this package brings the driver of a database, by the backend of its URL.
+#: The extra of this package that installs the driver of a database, by the backend in the URL.
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
 
 
 def configuration(argv, cli=()):
-    """Read the configuration, and log as it says: to stderr unless told otherwise, the request id on each line.
+    """Read the configuration and set up logging.  The default log is stderr, with the request id on each line.
 
     :param argv: command-line arguments, without the program's name.
-    :param cli: more options that the command line takes.
+    :param cli: options to add to the command line.
     :returns: ConfigOpts.
-    :raises SystemExit: it cannot be used; the reason in a sentence.
+    :raises SystemExit: it cannot be used; the message is one sentence.
     """
     with usable():
         try:
-            made = conf.make(argv, cli)
+            settings = conf.make(argv, cli)
         except FileNotFoundError as error:
-            # Releases of oslo.config that come without the templates of --shell_completion.
+            # Some releases of oslo.config are packaged without the templates of --shell_completion.
             raise cfg.Error(str(error)) from error
-        drivers.load(made)
+        drivers.load(settings)
         try:
-            logs.setup(made)
+            logs.setup(settings)
         except (OSError, LogConfigError, ValueError, TypeError, RuntimeError) as error:
-            raise cfg.Error(f'cannot log as it says: {error}') from error
-    return made
+            raise cfg.Error(f'logging cannot be set up: {error}') from error
+    return settings
 
 
 def warn(settings):
-    """Log what the configuration files say that nothing reads; on stderr, too, when the log goes elsewhere.
+    """Log a warning for each unknown option in the configuration files; print it if the log does not go to stderr.
 
     :param settings: ConfigOpts.
     """
@@ -61,9 +60,9 @@ def warn(settings):
 
 @contextlib.contextmanager
 def usable():
-    """End the process with one line when the configuration turns out to be unusable in the block.
+    """End the process with one line when the block raises oslo.config's Error.
 
-    :raises SystemExit: it did.
+    :raises SystemExit: the configuration cannot be used.
     """
     try:
         yield
@@ -72,7 +71,7 @@ def usable():
 
 
 def policy(service):
-    """Check the policy file, if policy decides anything.
+    """Check that the policy file can be read; without an enforcer (noauth), there is none to read.
 
     :param service: ironic_traits.service.Service.
     :raises SystemExit: it cannot be read.
@@ -87,20 +86,20 @@ def policy(service):
 
 @contextlib.contextmanager
 def database(settings, create=False):
-    """Return the configured database.
+    """Open the configured database, and close it when the block ends.
 
     :param settings: ConfigOpts.
     :param create: whether to create a SQLite database that does not exist yet.
-    :raises SystemExit: it cannot be used; the reason in a sentence.
+    :raises SystemExit: it cannot be used; the message is one sentence.
     """
     try:
         with contextlib.closing(Database(settings, create)) as opened:
             yield opened
     except sa.exc.ArgumentError as error:
-        sys.exit(f'The database cannot be used: {error} (--database, or [database] connection, names it)')
+        sys.exit(f'The database cannot be used: {error} (set by --database or [database] connection)')
     except ImportError as error:
         extra = _EXTRAS.get(sa.make_url(settings.database.connection).get_backend_name(), 'postgresql')
-        sys.exit(f"The database cannot be used: {error}. Its driver: pip install 'ironic-traits[{extra}]'")
+        sys.exit(f"The database cannot be used: {error}. Install its driver: pip install 'ironic-traits[{extra}]'")
     except _UNUSABLE as error:
         reason = str(error).strip().splitlines()[0]
         url = sa.make_url(settings.database.connection)
@@ -108,14 +107,14 @@ def database(settings, create=False):
             reason = f'{url.database} is not a SQLite database'
         elif url.host and url.host not in reason:
             reason = f'{url.host}: {reason}'
-        sys.exit(f'The database cannot be used: {reason} (--database, or [database] connection, names it)')
+        sys.exit(f'The database cannot be used: {reason} (set by --database or [database] connection)')
 
 
 def schema(settings):
-    """Make or upgrade the schema of a SQLite database; with a server, end the process when it is not the newest.
+    """Create or upgrade the schema of a SQLite database; check that of a database server.
 
     :param settings: ConfigOpts.
-    :raises SystemExit: a server database has an old schema, or one from the future.
+    :raises SystemExit: the schema in a database server is older or newer than this release needs.
     """
     with database(settings, create=True) as opened:
         if opened.url.get_backend_name() == 'sqlite':

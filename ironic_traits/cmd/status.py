@@ -1,8 +1,8 @@
-"""ironic-traits-status upgrade check: whether this release can work with what is there (``checks``)."""
+"""ironic-traits-status upgrade check: whether this release can use the database and the configuration (``checks``)."""
 
 from ironic_traits.cmd import command
 
 
 def main():
-    """Look, print what was found, and exit with the worst of it."""
+    """Run the upgrade checks."""
     command.run('ironic-traits-status', 'ironic_traits.cmd.checks:check')

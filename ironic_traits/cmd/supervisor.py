@@ -1,18 +1,18 @@
-"""The processes of ironic-traits-api: how they are started, kept running, and stopped.
+"""The processes of ironic-traits-api: how they are started, restarted and stopped.
 
-The main process supervises: granian starts the processes that answer requests (forks), ``Child`` starts the
-ironic-traits-worker (a program of its own).  A terminal sends Ctrl-C to every process of its foreground group, systemd
-and ``pkill`` send SIGTERM to several processes, too.  So each child process
+The main process supervises.  granian forks the processes that answer requests; ``Child`` starts the
+ironic-traits-worker, which is a separate program.  A terminal sends Ctrl-C to every process of its foreground group.
+systemd and ``pkill`` send SIGTERM to several processes, too.  So each child process
 
-- is in a process group of its own: only the main process gets the terminal's signals, and tells the others to stop;
-- ends however often, and however early, it is told to (``_end_when_told``);
+- is in a process group of its own: only the main process gets the terminal's signals, and it stops the others;
+- stops cleanly no matter how early or how often it is signalled (``_stop_on_signal``);
 - is killed by the kernel when the main process is killed (``end_with``).
 
-Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried): it runs a service in a thread beside
-the main thread, where neither granian nor our worker can work, as both need signal handlers of their own (granian for
-SIGTERM, the worker for SIGALRM, which ends a driver that hangs, and which cotyledon uses itself).  And it answers
-Ctrl-C by exiting at once with code 1, in the middle of requests.  A reload by SIGHUP, which it has and this module has
-not, granian does for the processes that answer requests.
+Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried)?  It runs a service in a thread
+beside the main thread.  Neither granian nor our worker can run there, because both need signal handlers of their own:
+granian for SIGTERM, the worker for SIGALRM, which ends a driver that hangs, and which cotyledon uses itself.  Also,
+cotyledon reacts to Ctrl-C by exiting at once with code 1, in the middle of requests.  It can reload by SIGHUP, which
+this module cannot; granian does that for the processes that answer requests.
 """
 
 import contextlib
@@ -40,9 +40,9 @@ _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 def end_with(parent):
     """Have the kernel kill this process when its parent ends.
 
-    SIGKILL, because a process that is still starting may miss SIGTERM: it would go on to serve, and to hold the port.
+    SIGKILL, because a process that is still starting may miss SIGTERM.  It would then keep serving and hold the port.
 
-    :param parent: pid of the parent.  When that has ended already, this process ends, too.
+    :param parent: pid of the parent.  If that has ended already, this process exits.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -51,7 +51,7 @@ def end_with(parent):
 
 
 def is_supervised():
-    """Whether this process is a ``Child``; to be asked before ``arguments``."""
+    """Whether this process is a ``Child``.  Call it before ``arguments``, which removes the evidence."""
     return _STARTER in os.environ
 
 
@@ -67,12 +67,12 @@ def arguments():
 
 
 def separate_forks():
-    """Make every process that this one forks from now on a child as the module's docstring says."""
+    """Register fork hooks, so that later forks of this process are as the module's docstring says."""
     supervisor, separated = os.getpid(), False
 
     def prepare():
         if os.getpid() == supervisor:
-            # A signal that comes in between waits until the child has its own handling.
+            # A signal that arrives during the fork stays pending until the child has its own handling.
             signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
     def resume():
@@ -82,21 +82,21 @@ def separate_forks():
     def separate():
         nonlocal separated
         if separated:
-            # A child of a child.
+            # A grandchild.
             return
         separated = True
         os.setpgid(0, 0)
         end_with(supervisor)
         for number in _SIGNALS:
-            # Not the handlers of the supervisor.
+            # Drop the handlers inherited from the supervisor.
             signal.signal(number, signal.SIG_DFL)
-        threading.Thread(target=_end_when_told, daemon=True).start()
+        threading.Thread(target=_stop_on_signal, daemon=True).start()
 
     os.register_at_fork(before=prepare, after_in_parent=resume, after_in_child=separate)
 
 
-def _end_when_told():
-    """Wait for the first signal to stop, and pass it to the handler that the web server has installed by then.
+def _stop_on_signal():
+    """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
     The signals stay blocked in all threads of the process: a granian worker that is signalled while it starts misses
     the signal, and one that is signalled twice may never end.
@@ -106,27 +106,27 @@ def _end_when_told():
     if callable(handler):
         handler(number, None)
     else:
-        # Nothing is served yet.
+        # The web server has no handler yet, so no request is in flight.
         os._exit(0)
 
 
 class Child:
-    """A program that runs for as long as the ``with`` block lasts, and is started again when it ends before.
+    """A program that runs while the ``with`` block lasts, and is restarted when it ends earlier.
 
-    Its arguments are passed in the environment: a database URL with a password among them would be visible to every
-    user of the machine on the command line.
+    Its arguments are passed in the environment.  They may include a database URL with a password, and every user of
+    the machine can see command lines.
 
     :param module: the module to run.
     :param argv: its arguments.
-    :cvar pause: seconds before it is started again.
-    :cvar max_pause: the same for a program that ended right after it had started, time and again.
+    :cvar pause: seconds before a restart; doubled each time that the program ends soon after its start.
+    :cvar max_pause: most seconds before a restart.
     """
 
     pause = 1
     max_pause = 30
 
     def __init__(self, module, argv):
-        # -P: modules of the current directory are none of ours.
+        # -P, because modules in the current directory must not shadow ours.
         self._command = [sys.executable, '-P', '-m', module]
         self._environment = os.environ | {_STARTER: str(os.getpid()), _ARGUMENTS: json.dumps(argv)}
         self._ended = threading.Event()
@@ -143,7 +143,7 @@ class Child:
         self._keeper.join()
 
     def _start(self):
-        # Our own interpreter and module.
+        # Safe: the command is our own interpreter and module.
         return subprocess.Popen(self._command, env=self._environment, process_group=0)  # noqa: S603
 
     def _keep(self):
@@ -154,11 +154,11 @@ class Child:
             if time.monotonic() - started > self.max_pause:
                 pause = self.pause
             if not self._ended.is_set():
-                LOG.warning('%s ended with status %s and is started again', self._command[-1], status)
+                LOG.warning('%s ended with status %s; restarting it', self._command[-1], status)
             if self._ended.wait(pause):
                 return
             pause = min(2 * pause, self.max_pause)
             self._process = self._start()
             if self._ended.is_set():
-                # The block ended before this process was known to ``__exit__``.
+                # ``__exit__`` ran before this process was in ``_process``, and terminated the previous one.
                 self._process.terminate()

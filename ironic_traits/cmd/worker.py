@@ -1,10 +1,10 @@
-"""ironic-traits-worker: carries nodes from state to state (``working`` has the rest)."""
+"""ironic-traits-worker: performs the provision state changes of nodes (implemented in ``working``)."""
 
 from ironic_traits.cmd import command
 
 
 def main():
-    """Work until told to stop."""
+    """Run a worker until SIGINT or SIGTERM."""
     command.run('ironic-traits-worker', 'ironic_traits.cmd.working:work')
 
 

@@ -1,4 +1,4 @@
-"""What ironic-traits-worker does.  Any number of workers may work on one database."""
+"""The implementation of ironic-traits-worker.  Any number of workers may share one database."""
 
 import contextlib
 import signal
@@ -11,11 +11,11 @@ from ironic_traits.worker import Worker
 
 
 def work():
-    """Work until told to stop; the transition in hand is finished first."""
+    """Run a worker until SIGINT or SIGTERM; the current transition is finished first."""
     supervised = supervisor.is_supervised()
     conf = setup.configuration(supervisor.arguments())
     if not supervised:
-        # ironic-traits-api has the same configuration, and has warned.
+        # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
     setup.schema(conf)
     with contextlib.closing(Service(conf)) as service:

@@ -1,1 +1,1 @@
-"""The drivers that nodes name, behind stevedore entry points."""
+"""Drivers of nodes, loaded from stevedore entry points."""

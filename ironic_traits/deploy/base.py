@@ -1,4 +1,4 @@
-"""What a driver is: the class behind an entry point of ``ironic_traits.deploy.drivers``."""
+"""The interface of a driver, a class that an entry point of ``ironic_traits.deploy.drivers`` refers to."""
 
 import abc
 import dataclasses
@@ -6,18 +6,18 @@ from typing import Any
 
 
 class WorkFailed(Exception):
-    """The driver gives an action up; the text is for the node's ``last_error``."""
+    """The failure of an action; its text becomes the node's ``last_error``."""
 
 
 class WorkRefused(WorkFailed):
-    """The action cannot be begun: nothing was done to the node."""
+    """The failure of an action before anything was done to the node."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Later:
-    """The action is not finished: call again.
+    """The result of an action that is not finished: the driver is to be called again.
 
-    :ivar seconds: not before.
+    :ivar seconds: how long to wait before that call.
     """
 
     seconds: float
@@ -25,10 +25,10 @@ class Later:
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The action is finished.
+    """The result of an action that is finished.
 
-    :ivar power_state: what the node's power state is now; None when it did not change.
-    :ivar properties: what was found out about the hardware, to go into the node's ``properties``.
+    :ivar power_state: the node's new power state; None if it did not change.
+    :ivar properties: facts about the hardware, which are merged into the node's ``properties``.
     """
 
     power_state: str | None = None
@@ -40,9 +40,9 @@ class Task:
     """One action on one node.
 
     :ivar action: one of ``states.ACTIONS``.
-    :ivar phase: how often the driver has answered Later to it.
-    :ivar arguments: what the client said: ``target`` of power; ``clean_steps``, ``deploy_steps``, ``disable_ramdisk``,
-        ``rescue_password``.
+    :ivar phase: how many times the driver has returned Later for this action.
+    :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
+        ``disable_ramdisk``, ``rescue_password``.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.
     """
 
@@ -53,14 +53,14 @@ class Task:
 
 
 class Driver(abc.ABC):
-    """Works on nodes.
+    """A driver, which performs actions on nodes.
 
     :param conf: ConfigOpts of the service.
-    :cvar interfaces: for each of ``db.models.INTERFACES`` the implementations that a node may name, the default first.
-    :cvar properties: the driver_info keys that it understands, each with a description.
-    :cvar clean_steps: ironic_traits.deploy.steps.Step of each step that nodes can be cleaned with; None when ``work``
-        finds out itself what it can do.
-    :cvar core_deploy_steps: (interface, step) of each deploy step that clients may disable, but not replace.
+    :cvar interfaces: for each of ``db.models.INTERFACES`` the implementations that a node can use, the default first.
+    :cvar properties: {driver_info key that the driver reads: its description}.
+    :cvar clean_steps: ironic_traits.deploy.steps.Step of each available clean step; None if ``work`` itself checks
+        the steps.
+    :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     """
 
     interfaces: dict[str, tuple[str, ...]]
@@ -73,11 +73,10 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def work(self, task):
-        """Do something for an action.
+        """Perform an action, or a phase of it.
 
-        It has [deploy] lease_seconds for that; after them TimeoutError is raised in here.
-        A worker that dies is followed by another, which calls again with the same phase: what is done here must bear
-        being done twice.
+        A call may take [deploy] lease_seconds; after that, TimeoutError is raised in it.
+        When a worker dies, another one calls again with the same phase.  So each phase must be idempotent.
 
         :param task: Task.
         :returns: Done, or Later to be called again.

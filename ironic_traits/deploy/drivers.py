@@ -1,4 +1,4 @@
-"""The enabled drivers, and which of their interfaces a node gets."""
+"""The enabled drivers, and the interfaces of nodes."""
 
 import stevedore
 from oslo_config import cfg
@@ -11,9 +11,9 @@ NAMESPACE = 'ironic_traits.deploy.drivers'
 def load(conf):
     """Load the enabled drivers.
 
-    :param conf: ConfigOpts; [deploy] enabled_hardware_types names them.
+    :param conf: ConfigOpts, with the names of the drivers in [deploy] enabled_hardware_types.
     :returns: {name: driver}.
-    :raises oslo_config.cfg.Error: a name is not installed, or cannot be imported.
+    :raises oslo_config.cfg.Error: a driver is not installed, or cannot be imported.
     """
     names = conf.deploy.enabled_hardware_types
     manager = stevedore.NamedExtensionManager(
@@ -35,14 +35,14 @@ def _broken(manager, entry_point, error):
     raise cfg.Error(f'[deploy] enabled_hardware_types: {entry_point.name} cannot be loaded: {error}') from error
 
 
-def interfaces(drivers, driver, wanted):
+def interfaces(drivers, driver, requested):
     """Choose the interfaces of a node.
 
-    :param drivers: what ``load`` gave.
+    :param drivers: result of ``load``.
     :param driver: name of the node's driver.
-    :param wanted: {'boot': 'fake', …}; what is missing or None gets the driver's default.
-    :returns: {'boot_interface': 'fake', …}, all of them.
-    :raises failures.InvalidInput: the driver is not enabled, or has no such implementation.
+    :param requested: {'boot': 'fake', …}; interfaces that are missing or None get the driver's default.
+    :returns: {'boot_interface': 'fake', …}, with all interfaces.
+    :raises failures.InvalidInput: the driver is not enabled, or does not have a requested implementation.
     """
     if driver not in drivers:
         raise failures.InvalidInput(
@@ -51,7 +51,7 @@ def interfaces(drivers, driver, wanted):
         )
     chosen = {}
     for interface, valid in drivers[driver].interfaces.items():
-        name = wanted.get(interface) or valid[0]
+        name = requested.get(interface) or valid[0]
         if name not in valid:
             raise failures.InvalidInput(
                 reason=f"The driver '{driver}' has no {interface} interface '{name}'. Valid are: {', '.join(valid)}."

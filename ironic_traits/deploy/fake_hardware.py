@@ -1,9 +1,9 @@
-"""fake-hardware: a driver without hardware, that takes the time and fails as it is told."""
+"""fake-hardware: a driver without hardware, with configurable delays and failures."""
 
 from ironic_traits.deploy import base, states
 from ironic_traits.deploy.steps import Step
 
-#: What the power is after an action.
+#: The power state after an action; other actions do not change it.
 _POWER_AFTER = {
     'deploy': states.POWER_ON,
     'rebuild': states.POWER_ON,
@@ -15,7 +15,7 @@ _POWER_AFTER = {
 
 
 class FakeHardware(base.Driver):
-    """Takes everything and touches nothing."""
+    """A driver that accepts all actions and does nothing."""
 
     interfaces = {
         'bios': ('fake', 'no-bios'),
@@ -32,8 +32,8 @@ class FakeHardware(base.Driver):
         'vendor': ('fake', 'no-vendor'),
     }
     properties = {
-        'fake_delays': 'Seconds that actions take on this node, as {"deploy": 5}. Goes before [fake_hardware] delays.',
-        'fake_failures': 'Actions that fail on this node, as ["deploy"]. Goes before [fake_hardware] failures.',
+        'fake_delays': 'Seconds that actions take on this node, as {"deploy": 5}. Overrides [fake_hardware] delays.',
+        'fake_failures': 'Actions that fail on this node, as ["deploy"]. Overrides [fake_hardware] failures.',
     }
 
     clean_steps = (
@@ -53,9 +53,9 @@ class FakeHardware(base.Driver):
         delay = self._delay(task)
         if delay > 0 and task.phase == 0:
             return base.Later(delay)
-        if task.action in self._told(task, 'failures'):
-            raise base.WorkFailed(f'fake-hardware was told to fail "{task.action}".')
-        if task.action in ('deploy', 'rebuild') and _without_steps(task):
+        if task.action in self._setting(task, 'failures'):
+            raise base.WorkFailed(f'fake-hardware is configured to fail "{task.action}".')
+        if task.action in ('deploy', 'rebuild') and _is_step_disabled(task):
             raise base.WorkFailed('No deploy steps returned by the driver')
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
@@ -63,17 +63,17 @@ class FakeHardware(base.Driver):
 
     def _delay(self, task):
         try:
-            return float(self._told(task, 'delays').get(task.action, 0))
+            return float(self._setting(task, 'delays').get(task.action, 0))
         except (AttributeError, TypeError, ValueError) as error:
             raise base.WorkFailed(f'fake_delays is not an object of action names and seconds: {error}') from error
 
-    def _told(self, task, what):
-        told = task.node['driver_info'].get(f'fake_{what}')
-        return self.conf.fake_hardware[what] if told is None else told
+    def _setting(self, task, option):
+        value = task.node['driver_info'].get(f'fake_{option}')
+        return self.conf.fake_hardware[option] if value is None else value
 
 
-def _without_steps(task):
-    """Whether a client disabled the one step that there is."""
+def _is_step_disabled(task):
+    """Whether the client disabled the deploy step, which is the only one of this driver."""
     return any(
         (step['interface'], step['step'], int(step['priority'])) == ('deploy', 'deploy', 0)
         for step in task.arguments.get('deploy_steps', ())

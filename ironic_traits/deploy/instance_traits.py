@@ -1,13 +1,14 @@
-"""The check that an instance gets what was asked for: its traits must be the node's."""
+"""The check that a node has all traits that its instance requires."""
 
 from ironic_traits.deploy import validate
 from ironic_traits.matching import traits
 
 
 class InstanceTraits(validate.Hook):
-    """``instance_info['traits']`` must be a list of traits, all of which the node carries.
+    """A hook that checks ``instance_info['traits']``: a list of traits, all of which the node must have.
 
-    Nothing said is nothing asked for.  A trait may stand there twice: nova sends the flavor's and the image's.
+    Without that key, the check passes.  A trait may be in the list twice, because nova sends those of the flavor and
+    those of the image.
     """
 
     interface = 'deploy'
@@ -16,9 +17,9 @@ class InstanceTraits(validate.Hook):
         """See ``validate.Hook``."""
         if 'traits' not in node['instance_info']:
             return
-        wanted = node['instance_info']['traits']
-        _check_form(node, wanted)
-        missing = sorted(set(wanted).difference(node['traits']))
+        required = node['instance_info']['traits']
+        _check_form(node, required)
+        missing = sorted(set(required).difference(node['traits']))
         if missing:
             raise validate.Refused(
                 'Cannot specify instance traits that are not also set on the node. '
@@ -26,12 +27,13 @@ class InstanceTraits(validate.Hook):
             )
 
 
-def _check_form(node, wanted):
-    malformed = [wanted] if not isinstance(wanted, list) else [name for name in wanted if not _is_name(name)]
+def _check_form(node, required):
+    malformed = [required] if not isinstance(required, list) else [name for name in required if not _is_name(name)]
     if malformed:
-        found = f' These are none: {", ".join(map(repr, malformed))}.' if isinstance(wanted, list) else ''
+        details = f' Not traits: {", ".join(map(repr, malformed))}.' if isinstance(required, list) else ''
         raise validate.Refused(
-            f'Error parsing traits from Node {node["uuid"]} instance_info field. A list of strings is expected.{found}'
+            f'Error parsing traits from Node {node["uuid"]} instance_info field. '
+            f'A list of strings is expected.{details}'
         )
 
 

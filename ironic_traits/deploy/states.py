@@ -1,6 +1,6 @@
-"""The provision states of a node, the events that lead from one to another, and the verbs that clients have for them.
+"""The state machine of a node: its provision states, events between them, and verbs with which clients trigger events.
 
-The machine is Ironic's, without the states that no verb up to version 1.82 leads to (holds and servicing).
+The state machine is Ironic's, without the states that no verb up to version 1.82 leads to (holds and servicing).
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ UNRESCUEFAIL = 'unrescue failed'
 UNRESCUING = 'unrescuing'
 VERIFYING = 'verifying'
 
-#: What a list may be filtered by: also states that nodes of this service never reach.
+#: Valid values of the filter of a list; they include states that nodes of this service never reach.
 PROVISION_STATES = frozenset(
     {
         ACTIVE,
@@ -71,7 +71,7 @@ PROVISION_STATES = frozenset(
 )
 FAULTS = ('power failure', 'clean failure', 'rescue abort failure', 'service failure')
 
-#: For each state the events that it knows, and where each leads.
+#: {state: {event: next state}}.
 TRANSITIONS = {
     ENROLL: {'manage': VERIFYING},
     VERIFYING: {'done': MANAGEABLE, 'fail': ENROLL},
@@ -98,7 +98,7 @@ TRANSITIONS = {
     UNRESCUING: {'done': ACTIVE, 'fail': UNRESCUEFAIL},
     UNRESCUEFAIL: {'rescue': RESCUING, 'unrescue': UNRESCUING, 'delete': DELETING},
 }
-#: Where each state is on its way to; the states that are missing are at rest.
+#: {state: target state}.  States without a target are stable.
 TARGETS = {
     VERIFYING: MANAGEABLE,
     **dict.fromkeys((CLEANING, CLEANWAIT, CLEANFAIL, DELETING), AVAILABLE),
@@ -106,17 +106,17 @@ TARGETS = {
     **dict.fromkeys((INSPECTING, INSPECTWAIT, INSPECTFAIL), MANAGEABLE),
     **dict.fromkeys((RESCUING, RESCUEWAIT, RESCUEFAIL), RESCUE),
 }
-#: States in which a worker has something to do at once, and in which it waits for a while.
+#: States in which a worker acts at once, and states in which it waits before it acts again.
 WORKING = frozenset({VERIFYING, CLEANING, DEPLOYING, DELETING, INSPECTING, ADOPTING, RESCUING, UNRESCUING})
 WAITING = frozenset({CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT})
 
-#: States in which a node that is not in maintenance can be deleted ("available" too, unless configured otherwise).
+#: States in which a node can be deleted without maintenance.  By default, "available" is one, too.
 DELETABLE = (MANAGEABLE, ENROLL, ADOPTFAIL)
-#: States with a target in which fields can be changed all the same.
+#: States in which fields can be changed although the state has a target.
 UPDATABLE = frozenset(
     {DEPLOYFAIL, INSPECTWAIT, INSPECTFAIL, CLEANFAIL, ERROR, VERIFYING, ADOPTFAIL, RESCUEFAIL, UNRESCUEFAIL}
 )
-#: States in which the interfaces and the resource class of a node that has one can be changed.
+#: States in which the interfaces of a node can be changed, and a resource class that is set already.
 RECONFIGURABLE = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE, AVAILABLE)
 #: States in which a node can be protected.
 PROTECTABLE = (ACTIVE, RESCUE)
@@ -127,9 +127,9 @@ POWER_ERROR = 'error'
 REBOOT = 'rebooting'
 SOFT_REBOOT = 'soft rebooting'
 SOFT_POWER_OFF = 'soft power off'
-#: In which power state a node is where nobody says; off in all others.
+#: {provision state: power state} of an imported node whose document states no power state; others are off.
 USUAL_POWER = {ENROLL: None, ACTIVE: POWER_ON, RESCUE: POWER_ON}
-#: What the power state can be asked to become, and what it then is.
+#: {target that clients can request: resulting power state}.
 POWER_TARGETS = {
     POWER_ON: POWER_ON,
     POWER_OFF: POWER_OFF,
@@ -141,11 +141,11 @@ POWER_TARGETS = {
 
 @dataclasses.dataclass(frozen=True)
 class Verb:
-    """A word that clients ask for.
+    """A target that clients request (PUT /v1/nodes/X/states/provision).
 
-    :ivar event: of the machine.
-    :ivar since: the minor version that brought the word.
-    :ivar action: what the driver has to do then, one of ACTIONS; None for nothing.
+    :ivar event: event of the state machine.
+    :ivar since: the first minor version that has the verb.
+    :ivar action: action of the driver, one of ACTIONS; None for none.
     """
 
     event: str
@@ -168,25 +168,25 @@ VERBS = {
     'rescue': Verb('rescue', 38, 'rescue'),
     'unrescue': Verb('unrescue', 38, 'unrescue'),
 }
-#: What drivers are asked to do.
+#: The actions of drivers.
 ACTIONS = tuple(sorted({verb.action for verb in VERBS.values() if verb.action} | {'power'}))
 
 
 def _machine():
-    made = machines.FiniteMachine()
+    machine = machines.FiniteMachine()
     for state in TRANSITIONS:
-        made.add_state(state)
+        machine.add_state(state)
     for state, events in TRANSITIONS.items():
         for event, target in events.items():
-            made.add_transition(state, target, event)
-    return made
+            machine.add_transition(state, target, event)
+    return machine
 
 
 _MACHINE = _machine()
 
 
 def follow(state, event):
-    """Give the state that an event leads to; None when the state does not know the event.
+    """Return the state that an event leads to; None if the event is not possible in the state.
 
     :param state: a provision state.
     :param event: 'manage', 'done', 'fail', …
@@ -201,10 +201,11 @@ def follow(state, event):
 
 
 def target(state, before=None):
-    """Give the state that a state is on its way to, None for one at rest.
+    """Return the target of a provision state; None for a stable state.
 
-    :param before: the target that the node had.  A node that is cleaned by hand, or that is retired, goes to
-        "manageable" from its cleaning, and not to where the state itself leads.
+    :param state: a provision state.
+    :param before: the target that the node had.  After manual cleaning, and when it is retired, a node goes to
+        "manageable" instead of the target that the state has otherwise.
     """
     if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANFAIL):
         return MANAGEABLE

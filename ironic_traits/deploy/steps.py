@@ -1,10 +1,10 @@
-"""The steps that clients may name when they clean or deploy a node, as far as its driver declares them."""
+"""Validation of the clean and deploy steps in requests, against those that the driver declares."""
 
 import dataclasses
 
 from ironic_traits.deploy import base
 
-#: Steps of the flow itself, which every node takes, whatever interface they name.
+#: Steps that Ironic itself executes, not a driver.  Every node accepts them, with any interface.
 _FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
 
 
@@ -12,10 +12,10 @@ _FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
 class Step:
     """One step of a driver.
 
-    :ivar interface: what it belongs to: 'bios', 'deploy', …
+    :ivar interface: the interface that it belongs to: 'bios', 'deploy', …
     :ivar name: its name.
-    :ivar arguments: {name: description} of what it takes.
-    :ivar required: names of the arguments that it cannot do without.
+    :ivar arguments: {name of an argument: its description}.
+    :ivar required: names of the required arguments.
     """
 
     interface: str
@@ -25,16 +25,16 @@ class Step:
 
 
 def check_clean(driver, node, requested):
-    """Refuse clean steps that a node does not have.
+    """Raise WorkRefused unless a node supports the requested clean steps.
 
     :param driver: ironic_traits.deploy.base.Driver.
-    :param node: its columns by name.
+    :param node: the node's columns by name.
     :param requested: [{'interface': …, 'step': …, 'args': …}, …].
-    :raises base.WorkRefused: it does not have all of them; the sentence is Ironic's.
+    :raises base.WorkRefused: a step is not supported, or its arguments are wrong; the message is Ironic's.
     """
     if driver.clean_steps is None:
         return
-    # An interface that the node goes without has no steps.
+    # A disabled interface (no-bios) has no steps.
     usable = {
         (step.interface, step.name): step
         for step in driver.clean_steps
@@ -51,13 +51,13 @@ def check_clean(driver, node, requested):
 
 
 def deploy_error(driver, requested):
-    """Say why a node cannot be deployed with steps that a client names.
+    """Return why a node cannot be deployed with the requested steps.
 
-    Steps that no driver declares are none of the errors: in Ironic the deploy ramdisk may know them.
+    Steps that the driver does not declare are accepted: in Ironic, the deploy ramdisk may have them.
 
-    :param driver: ironic_traits.deploy.base.Driver; None for one that is not enabled here.
+    :param driver: ironic_traits.deploy.base.Driver; None for a driver that is not enabled.
     :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].
-    :returns: Ironic's sentence; None when nothing is wrong.
+    :returns: Ironic's message; None if there is no error.
     """
     errors = [
         f'deploy step {each["step"]} on interface {each["interface"]} is a core step and cannot be overridden by user '
@@ -65,7 +65,7 @@ def deploy_error(driver, requested):
         for each in requested
         if driver and (each['interface'], each['step']) in driver.core_deploy_steps and int(each['priority']) > 0
     ]
-    # Ironic leaves no space here.
+    # Ironic's message has no space after the first sentence.
     return f'Validation of deploy steps from "deploy steps" argument failed.{"; ".join(errors)}' if errors else None
 
 

@@ -1,8 +1,8 @@
-"""How long the work on a node may take altogether, and what is said of work that takes longer."""
+"""Time limits of actions on nodes, and the errors of actions that exceed them."""
 
 from ironic_traits.deploy import states
 
-#: The option of each action; deploy_callback_timeout of all others.
+#: {action: option with its limit}; all other actions have deploy_callback_timeout.
 _OPTIONS = {
     'clean': 'clean_callback_timeout',
     'inspect': 'inspect_wait_timeout',
@@ -16,7 +16,7 @@ def seconds(options, action, arguments):
 
     :param options: the [deploy] group of ConfigOpts.
     :param action: one of ``states.ACTIONS``.
-    :param arguments: what the client said, a dict.
+    :param arguments: the client's arguments of the action, a dict.
     """
     if action != 'power':
         return options[_OPTIONS.get(action, 'deploy_callback_timeout')]
@@ -27,9 +27,11 @@ def seconds(options, action, arguments):
 
 
 def error(node, action, arguments, limit):
-    """Return the ``last_error`` of work that took longer: Ironic's sentence where it has one.
+    """Return the ``last_error`` of an action that exceeds its limit: Ironic's message, where Ironic has one.
 
     :param node: the node's columns by name.
+    :param action: one of ``states.ACTIONS``.
+    :param arguments: the client's arguments of the action, a dict.
     :param limit: in seconds.
     """
     sentences = {
@@ -40,4 +42,4 @@ def error(node, action, arguments, limit):
         'inspect': 'timeout reached while inspecting the node',
         'rescue': 'Timeout reached while waiting for rescue ramdisk callback for node',
     }
-    return sentences.get(action, f'"{action}" did not come to an end within {limit} seconds.')
+    return sentences.get(action, f'"{action}" did not finish within {limit} seconds.')

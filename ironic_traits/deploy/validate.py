@@ -1,7 +1,7 @@
-"""The deploy-validate hook: whether a node, as it is, can be deployed.
+"""The deploy-validate hooks, which check whether a node can be deployed.
 
-What checks stand behind it is up to the operator: every installed entry point of ``ironic_traits.deploy.validate``
-takes part, in GET /v1/nodes/X/validate as well as before a deploy and a rebuild.
+Operators can add checks: each installed entry point of ``ironic_traits.deploy.validate`` runs in GET
+/v1/nodes/X/validate, and before a deploy and a rebuild.
 """
 
 import abc
@@ -11,7 +11,7 @@ import stevedore
 from oslo_config import cfg
 
 NAMESPACE = 'ironic_traits.deploy.validate'
-#: The interfaces that are answered for.
+#: The interfaces that a validation has results for.
 INTERFACES = (
     'boot',
     'deploy',
@@ -25,7 +25,7 @@ INTERFACES = (
     'rescue',
     'storage',
 )
-#: The ones that a deploy needs.
+#: The interfaces that must be valid for a deploy.
 NEEDED = ('boot', 'deploy', 'management', 'network', 'power', 'storage')
 
 
@@ -36,7 +36,7 @@ class Refused(Exception):
 class Hook(abc.ABC):
     """One check.
 
-    :cvar interface: the interface of the node's driver that it speaks for: one of INTERFACES.  A deploy asks those of
+    :cvar interface: the interface that it validates, one of INTERFACES.  A failure prevents a deploy if it is in
         NEEDED.
     """
 
@@ -44,20 +44,20 @@ class Hook(abc.ABC):
 
     @abc.abstractmethod
     def check(self, node):
-        """Do nothing when a node is well.
+        """Raise Refused unless a node passes the check.
 
-        Called while the node is locked, in the request: no waiting for other services in here.
+        It runs in the request, while the node is locked.  So it must not wait for other services.
 
         :param node: the node's columns by name, and ``traits``, a sorted list.
-        :raises Refused: it is not.
+        :raises Refused: the node does not pass.
         """
 
 
 def load():
-    """Load the hooks that are installed, in the order of their names.
+    """Load the installed hooks, sorted by name.
 
     :returns: [Hook, …].
-    :raises oslo_config.cfg.Error: one cannot be imported, or speaks for no interface.
+    :raises oslo_config.cfg.Error: a hook cannot be imported, or its interface is unknown.
     """
     manager = stevedore.ExtensionManager(NAMESPACE, invoke_on_load=True, on_load_failure_callback=_broken)
     hooks: dict[str, Any] = {
@@ -65,7 +65,7 @@ def load():
     }
     for name, hook in hooks.items():
         if hook.interface not in INTERFACES:
-            raise cfg.Error(f'{NAMESPACE}: {name} speaks for "{hook.interface}", which is no interface')
+            raise cfg.Error(f'{NAMESPACE}: {name} validates "{hook.interface}", which is not an interface')
     return list(hooks.values())
 
 
@@ -74,26 +74,26 @@ def _broken(manager, entry_point, error):
 
 
 def reasons(hooks, node):
-    """Ask every hook.
+    """Run all hooks.
 
     :param hooks: [Hook, …].
-    :param node: as hooks take it.
-    :returns: {interface: why it is not well, None when it is}, for each of INTERFACES.
+    :param node: argument of the hooks.
+    :returns: {interface: why it is invalid, None if it is valid}, for each of INTERFACES.
     """
-    found = {interface: unsupported(node, interface) for interface in INTERFACES}
+    result = {interface: unsupported(node, interface) for interface in INTERFACES}
     for hook in hooks:
         try:
             hook.check(node)
         except Refused as error:
-            found[hook.interface] = f'{found[hook.interface]} {error}' if found.get(hook.interface) else str(error)
-    return found
+            result[hook.interface] = f'{result[hook.interface]} {error}' if result.get(hook.interface) else str(error)
+    return result
 
 
 def unsupported(node, interface):
-    """Say why a node cannot do what an interface is for.
+    """Return why a node does not support an interface.
 
-    :param node: as hooks take it.
-    :returns: a sentence; None when it can.
+    :param node: argument of the hooks.
+    :returns: Ironic's message; None if the node supports the interface.
     """
     if node[f'{interface}_interface'] == f'no-{interface}':
         return f'Driver {node["driver"]} does not support {interface} (disabled or not implemented).'

@@ -1,24 +1,26 @@
-"""What came of the work on a node, in words."""
+"""Log lines about the work on nodes."""
 
 from ironic_traits.deploy import base
 
 
 def log(logger, action, outcome, node, settled):
-    """Log what came of an action.
+    """Log the outcome of an action.
 
     :param logger: logging.Logger.
     :param action: one of ``states.ACTIONS``.
     :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
-    :param node: the node's columns by name, as they are now.
-    :param settled: whether the outcome was written; otherwise another worker has the action.
+    :param node: the node's current columns by name.
+    :param settled: whether the outcome was stored; otherwise another worker has taken the action over.
     """
     name = node_name(node)
     if not settled:
-        logger.warning('Node %s: %s took longer than its lease; another worker has it now', name, action)
+        logger.warning('Node %s: %s took longer than its lease; another worker has taken it over', name, action)
     elif isinstance(outcome, base.WorkFailed):
         logger.warning('Node %s: %s failed, now %s: %s', name, action, node['provision_state'], outcome)
     elif isinstance(outcome, base.Later):
-        logger.info('Node %s: %s goes on in %g seconds, now %s', name, action, outcome.seconds, node['provision_state'])
+        logger.info(
+            'Node %s: %s continues in %g seconds, now %s', name, action, outcome.seconds, node['provision_state']
+        )
     elif action == 'power':
         logger.info('Node %s: power finished, now %s', name, node['power_state'])
     else:
@@ -26,5 +28,5 @@ def log(logger, action, outcome, node, settled):
 
 
 def node_name(node):
-    """Return what a node is called in the log: its name, if it has one, and its uuid."""
+    """Return the label of a node in log lines: its uuid, after its name if it has one."""
     return f'{node["name"]} ({node["uuid"]})' if node['name'] else node['uuid']

@@ -1,16 +1,16 @@
-"""Commands for the ``openstack`` command line, and for python-ironicclient's own ``baremetal``.
+"""Commands for ``openstack``, and for ``baremetal`` of python-ironicclient.
 
-What python-ironicclient and osc-placement have is theirs; where it lacks an option, a hook of cliff gives it one.
+python-ironicclient and osc-placement provide the other commands.  Hooks of cliff add options to some of these.
 """
 
 from ironic_traits.client import Client
 
 
 def client(app, **options):
-    """Give a client for a command: of the service that the base commands ask, and as who they ask.
+    """Return a client with the endpoint and the credentials of python-ironicclient's commands.
 
     :param app: the cliff application.
-    :param options: as a Client's.
+    :param options: options of ironic_traits.client.Client.
     """
     http = app.client_manager.baremetal.http_client
     return Client(http.session, endpoint_override=http.endpoint_trimmed, **options)

@@ -1,25 +1,25 @@
-"""Explanations of the API, in sentences and tables for people."""
+"""Explanations of POST /v1/matches, as sentences and tables."""
 
-#: What the parts of a request are called, by how their clauses begin.
+#: {kind of a clause: how to describe it}.
 _REQUIREMENTS = {
     'required': 'has the trait {}',
     'required_any': 'has one of the traits {}',
     'forbidden': 'does not have the trait {}',
     'resource_class': 'is of the class {}',
 }
-#: What makes a node one that can be held, by the clause that it fails.
+#: {eligibility clause: how to describe it}.  Each is a condition that a node must meet to be reserved.
 _ELIGIBLE = {
     'provision state': 'is available',
     'maintenance': 'is not in maintenance',
     'instance': 'has no instance',
-    'power state': 'has a power state that is known and not error',
+    'power state': 'has a power state other than error or unknown',
     'reserved': 'is not reserved',
     'allocated': 'is not allocated',
 }
 
 
 def requirement(clause):
-    """Return what a clause asks of a node, as 'has the trait CUSTOM_A'."""
+    """Return what a clause requires of a node, as 'has the trait CUSTOM_A'."""
     kind, _, value = clause.partition(':')
     if kind == 'eligible':
         return _ELIGIBLE.get(value, value)
@@ -27,40 +27,40 @@ def requirement(clause):
 
 
 def headline(explanation):
-    """Return how many nodes match, in a sentence."""
+    """Return a sentence with the number of nodes that match."""
     matched, considered = explanation['matched'], explanation['considered']
     count = 'No node matches' if not matched else f'{_nodes(matched)} match{"es" if matched == 1 else ""}'
     return f'{count} ({matched} of {_nodes(considered)}).'
 
 
 def sentences(explanation):
-    """Generate a sentence for each part of the request that rules nodes out, and for what is best left out."""
+    """Generate a sentence for each requirement that rules nodes out, and for each set of them to drop."""
     for clause in _rejecting(explanation):
-        alone = f', {clause["rejected_only"]} of them by itself' if clause['rejected_only'] else ''
-        yield f'"{requirement(clause["clause"])}" rules out {_nodes(clause["rejected"])}{alone}.'
+        only = f'; for {clause["rejected_only"]} of them it is the only reason' if clause['rejected_only'] else ''
+        yield f'"{requirement(clause["clause"])}" rules out {_nodes(clause["rejected"])}{only}.'
     yield from relaxations(explanation)
 
 
 def relaxations(explanation):
-    """Generate a sentence for each smallest set of requirements without which nodes would match."""
+    """Generate a sentence for each smallest set of requirements to drop so that nodes match."""
     for each in explanation['relaxations']:
         dropped = ' and '.join(f'"{requirement(clause)}"' for clause in each['drop'])
         yield f'Without {dropped}, {_nodes(each["nodes"])} would match.'
 
 
 def requirement_rows(explanation):
-    """Return (columns, rows) of the table of requirements: how many nodes each of them rules out."""
+    """Return (columns, rows) of a table with the numbers of nodes that each requirement rules out."""
     rows = [(requirement(each['clause']), each['rejected'], each['rejected_only']) for each in _rejecting(explanation)]
-    return ('Requirement', 'Rules out', 'Only by it'), rows
+    return ('Requirement', 'Nodes ruled out', 'By it alone'), rows
 
 
 def nearest_rows(explanation):
-    """Return (columns, rows) of the table of the nodes that nearly match."""
+    """Return (columns, rows) of a table with the nodes that come closest, and what they lack."""
     rows = [
         (miss.get('name') or miss['node'], '; '.join(map(requirement, miss['rejected_by'])))
         for miss in explanation['near_misses']
     ]
-    return ('Nearest node', 'Unmet requirements'), rows
+    return ('Closest node', 'Unmet requirements'), rows
 
 
 def _rejecting(explanation):

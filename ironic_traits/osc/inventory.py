@@ -11,15 +11,16 @@ from ironic_traits.transfer import documents, files, imports
 
 
 class ExportInventory(command.Command):
-    """Write all nodes, and what belongs to them, to a file; also of another Bare Metal service.
+    """Write all nodes, with their ports, traits and volumes, to a file
 
-    For 'baremetal inventory import' and 'ironic-traits-manage inventory import'.
+    It also works with Ironic. To import the file, use 'baremetal inventory import' or 'ironic-traits-manage inventory
+    import'.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('file', metavar='<file>', help='JSON when its name ends so, else YAML; - for stdout')
-        parser.add_argument('--force', action='store_true', help='Overwrite a file that exists')
+        parser.add_argument('file', metavar='<file>', help='JSON if the name ends in .json, else YAML; - for stdout')
+        parser.add_argument('--force', action='store_true', help='Overwrite the file if it exists')
         return parser
 
     def take_action(self, parsed_args):
@@ -30,21 +31,21 @@ class ExportInventory(command.Command):
             files.write(document, parsed_args.file)
         except OSError as error:
             raise exceptions.CommandError(str(error)) from error
-        # Not to stdout, where the document may be.
+        # On stderr, because the document may go to stdout.
         print(f'Exported {documents.summary(document)} to {parsed_args.file}.', file=sys.stderr)
         masked = documents.masked(document)
         if masked:
             self.log.warning(
-                'Nodes with secrets that you may not see (%d), %s stands for them: %s',
+                'You are not allowed to see the secrets of %d nodes; the file has %s in their place: %s',
                 *(len(masked), documents.MASK, ', '.join(masked)),
             )
 
 
 class ImportInventory(command.Lister):
-    """Make the inventory have what a file says.
+    """Import nodes from a file
 
-    What is there already is changed where it differs, what the file does not name stays. Nodes that are new begin
-    where nodes begin, whatever the file says of their states.
+    New nodes are created in their initial provision state, not in that of the file. Nodes that differ from the file
+    are updated. Nodes that are not in the file stay unchanged.
     """
 
     def get_parser(self, prog_name):
@@ -55,21 +56,21 @@ class ImportInventory(command.Lister):
     def take_action(self, parsed_args):
         units = _units(parsed_args.file)
         importer = imports.Importer(osc.client(self.app))
-        for done, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
+        for count, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
             try:
-                importer.bring(noun, item)
+                importer.import_unit(noun, item)
             except client.Failed as error:
-                told = f'{done} of {len(units)} were imported, then came {documents.ident(item)}'
-                raise exceptions.CommandError(f'{told}: {error}') from error
+                progress = f'{documents.ident(item)} cannot be imported, after {count} of {len(units)} were'
+                raise exceptions.CommandError(f'{progress}: {error}') from error
         for warning in importer.warnings:
             self.log.warning(warning)
-        return ('What', 'Done', 'Number'), [(*what, number) for what, number in sorted(importer.counts.items())]
+        return ('What', 'Done', 'Number'), [(*key, number) for key, number in sorted(importer.counts.items())]
 
 
 def _units(path):
-    """Return the units of the document in a file.
+    """Return the units of the document in a file, as ``documents.units``.
 
-    :raises exceptions.CommandError: it has none; the sentences say all that is wrong with it.
+    :raises exceptions.CommandError: the document is invalid; the message has all its problems.
     """
     try:
         source = files.Source(path)

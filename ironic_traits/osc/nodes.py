@@ -1,4 +1,4 @@
-"""Options of commands that python-ironicclient has: hooks of cliff."""
+"""Options for commands of python-ironicclient, added by hooks of cliff."""
 
 import functools
 from typing import Any
@@ -10,7 +10,7 @@ from ironic_traits.osc import trait_options
 
 
 class _Hook(hooks.CommandHook):
-    """A hook that only adds options, and does something before the command."""
+    """A hook that adds options, and acts before the command only."""
 
     def get_epilog(self):
         return ''
@@ -27,19 +27,19 @@ class _Hook(hooks.CommandHook):
 class NodeList(_Hook):
     """baremetal node list --trait A B --not-trait C --trait-any D E --not-all-traits F G"""
 
-    #: {filter of the API: the options that stand for it, the first of which is shown, and what they do}.
+    #: {filter of the API: (its options, of which all but the first are hidden from --help, help text)}.
     _OPTIONS = {
         'traits': (['--trait'], 'Only nodes with all of these traits'),
         'traits-any': (['--trait-any'], 'Only nodes with at least one of these traits'),
         'not-traits-any': (['--not-trait', '--not-trait-any'], 'Only nodes with none of these traits'),
-        'not-traits': (['--not-all-traits'], 'Only nodes that do not have all of these traits; some may be there'),
+        'not-traits': (['--not-all-traits'], 'Only nodes that lack at least one of these traits'),
     }
 
     def get_parser(self, parser):
-        for options, does in self._OPTIONS.values():
-            trait_options.add(parser, options[0], help=does, action=trait_options.Groups)
-            for other in options[1:]:
-                trait_options.add(parser, other, help=None, action=trait_options.Groups)
+        for options, help_text in self._OPTIONS.values():
+            trait_options.add(parser, options[0], help=help_text, action=trait_options.Groups)
+            for alias in options[1:]:
+                trait_options.add(parser, alias, help=None, action=trait_options.Groups)
 
     def before(self, parsed_args):
         trait_options.check_groups(parsed_args.trait_any, '--trait-any', several=False)
@@ -50,7 +50,8 @@ class NodeList(_Hook):
             if traits:
                 query[name] = ','.join(traits)
         if query:
-            # The base command knows no such filters; the addresses of further pages have them already, once more.
+            # python-ironicclient has no such filters.  The links to further pages have them already; it does no harm
+            # to send them twice.
             self._http.json_request = functools.partial(self._http.json_request, params=query)
         return parsed_args
 
@@ -66,12 +67,12 @@ class NodeDeploy(_Hook):
     def before(self, parsed_args):
         if parsed_args.reservation:
             if len(parsed_args.nodes) > 1:
-                raise exceptions.CommandError('--reservation is of one node')
+                raise exceptions.CommandError('--reservation works with one node only')
             self._http.json_request = functools.partial(_with_reservation, self._http.json_request, parsed_args)
         return parsed_args
 
 
-def _with_reservation(ask, parsed_args, method, url, **options):
+def _with_reservation(json_request, parsed_args, method, url, **options):
     if method == 'PUT' and url.endswith('/states/provision'):
         options['body'] = {**options.get('body', {}), 'reservation_uuid': parsed_args.reservation}
-    return ask(method, url, **options)
+    return json_request(method, url, **options)

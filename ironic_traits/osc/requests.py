@@ -1,4 +1,4 @@
-"""The options that say what a node must be, which several commands have."""
+"""The options for requirements on nodes, which several commands share."""
 
 from osc_lib import exceptions
 from osc_lib.cli import parseractions
@@ -8,35 +8,35 @@ from ironic_traits.osc import trait_options
 
 def add_options(parser):
     """Add the options to a command's parser."""
-    parser.add_argument('--flavor', metavar='<flavor>', help='Flavor of nova: its traits and its resource class')
-    parser.add_argument('--image', metavar='<image>', help='Image of Glance: its traits')
+    parser.add_argument('--flavor', metavar='<flavor>', help='Nova flavor with required traits and resource class')
+    parser.add_argument('--image', metavar='<image>', help='Glance image with required traits')
     parser.add_argument(
         '--property',
         metavar='<key=value>',
         action=parseractions.KeyValueAction,
         dest='properties',
-        help="An extra spec of a flavor, as in trait:CUSTOM_A=required (repeat for more; instead of '--flavor')",
+        help="Flavor extra spec, such as trait:CUSTOM_A=required, instead of '--flavor' (repeat for more)",
     )
     parser.add_argument('--resource-class', metavar='<class>', help='Resource class of the node')
-    trait_options.add(parser, '--trait', help='Traits that the node must have, all of them')
-    trait_options.add(parser, '--not-trait', help='Traits that the node must not have, none of them')
-    trait_options.add(parser, '--prefer', help='Traits that the node had better have')
+    trait_options.add(parser, '--trait', help='Required traits')
+    trait_options.add(parser, '--not-trait', help='Forbidden traits')
+    trait_options.add(parser, '--prefer', help='Preferred traits: nodes that have more of them come first')
     trait_options.add(
         parser,
         '--trait-any',
         action=trait_options.Groups,
-        help='Traits of which the node must have one; repeated lists: one of each list',
+        help='Traits of which the node must have at least one; with several lists, one of each list',
     )
 
 
 def request(app, parsed):
-    """Give the request that the options stand for: the keys of POST /v1/matches.
+    """Return the request of the options, a body of POST /v1/matches.
 
     :param app: the cliff application.
     :param parsed: the parsed arguments.
     """
     trait_options.check_groups(parsed.trait_any, '--trait-any', several=True)
-    wanted = {
+    body = {
         'flavor': _flavor(app, parsed),
         'image': _image(app, parsed),
         'resource_class': parsed.resource_class,
@@ -45,12 +45,12 @@ def request(app, parsed):
         'forbidden': parsed.not_trait,
         'preferred': parsed.prefer,
     }
-    return {name: value for name, value in wanted.items() if value}
+    return {name: value for name, value in body.items() if value}
 
 
 def _flavor(app, parsed):
     if parsed.properties and parsed.flavor:
-        raise exceptions.CommandError('--flavor or --property is said, not both')
+        raise exceptions.CommandError('Use --flavor or --property, not both')
     if parsed.properties:
         return {'extra_specs': parsed.properties}
     if parsed.flavor:
@@ -65,7 +65,9 @@ def _image(app, parsed):
 
 
 def _cloud(app):
-    """Give the connection to the cloud, which the command of a single service has not."""
+    """Return the openstacksdk connection, which the standalone ``baremetal`` does not have."""
     if not hasattr(app.client_manager, 'sdk_connection'):
-        raise exceptions.CommandError("--flavor and --image are for 'openstack baremetal'; here there is --property")
+        raise exceptions.CommandError(
+            "--flavor and --image need 'openstack baremetal'; with 'baremetal', use --property"
+        )
     return app.client_manager.sdk_connection

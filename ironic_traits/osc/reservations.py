@@ -23,8 +23,8 @@ def _shown(reservation):
 
 def _add_lifetime(parser):
     until = parser.add_mutually_exclusive_group()
-    until.add_argument('--expires-in', metavar='<seconds>', type=int, help='How long it lasts, from now on')
-    until.add_argument('--expires-at', metavar='<time>', help='When it ends, as 2027-01-01T00:00:00+00:00')
+    until.add_argument('--expires-in', metavar='<seconds>', type=int, help='Seconds from now until it expires')
+    until.add_argument('--expires-at', metavar='<time>', help='Time when it expires, as 2027-01-01T00:00:00+00:00')
 
 
 def _lifetime(parsed):
@@ -37,14 +37,14 @@ class CreateReservation(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        # Not required here: an option with a list of traits before it takes it for one of them (``take_action``).
+        # Not required by the parser: an option with a list of traits before it takes it for a trait (``take_action``).
         parser.add_argument('instance', metavar='<instance>', nargs='?', help='UUID of the instance')
         parser.add_argument(
             '--node',
             metavar='<node>',
             action='append',
             dest='nodes',
-            help='A node that it may be, by UUID or name, the best one first (repeat for more)',
+            help='UUID or name of a node to choose from, the preferred one first (repeat for more)',
         )
         requests.add_options(parser)
         _add_lifetime(parser)
@@ -55,16 +55,18 @@ class CreateReservation(command.ShowOne):
         instance = parsed_args.instance or trait_options.take_uuid(*lists)
         if not instance:
             raise exceptions.CommandError('The UUID of an instance is missing.')
-        wanted = requests.request(self.app, parsed_args)
-        if not wanted and not parsed_args.nodes:
-            raise exceptions.CommandError('Say which nodes it may be, by --node, or what it must be, by --trait, …')
+        request = requests.request(self.app, parsed_args)
+        if not request and not parsed_args.nodes:
+            raise exceptions.CommandError(
+                'Choose nodes with --node, or state requirements with --trait, --flavor or another option.'
+            )
         client = osc.client(self.app)
         try:
-            held = client.reserve(instance, parsed_args.nodes, **wanted, **_lifetime(parsed_args))
+            reservation = client.reserve(instance, parsed_args.nodes, **request, **_lifetime(parsed_args))
         except Failed as failed:
             reasons = ''.join(f'\n{each["node"]}: {each["message"]}' for each in failed.reasons or ())
             raise exceptions.CommandError(f'{failed}{reasons}') from failed
-        return _shown(held)
+        return _shown(reservation)
 
 
 class ListReservation(command.Lister):
@@ -72,14 +74,14 @@ class ListReservation(command.Lister):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--node', metavar='<node>', help='Only that of this node')
-        parser.add_argument('--instance', metavar='<instance>', help='Only that for this instance')
+        parser.add_argument('--node', metavar='<node>', help='Only the reservation of this node')
+        parser.add_argument('--instance', metavar='<instance>', help='Only the reservation for this instance')
         parser.add_argument('--long', action='store_true', help='Show all fields')
         return parser
 
     def take_action(self, parsed_args):
-        wanted = {'node': parsed_args.node, 'instance_uuid': parsed_args.instance}
-        query = {name: value for name, value in wanted.items() if value}
+        filters = {'node': parsed_args.node, 'instance_uuid': parsed_args.instance}
+        query = {name: value for name, value in filters.items() if value}
         columns = COLUMNS if parsed_args.long else _LISTED
         rows = osc.client(self.app).reservations(**query)
         return _labels(columns), (tuple(row[name] for name in columns) for row in rows)
@@ -102,7 +104,7 @@ class ShowReservation(_OfOne, command.ShowOne):
 
 
 class RenewReservation(_OfOne, command.ShowOne):
-    """Say anew how long a reservation lasts"""
+    """Set a new expiry of a reservation"""
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -114,7 +116,7 @@ class RenewReservation(_OfOne, command.ShowOne):
 
 
 class DeleteReservation(command.Command):
-    """Let reserved nodes go"""
+    """Delete reservations, which releases their nodes"""
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)

@@ -1,4 +1,4 @@
-"""Options that take traits: lists, repeated options and commas all work, also mixed."""
+"""Options that take traits: as a list, separated by commas, or by repeating the option."""
 
 import argparse
 
@@ -7,19 +7,19 @@ from oslo_utils import uuidutils
 
 
 def split(values):
-    """Return the names in a list of arguments, each of which may have several joined by commas."""
+    """Return the names in a list of arguments, each of which may have several names separated by commas."""
     return [name for value in values for name in value.split(',') if name]
 
 
 class Names(argparse.Action):
-    """Collects names of all times that an option is there, into one list."""
+    """An action that collects the names of all uses of an option in one list."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *split(values)])
 
 
 class Groups(argparse.Action):
-    """Collects names of each time that an option is there, into a list of lists."""
+    """An action that collects the names of each use of an option in a list of its own: a list of lists."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), split(values)])
@@ -28,18 +28,19 @@ class Groups(argparse.Action):
 def add(parser, *options, help, action=Names):
     """Add an option that takes traits.
 
-    :param options: its spellings.
-    :param help: what it does; None to hide it.
+    :param options: option strings, such as '--trait'.
+    :param help: help text; None to hide the option.
     :param action: Names, or Groups.
     """
-    shown = argparse.SUPPRESS if help is None else f'{help} (a list, joined by commas, or repeated)'
-    parser.add_argument(*options, metavar='<trait>', nargs='+', action=action, default=[], help=shown)
+    help_text = argparse.SUPPRESS if help is None else f'{help} (a list, separated by commas, or repeated)'
+    parser.add_argument(*options, metavar='<trait>', nargs='+', action=action, default=[], help=help_text)
 
 
 def take_uuid(*lists):
-    """Take the uuid out of lists of traits: an option takes a positional argument behind it for a trait.
+    """Remove the first uuid from lists of traits: argparse takes a positional argument after an option for a trait.
 
-    :returns: the uuid; None for none.
+    :param lists: lists of traits, changed in place.
+    :returns: the uuid; None if there is none.
     """
     for names in lists:
         for name in names:
@@ -50,14 +51,14 @@ def take_uuid(*lists):
 
 
 def check_groups(groups, option, several):
-    """Check that repeated options of which each means "one of these" are not ambiguous.
+    """Raise CommandError if a repeated option that means "one of these" is ambiguous.
 
-    :param groups: what ``Groups`` collected.
-    :param several: whether several groups can be asked for, each with a trait of its own.
-    :raises exceptions.CommandError: they are.
+    :param groups: lists that ``Groups`` collected.
+    :param several: whether a request can have several groups, each of which needs a trait of its own.
+    :raises exceptions.CommandError: the options are ambiguous.
     """
     sizes = {len(group) > 1 for group in groups}
     if len(groups) > 1 and (False in sizes if several else True in sizes):
-        meant = f"'{option} A B' is one of both"
-        also = f"; '{option} A B {option} C D' is one of the first two, and one of the others" if several else ''
-        raise exceptions.CommandError(f'{option} is there several times: {meant}{also}.')
+        one = f"write '{option} A B' for A or B"
+        two = f", and '{option} A B {option} C D' for (A or B) and (C or D)" if several else ''
+        raise exceptions.CommandError(f'Repeating {option} is ambiguous here: {one}{two}.')

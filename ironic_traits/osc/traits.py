@@ -1,4 +1,4 @@
-"""What osc-placement lacks for traits: options of its commands (hooks of cliff), and commands beside them."""
+"""Traits of resource providers: options for commands of osc-placement (hooks of cliff), and further commands."""
 
 import contextlib
 from typing import Any
@@ -9,9 +9,9 @@ from osc_lib.command import command
 
 from ironic_traits.osc import trait_options
 
-#: How often a change is tried when others change the provider at the same time.
+#: Most attempts to change a provider, when other clients change it at the same time.
 _ATTEMPTS = 10
-#: The version that brought traits.
+#: The first version with traits.
 _VERSION = '1.6'
 
 
@@ -19,19 +19,19 @@ class TraitList(hooks.CommandHook):
     """trait list --starts-with P --name-in A B"""
 
     def get_parser(self, parser):
-        parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins so')
+        parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins with this prefix')
         trait_options.add(parser, '--name-in', help='Only these traits')
 
     def get_epilog(self):
         return ''
 
     def before(self, parsed_args):
-        asked = {'startswith': parsed_args.starts_with, 'in': ','.join(parsed_args.name_in)}
-        names = [f'{operator}:{value}' for operator, value in asked.items() if value]
-        if len(names) + bool(parsed_args.name) > 1:
-            raise exceptions.CommandError('--name, --starts-with or --name-in is said: one of them')
-        if names:
-            parsed_args.name = names[0]
+        operands = {'startswith': parsed_args.starts_with, 'in': ','.join(parsed_args.name_in)}
+        filters = [f'{operator}:{value}' for operator, value in operands.items() if value]
+        if len(filters) + bool(parsed_args.name) > 1:
+            raise exceptions.CommandError('Use only one of --name, --starts-with and --name-in')
+        if filters:
+            parsed_args.name = filters[0]
         return parsed_args
 
     def after(self, parsed_args, return_code):
@@ -39,7 +39,7 @@ class TraitList(hooks.CommandHook):
 
 
 class _Change(command.Lister):
-    """Changes the traits of a resource provider, and leaves those alone that are not named."""
+    """A command that changes some traits of a resource provider and keeps the others."""
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
@@ -47,48 +47,48 @@ class _Change(command.Lister):
         parser.add_argument('traits', metavar='<trait>', nargs='+', help='Names of the traits')
         return parser
 
-    def changed(self, there, named):
-        """Give the traits that the provider is to have.
+    def changed(self, existing, arguments):
+        """Return the new traits of the provider.
 
-        :param there: those that it has, a set.
-        :param named: those that the command names, a set.
+        :param existing: its current traits, a set.
+        :param arguments: the traits on the command line, a set.
         """
         raise NotImplementedError
 
     def take_action(self, parsed_args):
         for _ in range(_ATTEMPTS - 1):
-            # Somebody else may change the provider meanwhile; the next try sees what they did.
+            # After a conflict with another client, the next attempt reads the provider again.
             with contextlib.suppress(exceptions.Conflict):
-                return self._take(parsed_args)
-        return self._take(parsed_args)
+                return self._attempt(parsed_args)
+        return self._attempt(parsed_args)
 
-    def _take(self, parsed_args):
+    def _attempt(self, parsed_args):
         app: Any = self.app
-        http, named = app.client_manager.placement, set(trait_options.split(parsed_args.traits))
+        http, arguments = app.client_manager.placement, set(trait_options.split(parsed_args.traits))
         path = f'/resource_providers/{parsed_args.provider}/traits'
-        there = http.request('GET', path, version=_VERSION).json()
-        wanted = {**there, 'traits': sorted(self.changed(set(there['traits']), named))}
-        shown = http.request('PUT', path, json=wanted, version=_VERSION).json()['traits']
-        kept = sorted(named.intersection(shown).difference(wanted['traits']))
+        current = http.request('GET', path, version=_VERSION).json()
+        body = {**current, 'traits': sorted(self.changed(set(current['traits']), arguments))}
+        traits = http.request('PUT', path, json=body, version=_VERSION).json()['traits']
+        kept = sorted(arguments.intersection(traits).difference(body['traits']))
         if kept:
             raise exceptions.CommandError(
-                f"'baremetal node remove trait' removes what is the node's own: {', '.join(kept)}"
+                f"The node itself has these traits; remove them with 'baremetal node remove trait': {', '.join(kept)}"
             )
-        return ('name',), [(name,) for name in sorted(shown)]
+        return ('name',), [(name,) for name in sorted(traits)]
 
 
 class AddTrait(_Change):
-    """Give a resource provider traits, beside those that it has"""
+    """Add traits to a resource provider"""
 
-    def changed(self, there, named):
-        return there | named
+    def changed(self, existing, arguments):
+        return existing | arguments
 
 
 class RemoveTrait(_Change):
-    """Take traits away from a resource provider.
+    """Remove traits from a resource provider
 
-    Of a node only those that others gave to its provider.
+    A trait that a node itself has can only be removed from the node ('baremetal node remove trait').
     """
 
-    def changed(self, there, named):
-        return there - named
+    def changed(self, existing, arguments):
+        return existing - arguments

@@ -1,4 +1,4 @@
-"""A service becomes a document."""
+"""Export of a service's inventory as a document."""
 
 import collections
 from typing import Any
@@ -7,34 +7,34 @@ from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATE
 
 
 def export(client) -> dict[str, list[dict[str, Any]]]:
-    """Give all that a service has: of this one, or of Ironic.
+    """Return the whole inventory of a service, this one or Ironic, as a document.
 
     :param client: ironic_traits.client.Client.
-    :raises ironic_traits.client.Failed: the service says no.
+    :raises ironic_traits.client.Failed: the service refuses a request.
     """
-    belongings = {noun: _by_node(client, noun) for noun in NODES.inside}
+    children = {noun: _by_node(client, noun) for noun in NODES.children}
     document = {
-        'chassis': [_shown(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
+        'chassis': [_item(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
         'nodes': [],
     }
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
-        shown = _shown(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
-        # The config drive of an instance, and where its image is fetched with a password in the address.
-        shown['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
-        shown['traits'] = node['traits']
-        shown |= {noun.key: of_node[node['uuid']] for noun, of_node in belongings.items() if node['uuid'] in of_node}
-        document['nodes'].append(shown)
+        item = _item(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
+        # Masked are the config drive of an instance, and image URLs with a password.  An import could not use them.
+        item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
+        item['traits'] = node['traits']
+        item |= {noun.key: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}
+        document['nodes'].append(item)
     return {key: items for key, items in document.items() if items}
 
 
 def _by_node(client, noun):
-    """Give all of a noun by the nodes that they belong to, as a document has them."""
-    of_node = collections.defaultdict(list)
+    """Return all items of a noun, grouped by their nodes: {node uuid: [item, …]}."""
+    by_node = collections.defaultdict(list)
     for each in client.pages(noun.path, noun.page_key, {'detail': 'true'}):
-        of_node[each['node_uuid']].append({k: v for k, v in _shown(noun, each).items() if k != 'node_uuid'})
-    return of_node
+        by_node[each['node_uuid']].append({k: v for k, v in _item(noun, each).items() if k != 'node_uuid'})
+    return by_node
 
 
-def _shown(noun, each):
-    """Give what a document says of something: all of it, so that what has ended ends elsewhere, too."""
-    return {name: each.get(name) for name in noun.fields}
+def _item(noun, record):
+    """Return all fields of a record, also the empty ones: an import then resets them elsewhere."""
+    return {name: record.get(name) for name in noun.fields}

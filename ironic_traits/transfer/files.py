@@ -1,4 +1,4 @@
-"""A document in a file: JSON or YAML."""
+"""Documents in files: JSON or YAML."""
 
 import contextlib
 import errno
@@ -13,12 +13,12 @@ from oslo_utils import fileutils
 
 
 class Source:
-    """A document as it stands in a file.
+    """A file with a document.
 
-    :param path: of JSON or YAML; - for stdin.
-    :raises OSError: it cannot be read.
-    :raises ValueError: it is neither.
-    :ivar document: what is in it.
+    :param path: path of a JSON or YAML file; - for stdin.
+    :raises OSError: the file cannot be read.
+    :raises ValueError: it is neither JSON nor YAML.
+    :ivar document: the document, parsed.
     """
 
     def __init__(self, path):
@@ -34,25 +34,25 @@ class Source:
             raise ValueError(str(error)) from error
 
     def sentences(self, problems):
-        """Return a sentence for each problem of the document, with the line where it is.
+        """Return a sentence for each problem of the document, with its line number.
 
         :param problems: [ironic_traits.transfer.documents.Problem, …].
         """
-        top = self._tree()
-        return [f'{self._path}, line {_line(top, problem.where)}: {problem}' for problem in problems]
+        root = self._tree()
+        return [f'{self._path}, line {_line(root, problem.where)}: {problem}' for problem in problems]
 
     def _tree(self):
-        # JSON is YAML, but for tabs.
+        # JSON is a subset of YAML, apart from tabs.
         with contextlib.suppress(yaml.YAMLError):
             return yaml.compose(self._text.replace('\t', ' '), Loader=_Loader)
         return None
 
 
 def _line(node, where):
-    """Return the line of a key or an item; that of what it is in when it cannot be found.
+    """Return the line number of a key or an item; that of the innermost container found, if it is missing.
 
-    :param node: of YAML, the top of the document; None for an empty one.
-    :param where: the keys and positions that lead to it.
+    :param node: root of the YAML tree; None for an empty document.
+    :param where: the keys and indexes that lead to it.
     """
     mark = node.start_mark if node else None
     for step in where:
@@ -66,25 +66,25 @@ def _line(node, where):
 
 
 def read(path):
-    """Return the document in a file; as ``Source``."""
+    """Return the document in a file; arguments and errors as for ``Source``."""
     return Source(path).document
 
 
 def check_free(path, force):
-    """Raise FileExistsError when a file exists that must not be overwritten.
+    """Raise FileExistsError if a file exists that must not be overwritten.
 
-    :param path: where ``write`` will write; - and devices are always free.
-    :param force: whether a file may be overwritten.
+    :param path: argument of ``write``; stdout (-) and devices can always be written to.
+    :param force: whether an existing file may be overwritten.
     """
     if not force and path != '-' and os.path.isfile(path):
         raise FileExistsError(errno.EEXIST, 'The file exists; --force overwrites it', path)
 
 
 def write(document, path):
-    """Write a document to a file that nobody but its owner reads: the passwords of machines may be in it.
+    """Write a document to a file.  Only its owner can read it, because it may hold passwords of machines.
 
-    :param path: JSON when it ends in .json, else YAML; - for stdout.
-    :raises OSError: it cannot be written.
+    :param path: path of the file, JSON if it ends in .json, else YAML; - for stdout.
+    :raises OSError: the file cannot be written.
     """
     as_json = path.endswith('.json')
     text = json.dumps(document, indent=2) + '\n' if as_json else yaml.dump(document, Dumper=_Dumper, sort_keys=False)
@@ -95,31 +95,34 @@ def write(document, path):
         with open(path, 'w') as device:
             device.write(text)
         return
-    # What was there before stays until all is written.
-    descriptor, written = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
-    with fileutils.remove_path_on_error(written):
+    # An existing file stays intact until the new one is complete.
+    descriptor, new_path = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
+    with fileutils.remove_path_on_error(new_path):
         with open(descriptor, 'w') as file:
             file.write(text)
-        os.rename(written, path)
+        os.rename(new_path, path)
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Says all of everything: nothing of a document stands for something else in it."""
+    """A dumper that writes equal values in full each time, without YAML's anchors and aliases."""
 
     def ignore_aliases(self, data):
         return True
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads YAML whose numbers are those of JSON: a MAC address is none to the base of 60, and no text is a date."""
+    """A loader that recognizes only JSON's numbers, and no dates.
+
+    YAML 1.1 would read some MAC addresses as numbers to the base of 60.
+    """
 
     yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in found if tag.rpartition(':')[2] not in ('int', 'float', 'timestamp')]
-        for first, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        first: [pair for pair in pairs if pair[0].rpartition(':')[2] not in ('int', 'float', 'timestamp')]
+        for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 
 
 for _tag, _pattern in (('int', r'-?(0|[1-9][0-9]*)\Z'), ('float', r'-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?\Z')):
-    # What is written knows what is read: texts that look like numbers are quoted, by the rules of both.
-    for _one in (_Loader, _Dumper):
-        _one.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))
+    # The dumper needs the loader's rules, too: it must quote strings that the loader would read as numbers.
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))

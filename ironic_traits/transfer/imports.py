@@ -1,4 +1,4 @@
-"""A document becomes what a service has."""
+"""Import of a document into a service."""
 
 import collections
 import urllib.parse
@@ -9,19 +9,19 @@ from ironic_traits.deploy.states import PROTECTABLE
 from ironic_traits.transfer import differences
 from ironic_traits.transfer.documents import REASON, STATES, ident
 
-#: What can be said of a node that is active, and so not of one that is new.
+#: Fields that can be set on an active node only, and so not when a node is created.
 _LATER = ('protected', 'protected_reason')
 
 
 class Importer:
-    """Makes a service have what a document says.
+    """An import of a document's units into a service.
 
     :param client: ironic_traits.client.Client.
-    :param settle: function of a node's uuid and {state: value} that puts a node that is new into the states that the
-        document says; None to leave it where it begins.
-    :ivar counts: {(what, 'created', 'changed' or 'same'): how many}.
-    :ivar changes: a line for each thing that was created, and for each field and trait that was changed.
-    :ivar warnings: what the document says and was not done, sentences.
+    :param settle: function of a node's uuid and {state: value}, which puts a new node into the states of the document;
+        None to leave new nodes in their initial state.
+    :ivar counts: {(key of the noun, 'created', 'changed' or 'same'): number}.
+    :ivar changes: a line for each item that was created, and for each field and trait that was changed.
+    :ivar warnings: a sentence for each part of the document that was not applied.
     """
 
     def __init__(self, client, settle=None):
@@ -32,113 +32,122 @@ class Importer:
         self.changes: list[str] = []
         self.warnings: list[str] = []
 
-    def bring(self, noun, item):
-        """Import one of ``units`` with all that belongs to it.
+    def import_unit(self, noun, item):
+        """Import one of ``documents.units``, with its children.
 
-        :raises ironic_traits.client.Failed: the service says no; what was said before that stays.
+        :raises ironic_traits.client.Failed: the service refuses a request; the effect of earlier requests stays.
         """
-        known = self._client.find(path(noun, item))
-        # Some names are those of lists.
-        self._bring(noun, item, known if known and 'uuid' in known else None, {}, None)
+        existing = self._client.find(path(noun, item))
+        # A name may also be that of a collection (GET /v1/nodes/detail), whose document has no uuid.
+        self._import(noun, item, existing if existing and 'uuid' in existing else None, {}, None)
 
-    def _bring(self, noun, item, known, belongs, of):
-        what = differences.label(noun, item, of)
-        wanted = _fields(noun, item) | _only(noun, belongs)
-        made, done = self._change(noun, known, wanted, what) if known else self._create(noun, item, wanted)
-        if known:
-            self._warn_of_state(item, known, what)
+    def _import(self, noun, item, existing, owners, owner_label):
+        """Create or update an item, and its children.
+
+        :param existing: the item in the service, a dict; None if it does not exist.
+        :param owners: {owner field: uuid} of the items that it belongs to.
+        :param owner_label: label of the node that it belongs to; None for none.
+        """
+        label = differences.label(noun, item, owner_label)
+        values = _fields(noun, item) | _owner_fields(noun, owners)
+        uuid, result = self._update(noun, existing, values, label) if existing else self._create(noun, item, values)
+        if existing:
+            self._warn_of_state(item, existing, label)
         else:
-            self.changes.append(f'+ {what}')
-        if 'traits' in item and sorted(set(item['traits'])) != sorted((known or {}).get('traits', [])):
-            self._client.ask('PUT', f'{noun.path}/{made}/traits', {'traits': item['traits']})
-            self.changes += differences.traits(what, known['traits'], item['traits']) if known else ()
-            done = 'changed' if known else done
-        if item.get('maintenance') and item.get(REASON) not in (None, (known or {}).get(REASON)):
-            self._client.ask('PUT', f'{noun.path}/{made}/maintenance', {'reason': item[REASON]})
-            self.changes += differences.fields(what, known, item, [REASON]) if known else ()
-            done = 'changed' if known else done
-        self.counts[noun.key, done] += 1
-        for each in noun.inside:
-            self._bring_inside(each, item.get(each.key, ()), belongs | {noun.owns: made}, of or what)
+            self.changes.append(f'+ {label}')
+        if 'traits' in item and sorted(set(item['traits'])) != sorted((existing or {}).get('traits', [])):
+            self._client.ask('PUT', f'{noun.path}/{uuid}/traits', {'traits': item['traits']})
+            self.changes += differences.traits(label, existing['traits'], item['traits']) if existing else ()
+            result = 'changed' if existing else result
+        if item.get('maintenance') and item.get(REASON) not in (None, (existing or {}).get(REASON)):
+            self._client.ask('PUT', f'{noun.path}/{uuid}/maintenance', {'reason': item[REASON]})
+            self.changes += differences.fields(label, existing, item, [REASON]) if existing else ()
+            result = 'changed' if existing else result
+        self.counts[noun.key, result] += 1
+        for each in noun.children:
+            self._import_children(each, item.get(each.key, ()), owners | {noun.owner_field: uuid}, owner_label or label)
 
-    def _bring_inside(self, noun, items, belongs, of):
-        there = []
-        # A node that is new has nothing yet.
-        if items and belongs['node_uuid'] not in self._new:
-            query = {'detail': 'true', 'node': belongs['node_uuid']}
-            there = list(self._client.pages(noun.path, noun.page_key, query))
+    def _import_children(self, noun, items, owners, owner_label):
+        records = []
+        # A new node has no children yet.
+        if items and owners['node_uuid'] not in self._new:
+            query = {'detail': 'true', 'node': owners['node_uuid']}
+            records = list(self._client.pages(noun.path, noun.page_key, query))
         for item in items:
-            known = next((each for each in there if _is_same(noun, each, item)), None)
-            self._bring(noun, item, known, belongs, of)
+            existing = next((record for record in records if _is_same(noun, record, item)), None)
+            self._import(noun, item, existing, owners, owner_label)
 
-    def _warn_of_state(self, item, known, what):
-        """Warn of a state that only a new node would get."""
+    def _warn_of_state(self, item, existing, label):
+        """Add a warning if the document states another provision state: an import only sets that of new nodes."""
         state = item.get('provision_state')
-        if state not in (None, known.get('provision_state')):
+        if state not in (None, existing.get('provision_state')):
             self.warnings.append(
-                f"{what} stays in '{known['provision_state']}': the document's provision_state '{state}' is for new "
-                'nodes only.'
+                f"{label} stays in '{existing['provision_state']}': the document's provision_state '{state}' is for "
+                'new nodes only.'
             )
 
-    def _create(self, noun, item, wanted):
-        now, later = split(noun, wanted)
-        made = self._client.ask('POST', noun.path, now)
-        self._new.add(made['uuid'])
-        said = {name: item[name] for name in STATES if name in item}
-        if said and self._settle:
-            self._settle(made['uuid'], said)
+    def _create(self, noun, item, values):
+        initial, later = split(noun, values)
+        record = self._client.ask('POST', noun.path, initial)
+        self._new.add(record['uuid'])
+        node_states = {name: item[name] for name in STATES if name in item}
+        if node_states and self._settle:
+            self._settle(record['uuid'], node_states)
         if later and self._settle:
-            self._client.ask('PATCH', f'{noun.path}/{made["uuid"]}', _patch(later))
-        return made['uuid'], 'created'
+            self._client.ask('PATCH', f'{noun.path}/{record["uuid"]}', _patch(later))
+        return record['uuid'], 'created'
 
-    def _change(self, noun, known, wanted, what):
-        wanted = {name: noun.defaults.get(name) if value is None else value for name, value in wanted.items()}
-        changes = {name: value for name, value in wanted.items() if name != 'uuid' and differ(known.get(name), value)}
-        if not self._settle and known.get('provision_state') not in PROTECTABLE:
-            # It could not be left where the document has it.
+    def _update(self, noun, existing, values, label):
+        values = {name: noun.defaults.get(name) if value is None else value for name, value in values.items()}
+        changes = {
+            name: value for name, value in values.items() if name != 'uuid' and differ(existing.get(name), value)
+        }
+        if not self._settle and existing.get('provision_state') not in PROTECTABLE:
+            # The node is not in the document's state, and cannot be protected in the state that it is in.
             changes = {name: value for name, value in changes.items() if name not in _LATER}
-        # What it comes to is for the service to say: it writes some things in its own way, and masks others.
-        now = self._client.ask('PATCH', f'{noun.path}/{known["uuid"]}', _patch(changes)) if changes else known
-        self.changes += differences.fields(what, known, now, changes)
-        return known['uuid'], 'changed' if any(differ(now[name], known[name]) for name in changes) else 'same'
+        # Compare with the response: the service normalizes some values, and masks others.
+        updated = self._client.ask('PATCH', f'{noun.path}/{existing["uuid"]}', _patch(changes)) if changes else existing
+        self.changes += differences.fields(label, existing, updated, changes)
+        is_changed = any(differ(updated[name], existing[name]) for name in changes)
+        return existing['uuid'], 'changed' if is_changed else 'same'
 
 
 def path(noun, item):
-    """Return where the service has an item, if it has it."""
+    """Return the path of an item in the API."""
     return f'{noun.path}/{urllib.parse.quote(ident(item), safe="")}'
 
 
 def split(noun, item):
-    """Return what can be said of something that is new, and what can be said only when it is there: two dicts."""
+    """Return the fields that are set when an item is created, and those that can only be set later: two dicts."""
     fields = {name: value for name, value in _fields(noun, item).items() if value is not None}
     later = {name: fields.pop(name) for name in _LATER if name in fields}
     return fields, {name: value for name, value in later.items() if value}
 
 
 def _fields(noun, item):
-    """Return the fields of an item that are set by requests about the item itself."""
-    apart = {*STATES, REASON, 'traits', *(each.key for each in noun.inside)}
-    return {name: value for name, value in item.items() if name not in apart}
+    """Return the fields of an item that POST and PATCH of the item itself set."""
+    others = {*STATES, REASON, 'traits', *(each.key for each in noun.children)}
+    return {name: value for name, value in item.items() if name not in others}
 
 
 def _patch(changes):
-    """Give the JSON patch that makes fields what they shall be."""
+    """Return the JSON patch that sets fields to values; None removes a field."""
     return [
         {'op': 'remove', 'path': f'/{name}'} if value is None else {'op': 'add', 'path': f'/{name}', 'value': value}
         for name, value in changes.items()
     ]
 
 
-def _is_same(noun, known, item):
-    """Tell whether one thing is the other, by what such things are known by."""
-    for names in noun.known_by:
+def _is_same(noun, record, item):
+    """Whether a record of the service and an item of the document are the same thing."""
+    for names in noun.identifiers:
         if all(item.get(name) is not None for name in names):
-            return all(_as_kept(name, item[name]) == known[name] for name in names)
+            return all(_normalized(name, item[name]) == record[name] for name in names)
     return False
 
 
-def _as_kept(name, value):
-    """Give a value as the service has it: it writes uuids and addresses in one way."""
+def _normalized(name, value):
+    """Return a uuid or an address in the spelling of the service; other values unchanged."""
     if name == 'uuid':
         try:
             return str(uuid.UUID(value))
@@ -147,5 +156,6 @@ def _as_kept(name, value):
     return value.lower() if name == 'address' and isinstance(value, str) else value
 
 
-def _only(noun, belongs):
-    return {name: value for name, value in belongs.items() if name in noun.defaults}
+def _owner_fields(noun, owners):
+    """Return those of ``owners`` that are fields of a noun."""
+    return {name: value for name, value in owners.items() if name in noun.defaults}

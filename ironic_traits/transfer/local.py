@@ -1,7 +1,7 @@
-"""An import into the service of this process: many nodes with few statements, and the rest by requests.
+"""Import into an application in this process: new nodes in bulk, everything else by requests of the API.
 
-New nodes are inserted a batch at a time; what there is already is read a batch at a time, and requests are made only
-for what differs.  A batch in which something fails is halved until the node is found that does: requests then say why.
+New nodes are inserted in batches.  Existing nodes are read in batches, and requests are made only for differences.  A
+batch that fails is halved until the node that fails is alone.  Then requests create it, and their error says why.
 """
 
 import collections
@@ -28,12 +28,12 @@ from ironic_traits.inventory import new_nodes as inventory
 from ironic_traits.inventory import node_states, nodes, records
 from ironic_traits.transfer import differences, documents, imports, new_nodes
 
-#: How many nodes are inserted together.
+#: Nodes in a batch.
 BATCH = 200
 
 
 class Everything:
-    """Stands in for policy: everything is allowed, and no secret is masked."""
+    """A policy enforcer that allows everything.  So no secret is masked."""
 
     def authorize(self, rule, target, context):
         """Return True."""
@@ -41,11 +41,11 @@ class Everything:
 
 
 class LocalClient(Client):
-    """Sends the requests of an import or an export to an application in this process.
+    """A client that sends the requests of an import or an export to an application in this process.
 
-    :param application: ironic_traits.app.build's, with ``Everything`` as its policy.
-    :param database: what it reads from and writes to: ironic_traits.db.one_transaction.OneTransaction.
-    :ivar context: whose requests these are.
+    :param application: result of ironic_traits.app.build, with ``Everything`` as its policy.
+    :param database: ironic_traits.db.one_transaction.OneTransaction, in which all requests run.
+    :ivar context: context for reads that are no requests.
     """
 
     def __init__(self, application, database):
@@ -53,12 +53,12 @@ class LocalClient(Client):
         service = application.service
         service.read, service.write = database.read, database.write
         self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
-        self._read: dict[Any, Any] = {}
+        self._cache: dict[Any, Any] = {}
 
     def ask(self, method, path, document=None, query=None):
         if method == 'PATCH' and any(operation['path'] == '/name' for operation in document):
-            # Who has which name is another matter now.
-            self._read.clear()
+            # The cache has nodes by their old names.
+            self._cache.clear()
         request = Request.blank(path if query is None else f'{path}?{urllib.parse.urlencode(query)}', method=method)
         request.headers['X-OpenStack-Ironic-API-Version'] = VERSION
         if document is not None:
@@ -69,155 +69,161 @@ class LocalClient(Client):
         return response.json if response.body else None
 
     def find(self, path):
-        # Once: whoever asks again may have changed it meanwhile.
-        return self._read.pop(path, None) or super().find(path)
+        # Only once: the caller may change the node after its first read.
+        return self._cache.pop(path, None) or super().find(path)
 
     def pages(self, path, key, query):
-        belonging = self._read.pop((path, query.get('node')), None)
-        return super().pages(path, key, query) if belonging is None else iter(belonging)
+        records = self._cache.pop((path, query.get('node')), None)
+        return super().pages(path, key, query) if records is None else iter(records)
 
     def settle(self, uuid, states):
-        """Put a node that is new into the states that its document says."""
+        """Put a new node into the states of its document; function for ``imports.Importer``.
+
+        :raises Failed: the node cannot be in these states.
+        """
         try:
             node_states.place(self._application.service, uuid, **states)
         except (failures.Failure, Lost, DBError) as error:
             raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error
 
     def read_ahead(self, items):
-        """Read those nodes of a document that are there, and what belongs to them, for ``find`` and ``pages``.
+        """Read the nodes that exist, with their children, into the cache for ``find`` and ``pages``.
 
-        :returns: the items that are not there; none when a name changes hands, and the order of the items matters.
+        :param items: nodes of a document.
+        :returns: the items whose nodes do not exist.  It is empty when a node is renamed: a new node may get its old
+            name, so they must be imported in the order of the document.
         """
-        self._read.clear()
-        idents = {id(item): _as_kept(documents.ident(item)) for item in items}
+        self._cache.clear()
+        idents = {id(item): _normalized(documents.ident(item)) for item in items}
         fields = node_fields.all_fields(self.context)
         with self.context.read() as connection:
             rows = nodes.find_by_idents(connection, sorted(set(idents.values())), fields)
-            show = node_fields.presenter(self.context, fields)
-            found = _plain([show(row) for row in rows])
-            known = {node[key]: node for node in found for key in ('uuid', 'name') if node[key]}
-            there = [item for item in items if idents[id(item)] in known]
-            for item in there:
-                self._read[imports.path(documents.NODES, item)] = known[idents[id(item)]]
-            self._read_belongings(connection, there, [node['uuid'] for node in found])
-        if any(item.get('name') not in (None, known[idents[id(item)]]['name']) for item in there):
+            present = node_fields.presenter(self.context, fields)
+            existing_nodes = _decoded([present(row) for row in rows])
+            by_ident = {node[key]: node for node in existing_nodes for key in ('uuid', 'name') if node[key]}
+            existing = [item for item in items if idents[id(item)] in by_ident]
+            for item in existing:
+                self._cache[imports.path(documents.NODES, item)] = by_ident[idents[id(item)]]
+            self._read_children(connection, existing, [node['uuid'] for node in existing_nodes])
+        if any(item.get('name') not in (None, by_ident[idents[id(item)]]['name']) for item in existing):
             return []
-        return [item for item in items if idents[id(item)] not in known]
+        return [item for item in items if idents[id(item)] not in by_ident]
 
-    def _read_belongings(self, connection, items, uuids):
-        for noun in documents.NODES.inside:
+    def _read_children(self, connection, items, uuids):
+        for noun in documents.NODES.children:
             if not any(item.get(noun.key) or (noun.key == 'ports' and item.get('portgroups')) for item in items):
                 continue
             served = new_nodes.RECORDS[noun.key]
             rows = records.find_by_nodes(self.context, connection, served.kind, uuids, served.columns(self.context))
-            of_node = collections.defaultdict(list, {uuid: [] for uuid in uuids})
-            for row, each in zip(rows, _plain(served.shown(self.context, rows)), strict=True):
-                of_node[row.of_node].append(each)
-            self._read |= {(noun.path, uuid): each for uuid, each in of_node.items()}
+            by_node = collections.defaultdict(list, {uuid: [] for uuid in uuids})
+            for row, record in zip(rows, _decoded(served.shown(self.context, rows)), strict=True):
+                by_node[row.of_node].append(record)
+            self._cache |= {(noun.path, uuid): node_records for uuid, node_records in by_node.items()}
 
 
 class LocalImporter:
-    """Imports units in one transaction.
+    """An import of units in one transaction.
 
     :param client: LocalClient.
-    :param together: ironic_traits.db.one_transaction.OneTransaction, the client's.
-    :param done: function that is called with how many units more are done.
-    :ivar counts: as an Importer's, and so are ``changes`` and ``warnings``.
-    :ivar refused: a sentence for each unit that cannot be.
+    :param transaction: ironic_traits.db.one_transaction.OneTransaction of the client.
+    :param progress: function that is called with the number of units that were just finished.
+    :ivar counts: as those of ``imports.Importer``, and so are ``changes`` and ``warnings``.
+    :ivar refused: a sentence for each unit that cannot be imported.
     """
 
-    def __init__(self, client, together, done):
+    def __init__(self, client, transaction, progress):
         self._client = client
-        self._together = together
-        self._done = done
+        self._transaction = transaction
+        self._progress = progress
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self.changes: list[str] = []
         self.warnings: list[str] = []
         self.refused: list[str] = []
 
-    def bring(self, units):
-        """Import units; the refused ones leave nothing behind.
+    def import_units(self, units):
+        """Import units; roll back each one that is refused.
 
-        :param units: as ``documents.units`` gives them.
-        :raises oslo_db.exception.DBError: the transaction is gone (``OneTransaction.check``).
+        :param units: result of ``documents.units``.
+        :raises oslo_db.exception.DBError: the whole transaction is lost (``OneTransaction.check``).
         """
         for noun, group in itertools.groupby(units, key=lambda unit: unit[0]):
             items = [item for _, item in group]
             if noun is documents.NODES:
                 for start in range(0, len(items), BATCH):
-                    self._bring_nodes(items[start : start + BATCH])
+                    self._import_nodes(items[start : start + BATCH])
             else:
-                self._bring_each(noun, items)
+                self._import_each(noun, items)
 
-    def _bring_nodes(self, items):
-        made = self._make(self._new(self._client.read_ahead(items)))
-        self._bring_each(documents.NODES, [item for item in items if id(item) not in made])
+    def _import_nodes(self, items):
+        created = self._create(self._new(self._client.read_ahead(items)))
+        self._import_each(documents.NODES, [item for item in items if id(item) not in created])
 
     def _new(self, items):
-        """Return those items that can be made together, typed: [(item, NewNode), …]."""
+        """Return the items that can be created in bulk, with their rows: [(item, NewNode), …]."""
         with self._client.context.read() as connection:
-            moment = connection.scalar(sa.select(clock()))
+            now = connection.scalar(sa.select(clock()))
         new = []
         for item in items:
             with contextlib.suppress(inventory.Unusual):
-                new.append((item, new_nodes.read(self._client.context, item, moment)))
+                new.append((item, new_nodes.read(self._client.context, item, now)))
         return new
 
-    def _make(self, new):
-        """Make new nodes together; halve them when one of them cannot be made so.
+    def _create(self, new):
+        """Create nodes in bulk.  If that fails, try each half of them, down to single nodes.
 
-        :returns: the ``id`` of each item that was made, a set.
+        :param new: [(item, NewNode), …].
+        :returns: {id(item), …} of the items that were created.
         """
         if not new:
             return set()
         try:
-            with self._together.write() as connection:
+            with self._transaction.write() as connection:
                 inventory.create(connection, [node for _, node in new])
         except inventory.Unusual:
             half = len(new) // 2
-            return self._make(new[:half]) | self._make(new[half:]) if half else set()
+            return self._create(new[:half]) | self._create(new[half:]) if half else set()
         for _, node in new:
             self._count(node)
-        self._done(len(new))
+        self._progress(len(new))
         return {id(item) for item, _ in new}
 
     def _count(self, node):
-        what = differences.label(documents.NODES, node.row)
+        label = differences.label(documents.NODES, node.row)
         self.counts['nodes', 'created'] += 1
-        self.changes.append(f'+ {what}')
+        self.changes.append(f'+ {label}')
         for kind, row in node.records:
             noun = _NOUNS[kind.what]
             self.counts[noun.key, 'created'] += 1
-            self.changes.append(f'+ {differences.label(noun, row, what)}')
+            self.changes.append(f'+ {differences.label(noun, row, label)}')
 
-    def _bring_each(self, noun, items):
+    def _import_each(self, noun, items):
         for item in items:
             importer = imports.Importer(self._client, self._client.settle)
             try:
-                # Of one that is refused nothing stays that the next would meet.
-                with self._together.write():
-                    importer.bring(noun, item)
+                # A savepoint, so that a refused unit is rolled back before the next one.
+                with self._transaction.write():
+                    importer.import_unit(noun, item)
                 self.counts += importer.counts
                 self.changes += importer.changes
                 self.warnings += importer.warnings
             except DBError:
-                # The savepoint was gone with the transaction.
-                self._together.check()
+                # The database may have ended the transaction, and the savepoint with it.
+                self._transaction.check()
                 raise
             except Failed as error:
-                self._together.check()
+                self._transaction.check()
                 self.refused.append(f'{documents.ident(item)}: {error}')
-            self._done(1)
+            self._progress(1)
 
 
-_NOUNS = {new_nodes.RECORDS[noun.key].kind.what: noun for noun in documents.NODES.inside}
+_NOUNS = {new_nodes.RECORDS[noun.key].kind.what: noun for noun in documents.NODES.children}
 
 
-def _plain(shown):
-    """Return what a client would read of an answer."""
-    return orjson.loads(rendering.dump(shown))
+def _decoded(document):
+    """Return a document of a response as a client would decode it from JSON."""
+    return orjson.loads(rendering.dump(document))
 
 
-def _as_kept(ident):
-    """Return a uuid as the service keeps it; a name as it is."""
+def _normalized(ident):
+    """Return a uuid in the spelling of the service; a name unchanged."""
     return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident

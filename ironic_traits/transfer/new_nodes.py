@@ -1,7 +1,7 @@
-"""Nodes of a document that are not there yet: typed, checked and ready to be inserted together.
+"""Rows for the new nodes of a document, validated, to be inserted in bulk.
 
-The types and the checks are those of the requests that would make them one by one, and so are the limits.  A node that
-does not pass is ``Unusual`` here: those requests then say what is wrong with it.
+The types, checks and limits are those of the API requests that would create the nodes one by one.  A node that fails a
+check raises ``Unusual`` here.  The importer then sends those requests, and their error says what is wrong.
 """
 
 import json
@@ -22,44 +22,49 @@ from ironic_traits.inventory.new_nodes import NewNode, Unusual
 from ironic_traits.inventory.records import new_row
 from ironic_traits.transfer import documents, imports
 
-#: The API's nouns by their keys in a document.
+#: {key in a document: the API's definition of the noun}.
 RECORDS = {'portgroups': PORTGROUPS, 'ports': PORTS, 'volume_connectors': CONNECTORS, 'volume_targets': TARGETS}
 
 
-def read(context, item, moment):
-    """Return the node that an item of a document describes.
+def read(context, item, now):
+    """Return the rows of the node that an item of a document describes.
 
-    :param context: whose requests these would be.
-    :param moment: the time of the database, since when the node is in its state.
+    :param context: context of the requests that would create the node.
+    :param now: the time of the database, for ``provision_updated_at``.
     :returns: ironic_traits.inventory.new_nodes.NewNode.
-    :raises Unusual: it must be made by requests, if it can be made at all.
+    :raises Unusual: only requests can create the node, or say why it cannot be created.
     """
     try:
-        return _read(context, item, moment)
+        return _read(context, item, now)
     except (failures.Failure, wsme.exc.ClientSideError, TypeError, ValueError) as error:
         raise Unusual from error
 
 
-def _read(context, item, moment):
+def _read(context, item, now):
     fields, later = imports.split(documents.NODES, item)
     row = inventory.new_row(context, nodes.new_values(context, _typed(context, node_types.NodeBody, fields)))
     if row['instance_uuid']:
-        # Whether it may have the node depends on its reservations, and on who makes one at the same time.
+        # Whether the instance may have the node depends on reservations, also on those created concurrently.
         raise Unusual
     row |= dict.fromkeys(('target_provision_state', 'provision_updated_at', 'power_state', 'maintenance_reason'))
-    said = {name: item[name] for name in documents.STATES if name in item}
-    if said:
-        row |= node_states.placed(row, moment, **said)
+    stated = {name: item[name] for name in documents.STATES if name in item}
+    if stated:
+        row |= node_states.placed(row, now, **stated)
     row |= _protection(context, row, later) | _reason(context, row, item)
     return NewNode(row, _traits(context, item), list(_records(context, item, row['uuid'])))
 
 
 def _typed(context, datatype, document):
-    """Turn a document into what a route would make of it; bodies that a route would refuse are refused here."""
-    raw = json.dumps(document).encode()
-    if len(raw) > context.conf.api.max_request_body_size:
+    """Validate a document as a route validates its body.
+
+    :param datatype: wsme type of the body.
+    :returns: an instance of it.
+    :raises Unusual: the body is too large; other invalid bodies raise what the route would raise.
+    """
+    body = json.dumps(document).encode()
+    if len(body) > context.conf.api.max_request_body_size:
         raise Unusual
-    return request_body.typed(datatype, request_body.parse(raw))
+    return request_body.typed(datatype, request_body.parse(body))
 
 
 def _protection(context, row, later):
@@ -88,20 +93,20 @@ def _traits(context, item):
 
 
 def _records(context, item, node_uuid):
-    """Return [(Kind, row), …] of all that belongs to a node."""
+    """Return [(Kind, row), …] of the ports, portgroups, connectors and targets of a node."""
     rows: dict[str, list] = {key: [] for key in RECORDS}
     for key, noun in RECORDS.items():
         for each in item.get(key, ()):
             row = _values(context, noun, each, {'node_uuid': node_uuid})
             rows[key].append(row)
-            belongs = {'node_uuid': node_uuid, 'portgroup_uuid': row['uuid']}
-            rows['ports'] += [_values(context, PORTS, port, belongs) for port in each.get('ports', ())]
+            owners = {'node_uuid': node_uuid, 'portgroup_uuid': row['uuid']}
+            rows['ports'] += [_values(context, PORTS, port, owners) for port in each.get('ports', ())]
     _check_members(rows['portgroups'], rows['ports'])
     return [(RECORDS[key].kind, row) for key, each in rows.items() for row in each]
 
 
 def _check_members(portgroups, ports):
-    """Raise Unusual unless the ports may be in their portgroups, which are those of the same node."""
+    """Raise Unusual unless each port may be in its portgroup, which must be one of the same node."""
     supported = {each['uuid']: each['standalone_ports_supported'] for each in portgroups}
     networks: dict[str, set] = {}
     for port in ports:
@@ -114,6 +119,6 @@ def _check_members(portgroups, ports):
         raise Unusual
 
 
-def _values(context, noun, item, belongs):
-    fields = {name: value for name, value in item.items() if value is not None and name != 'ports'} | belongs
+def _values(context, noun, item, owners):
+    fields = {name: value for name, value in item.items() if value is not None and name != 'ports'} | owners
     return new_row(noun.kind, noun.new_values(context, _typed(context, noun.body, fields)))

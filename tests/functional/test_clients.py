@@ -170,7 +170,7 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     assert 'can not be performed' in baremetal('node', 'provide', 'one', ok=False)
     baremetal('node', 'set', 'one', '--driver-info', 'fake_failures=["deploy"]')
     baremetal('node', 'deploy', 'one', '--wait', '30', ok=False)
-    failed = 'fake-hardware was told to fail "deploy".'
+    failed = 'fake-hardware is configured to fail "deploy".'
     assert baremetal('node', 'show', 'one', '--fields', 'last_error', '-f', 'json') == {'last_error': failed}
     baremetal('node', 'undeploy', 'one')
     shows(provision_state='available')
@@ -259,7 +259,7 @@ def test_openstacksdk_deploys(sdk):
     assert list(sdk.nodes(instance_id=instance)) == []
     sdk.update_node(node, driver_info={'fake_failures': ['deploy']})
     sdk.set_node_provision_state(node, 'active')
-    with pytest.raises(openstack.exceptions.ResourceFailure, match='told to fail'):
+    with pytest.raises(openstack.exceptions.ResourceFailure, match='configured to fail'):
         sdk.wait_for_nodes_provision_state([node.id], 'active', timeout=30)
     sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
     sdk.delete_node(node)

@@ -91,7 +91,7 @@ def test_a_reservation_and_a_deploy(server):
     held = rows(server, *reservation, 'create', instance(1), '--trait', 'CUSTOM_FAST', '--expires-in', '600')
     told = run(server, *reservation, 'create', instance(2), '--node', 'one', code=1)
     assert 'None of the nodes can be reserved: 1 reserved.\none: It is reserved until' in told
-    assert 'Say which nodes' in run(server, 'baremetal', 'reservation', 'create', instance(2), code=1)
+    assert 'Choose nodes with --node' in run(server, 'baremetal', 'reservation', 'create', instance(2), code=1)
     [listed] = rows(server, 'baremetal', 'reservation', 'list', '--instance', instance(1))
     assert (listed['UUID'], listed['Node UUID']) == (held['uuid'], held['node_uuid'])
     renewed = rows(server, *reservation, 'renew', held['uuid'], '--expires-in', '60')
@@ -147,7 +147,7 @@ def test_traits_of_providers(server):
     run(server, 'baremetal', 'node', 'add', 'trait', node, 'CUSTOM_A')
     assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
     told = run(server, *trait, 'remove', node, 'CUSTOM_A', 'COMPUTE_NODE', path=path, code=1)
-    assert "'baremetal node remove trait' removes what is the node's own: CUSTOM_A" in told
+    assert "remove them with 'baremetal node remove trait': CUSTOM_A" in told
     assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
     run(server, 'baremetal', 'node', 'delete', node)
 
@@ -195,7 +195,7 @@ def test_an_inventory(server, tmp_path):
         'nodes: [{name: new, driver: fake-hardware, traits: [CUSTOM_X], ports: [{address: 52:54:00:0:0:1}]}]'
     )
     told = run(server, *inventory, 'import', file, code=1)
-    assert '0 of 1 were imported, then came new: ' in told
+    assert 'new cannot be imported, after 0 of 1 were: ' in told
     file.write_text(file.read_text().replace('52:54:00:0:0:1', '52:54:00:00:00:01'))
     # The node of the command that failed is there.
     assert rows(server, *inventory, 'import', file) == [

@@ -15,7 +15,7 @@ from tests.service import finish_work, make_app
 #: For each action: the state it begins in, what is asked for, the option with its limit, the state it fails to, and the
 #: error, with {} for the node.
 ENDLESS = {
-    'verify': ('enroll', {'target': 'manage'}, 'deploy_callback_timeout', 'enroll', '"verify" did not come to an end'),
+    'verify': ('enroll', {'target': 'manage'}, 'deploy_callback_timeout', 'enroll', '"verify" did not finish'),
     'inspect': (
         'manageable',
         {'target': 'inspect'},
@@ -43,7 +43,7 @@ ENDLESS = {
         {'target': 'deleted'},
         'deploy_callback_timeout',
         'error',
-        '"undeploy" did not come to an end',
+        '"undeploy" did not finish',
     ),
     'rescue': (
         'active',

@@ -84,7 +84,7 @@ def one_by_one(client, together, some):
     for noun, each in some:
         try:
             with together.write():
-                imports.Importer(client, client.settle).bring(noun, each)
+                imports.Importer(client, client.settle).import_unit(noun, each)
         except Failed as error:
             refused.append(f'{documents.ident(each)}: {error}')
     return refused
@@ -93,7 +93,7 @@ def one_by_one(client, together, some):
 def in_batches(client, together, some):
     """Import units as the command does."""
     importer = local.LocalImporter(client, together, lambda count: None)
-    importer.bring(some)
+    importer.import_units(some)
     return importer.refused
 
 
@@ -145,10 +145,10 @@ def test_a_node_that_cannot_be_is_found_among_many(database_url, client, file): 
     rack[30]['traits'] = ['HW_NOWHERE']
     told = manage(database_url, 'import', '--continue', file({'nodes': rack}), code=1)
     assert 'node70: A port with MAC address 52:54:00:00:05:00 already exists' in told
-    assert told.endswith('2 of 100 nodes and chassis cannot be.\n')
+    assert told.endswith('2 of 100 nodes and chassis cannot be imported.\n')
     assert len(client.get('/v1/nodes')['nodes']) == 98
     told = manage(database_url, 'import', file({'nodes': rack}), code=1)
-    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be.\n')
+    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be imported.\n')
 
 
 def test_a_provider_that_is_there_becomes_the_nodes(database_url, client, file):  # noqa: F811
@@ -168,5 +168,5 @@ def test_a_long_lock_is_said_before(tmp_path, file):  # noqa: F811
     rack = file({'nodes': [{'name': f'node{number}', 'driver': 'fake-hardware'} for number in range(1500)]})
     command = [MANAGE, '--database', url, 'inventory', 'import', '--dry-run', rack]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.startswith('This locks the SQLite database for about 2 s, or')) == (0, True)
+    assert (done.returncode, done.stderr.startswith('The import locks the SQLite database for about 2 s')) == (0, True)
     assert '--continue' in done.stderr

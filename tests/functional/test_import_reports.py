@@ -27,14 +27,14 @@ def test_all_that_is_wrong_with_a_document(database_url, client, file):  # noqa:
         "Did you mean 'pxe_enabled'?",
         f"{path}, line 8: nodes[1].ressource_class (two): 'ressource_class' is not a field of a node. "
         "Did you mean 'resource_class'?",
-        f"{path}, line 9: nodes[1].provision_state (two): 'deploying' is not where a node can come from; "
-        'it must be at rest.',
+        f"{path}, line 9: nodes[1].provision_state (two): 'deploying' is not a state that a node can be "
+        'imported in; it must be a stable state.',
         f'Nothing was imported: {path} has 4 errors.',
     ]
     path = file(json.dumps({'nodes': [{'name': 'one', 'dirver': 'x'}, {'name': 'one'}]}, indent='\t'))
     told = manage(database_url, 'import', path, code=1)
     assert f"{path}, line 5: nodes[0].dirver (one): 'dirver' is not a field" in told
-    assert f'{path}, line 7: nodes[1] (one): is there twice.' in told
+    assert f'{path}, line 7: nodes[1] (one): is in the document twice.' in told
 
 
 NODE = {'name': 'one', 'driver': 'fake-hardware', 'traits': ['CUSTOM_A', 'CUSTOM_B'], 'extra': {'a': 1}}

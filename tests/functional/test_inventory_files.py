@@ -89,7 +89,7 @@ def test_a_rack_arrives_in_one_command(database_url, client, file):
     rack = file(RACK)
     lists = {'chassis': 1, 'nodes': 3, 'portgroups': 1, 'ports': 3, 'volume_connectors': 1, 'volume_targets': 1}
     told = ''.join(f'{name}: {number} {{0}}\n' for name, number in lists.items())
-    undone = 'That is what would be: nothing was imported.\n'
+    undone = 'This was a dry run: nothing was imported.\n'
     assert manage(database_url, 'import', '--dry-run', rack).endswith(told.format('created') + undone)
     assert client.get('/v1/nodes')['nodes'] == []
     assert manage(database_url, 'import', rack) == done(shown(database_url), told.format('created'), rack)
@@ -192,7 +192,7 @@ def test_a_dry_run_says_what_would_be(database_url, client, file):
         told = manage(database_url, 'import', '--continue', *arguments, file({'chassis': [chassis]}), code=1)
         assert "two: The providing operation can't be performed" in told
         assert 'four: A port with MAC address 52:54:00:00:00:01 already exists' in told
-        assert told.endswith('2 of 5 nodes and chassis cannot be.\n')
+        assert told.endswith('2 of 5 nodes and chassis cannot be imported.\n')
     assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['one', 'three']
 
 
@@ -235,14 +235,14 @@ def test_all_of_a_file_or_nothing(database_url, client, file):
     told = manage(database_url, 'import', file({'nodes': NODES}), code=1)
     assert "bad: 'HW_NOWHERE' is not a trait" in told
     assert 'same-port: A port with MAC address 52:54:00:00:00:01 already exists' in told
-    assert told.endswith('Nothing was imported: 2 of 4 nodes and chassis cannot be.\n')
+    assert told.endswith('Nothing was imported: 2 of 4 nodes and chassis cannot be imported.\n')
     assert client.get('/v1/nodes')['nodes'] == client.get('/v1/ports')['ports'] == []
 
 
 def test_each_node_by_itself(database_url, client, file):
     told = manage(database_url, 'import', '--continue', file({'nodes': NODES}), code=1)
     assert "bad: 'HW_NOWHERE' is not a trait" in told
-    assert told.endswith('2 of 4 nodes and chassis cannot be.\n')
+    assert told.endswith('2 of 4 nodes and chassis cannot be imported.\n')
     assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['good', 'last']
     assert len(client.get('/v1/ports')['ports']) == 1
 

@@ -157,7 +157,7 @@ def test_what_a_worker_says(app, client, caplog):
         [
             f'Node rack1-1 ({named}): verify finished, now manageable',
             f'Node rack1-1 ({named}): power finished, now power on',
-            f'Node rack1-3 ({later}): verify goes on in 300 seconds, now verifying',
-            f'Node {nameless}: verify failed, now enroll: fake-hardware was told to fail "verify".',
+            f'Node rack1-3 ({later}): verify continues in 300 seconds, now verifying',
+            f'Node {nameless}: verify failed, now enroll: fake-hardware is configured to fail "verify".',
         ]
     )

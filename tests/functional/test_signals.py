@@ -121,7 +121,7 @@ def test_ctrl_c_finishes_what_is_in_flight(tmp_path):
             writer.start()
             time.sleep(0.5)
             terminal.press(CTRL_C)
-            terminal.wait_for('stops when the requests in flight are answered')
+            terminal.wait_for('stops after the requests in flight')
             lock.execute('ROLLBACK')
         writer.join(30)
         assert answers == [204]

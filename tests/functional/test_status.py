@@ -37,7 +37,7 @@ def test_schemas_of_other_releases(new_database, database_kind):
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     database.close()
-    told = 'The database is at version 9999, which is of a newer release.'
+    told = 'The database is at version 9999, which belongs to a newer release.'
     assert check(url, code=2)['Schema of the database'] == told
 
 
@@ -65,10 +65,10 @@ def test_what_is_worth_a_look(database_url, client, tmp_path):
         connection.execute(sa.delete(traits).where(traits.c.name == 'HW_CPU_X86_AVX'))
     try:
         assert check(database_url, '--config-file', f'{tmp_path}/one.conf', code=1) == {
-            'Names of traits and resource classes': '1 names are new (HW_CPU_X86_AVX is the first). '
+            'Names of traits and resource classes': 'Names missing from the database: 1, the first is HW_CPU_X86_AVX. '
             'Run: ironic-traits-manage os-traits sync',
-            'Drivers of nodes': 'Nodes have drivers that [deploy] enabled_hardware_types does not name: gone',
-            'Policy rules': 'The policy file has rules that nothing asks for: baremetal:node:made_up',
+            'Drivers of nodes': 'Nodes have drivers that are not in [deploy] enabled_hardware_types: gone',
+            'Policy rules': 'The policy file has rules that do not exist: baremetal:node:made_up',
         }
     finally:
         assert commands.run('ironic-traits-manage', '--database', database_url, 'os-traits', 'sync').returncode == 0

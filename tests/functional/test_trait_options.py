@@ -37,7 +37,7 @@ def test_no_match_says_why(server):  # noqa: F811
     told = said(server, *asked)
     assert 'No node has the trait CUSTOM_NOWHERE.' in told
     assert 'No node matches (0 of 2 nodes).\n' in told
-    assert '"has the trait CUSTOM_NOWHERE" rules out 2 nodes, 1 of them by itself.\n' in told
+    assert '"has the trait CUSTOM_NOWHERE" rules out 2 nodes; for 1 of them it is the only reason.\n' in told
     assert 'Without "has the trait CUSTOM_NOWHERE", 1 node would match.\n' in told
 
 
@@ -51,14 +51,14 @@ def test_an_explanation_for_people(server, prefix):  # noqa: F811
     asked = (*prefix, 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE', '--explain')
     assert run(server, *asked).splitlines() == [
         'No node matches (0 of 2 nodes).',
-        '+------------------------------+-----------+------------+',
-        '| Requirement                  | Rules out | Only by it |',
-        '+------------------------------+-----------+------------+',
-        '| has the trait CUSTOM_FAST    |         1 |          0 |',
-        '| has the trait CUSTOM_NOWHERE |         2 |          1 |',
-        '+------------------------------+-----------+------------+',
+        '+------------------------------+-----------------+-------------+',
+        '| Requirement                  | Nodes ruled out | By it alone |',
+        '+------------------------------+-----------------+-------------+',
+        '| has the trait CUSTOM_FAST    |               1 |           0 |',
+        '| has the trait CUSTOM_NOWHERE |               2 |           1 |',
+        '+------------------------------+-----------------+-------------+',
         '+--------------+---------------------------------------------------------+',
-        '| Nearest node | Unmet requirements                                      |',
+        '| Closest node | Unmet requirements                                      |',
         '+--------------+---------------------------------------------------------+',
         '| one          | has the trait CUSTOM_NOWHERE                            |',
         '| two          | has the trait CUSTOM_FAST; has the trait CUSTOM_NOWHERE |',

@@ -94,7 +94,7 @@ def test_config_validate(tmp_path):
     wrong = run('ironic-traits-manage', '--config-file', 'wrong.conf', 'config', 'validate', cwd=tmp_path)
     assert (wrong.returncode, len(wrong.stdout.splitlines())) == (1, 2)
     right = run('ironic-traits-manage', '--config-file', 'right.conf', 'config', 'validate', cwd=tmp_path)
-    assert (right.returncode, right.stdout) == (0, 'right.conf: nothing is wrong\n')
+    assert (right.returncode, right.stdout) == (0, 'right.conf: no problems\n')
     unusable = run('ironic-traits-manage', '--config-file', 'unusable.conf', 'config', 'validate', cwd=tmp_path)
     assert unusable.returncode == 1
     # No database was made for that.

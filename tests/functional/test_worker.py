@@ -138,7 +138,7 @@ def test_failures(app, client, verb):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == FAILED[verb]
-    assert node['last_error'] == f'fake-hardware was told to fail "{action}".'
+    assert node['last_error'] == f'fake-hardware is configured to fail "{action}".'
     target = 'manageable' if verb == 'clean' else states.TARGETS.get(FAILED[verb])
     assert (node['target_provision_state'], node['reservation']) == (target, None)
     broken = action == 'clean'
@@ -302,7 +302,7 @@ def test_nobody_comes_to_an_end(app, client, available):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == 'deploy failed'
-    assert node['last_error'] == '"deploy" was begun 3 times, and no worker came to an end with it.'
+    assert node['last_error'] == '"deploy" was started 3 times, but no worker finished it.'
 
 
 def test_a_driver_that_is_broken(app, client, available, monkeypatch):
@@ -326,7 +326,7 @@ def test_a_driver_that_finds_out_no_power_state(app, client, monkeypatch):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['power_state']) == ('enroll', None)
-    assert node['last_error'] == "The driver 'fake-hardware' did not find out the power state."
+    assert node['last_error'] == "The driver 'fake-hardware' did not determine the power state."
 
 
 def test_workers_share_the_work(app, client, available, database_url):

@@ -1,4 +1,4 @@
-"""Nothing is undocumented: options, policy rules, versions, commands (routes and failures: test_api_ref)."""
+"""All options, policy rules, versions and commands are documented (routes and failures: test_api_ref)."""
 
 import configparser
 import pathlib
@@ -24,8 +24,8 @@ def test_every_group_of_options_is_listed(module):
 @pytest.mark.parametrize(
     ('group', 'option'), [(group, each) for group, options in conf.list_opts() for each in options]
 )
-def test_every_option_says_what_it_is(group, option):
-    """The page of all options is made of this, and the sample."""
+def test_every_option_has_a_help_text(group, option):
+    """The page of all options and the sample configuration are generated from it."""
     assert len(option.help or '') > 15
     generator = (CHECKOUT / 'etc' / 'config-generator.conf').read_text()
     assert re.findall('^namespace = (.*)$', generator, re.MULTILINE) == ['ironic_traits']
@@ -33,31 +33,31 @@ def test_every_option_says_what_it_is(group, option):
 
 
 @pytest.mark.parametrize('rule', policies.list_rules(), ids=lambda rule: rule.name)
-def test_every_rule_says_what_it_is(rule):
+def test_every_rule_has_a_description(rule):
     assert rule.description
     assert '.. show-policy::' in (DOC / 'policy.rst').read_text()
 
 
 @pytest.mark.parametrize('versions', [microversions, placement_microversions], ids=['baremetal', 'placement'])
-def test_every_version_says_what_it_brought(versions):
-    told = re.findall(r'^1\.(\d+) +\S', versions.__doc__, re.MULTILINE)
-    assert list(map(int, told)) == list(range(versions.MINIMUM, versions.MAXIMUM + 1))
+def test_every_version_has_a_description(versions):
+    documented = re.findall(r'^1\.(\d+) +\S', versions.__doc__, re.MULTILINE)
+    assert list(map(int, documented)) == list(range(versions.MINIMUM, versions.MAXIMUM + 1))
     assert f'.. automodule:: {versions.__name__}\n' in (REFERENCE / 'index.rst').read_text()
 
 
-def test_every_command_is_there():
-    """The programs, and the commands and options of the clients."""
+def test_every_command_is_documented():
+    """Our programs, and our commands and options for ``openstack`` and ``baremetal``."""
     setup = configparser.ConfigParser()
     setup.read(CHECKOUT / 'setup.cfg')
-    points = setup['options.entry_points']
+    entry_points = setup['options.entry_points']
     text = (DOC / 'commands.rst').read_text()
-    for line in points['console_scripts'].strip().splitlines():
+    for line in entry_points['console_scripts'].strip().splitlines():
         assert f'``{line.partition(" ")[0]}' in text
     for group in ('openstack.baremetal.v1', 'openstack.placement.v1'):
-        for line in points[group].strip().splitlines():
+        for line in entry_points[group].strip().splitlines():
             name = line.partition(' ')[0].replace('_', ' ')
             assert f':command: {name}\n' in text or f':command: {name.rpartition(" ")[0]} *\n' in text, name
-    for group in points:
+    for group in entry_points:
         if group.startswith('openstack.cli.'):
             name = group.removeprefix('openstack.cli.').replace('_', ' ')
             assert f'``{name}``' in text or f'``openstack {name}``' in text, name

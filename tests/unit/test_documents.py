@@ -1,4 +1,4 @@
-"""Documents of an inventory: what is one, and how it is kept in a file."""
+"""Documents of an inventory: their validation, and their files."""
 
 import pathlib
 import re
@@ -7,21 +7,22 @@ import pytest
 
 from ironic_traits.transfer import documents, files
 
-WRONG = {
+#: {document: its problem}.
+INVALID = {
     'nodes: [': 'while parsing',
     '[]': 'A document is an object',
-    'racks: []': "racks: 'racks' is not a field of a document. There are: chassis, nodes.",
+    'racks: []': "racks: 'racks' is not a field of a document. Its fields are: chassis, nodes.",
     'nodes: {}': 'nodes: must be a list',
     'nodes: [1]': 'nodes[0]: must be an object',
     'nodes: [{driver: fake-hardware}]': 'nodes[0]: a node needs a uuid or a name',
     'nodes: [{name: a, color: red}]': "nodes[0].color (a): 'color' is not a field of a node. ",
-    'nodes: [{name: a}, {name: a}]': 'nodes[1] (a): is there twice',
-    'chassis: [{uuid: b}, {uuid: b}]': 'chassis[1] (b): is there twice',
-    'nodes: [{name: [a]}]': 'nodes[0].name: must be a text',
+    'nodes: [{name: a}, {name: a}]': 'nodes[1] (a): is in the document twice',
+    'chassis: [{uuid: b}, {uuid: b}]': 'chassis[1] (b): is in the document twice',
+    'nodes: [{name: [a]}]': 'nodes[0].name: must be a string',
     'nodes: [{name: a, provision_state: [a]}]': 'nodes[0].provision_state',
     'nodes: [{name: a, power_state: broken}]': "nodes[0].power_state (a): must be 'power on'",
-    'nodes: [{name: a, extra: &x {y: *x}}]': 'something that JSON does not have',
-    'nodes: [{name: a, extra: !!set {b}}]': 'something that JSON does not have',
+    'nodes: [{name: a, extra: &x {y: *x}}]': 'a value that JSON cannot represent',
+    'nodes: [{name: a, extra: !!set {b}}]': 'a value that JSON cannot represent',
     'nodes: [{name: a, traits: CUSTOM_A}]': 'nodes[0].traits (a): must be a list',
     'nodes: [{name: a, ports: [{mac: x}]}]': "nodes[0].ports[0].mac (a): 'mac' is not a field of a port.",
     'nodes: [{name: a, provision_state: deploying}]': "nodes[0].provision_state (a): 'deploying' is not",
@@ -31,16 +32,16 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize('text', WRONG)
-def test_documents_that_are_none(tmp_path, text):
+@pytest.mark.parametrize('text', INVALID)
+def test_invalid_documents(tmp_path, text):
     path = tmp_path / 'rack.yaml'
     path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(WRONG[text])):
+    with pytest.raises(ValueError, match=re.escape(INVALID[text])):
         documents.units(files.read(str(path)))
 
 
-def test_what_is_written_is_read(tmp_path):
-    """Texts that look like something else to others, too."""
+def test_round_trip(tmp_path):
+    """Strings that YAML could take for another type stay strings."""
     texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', '1.5e5', '-1.0E3', 'yes', '~', '', 'a\nb: [c']
     texts += ['\u263a', '\U0001f600', 'x' * 2000]
     document = {
@@ -51,15 +52,15 @@ def test_what_is_written_is_read(tmp_path):
         assert files.read(str(tmp_path / name)) == document
 
 
-def test_what_was_there_stays_until_all_is_written(tmp_path):
-    """And a device stays what it is."""
+def test_existing_files_stay_until_all_is_written(tmp_path):
+    """A device is written to, not replaced."""
     mode = pathlib.Path('/dev/full').stat().st_mode
     with pytest.raises(OSError, match='No space'):
         files.write({'nodes': ['x' * 10**6]}, '/dev/full')
     assert pathlib.Path('/dev/full').stat().st_mode == mode
-    kept = tmp_path / 'rack.yaml'
-    files.write({'nodes': []}, str(kept))
-    kept.chmod(0o644)
-    files.write({'chassis': []}, str(kept))
-    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ('chassis: []\n', 0o600)
-    assert list(tmp_path.iterdir()) == [kept]
+    path = tmp_path / 'rack.yaml'
+    files.write({'nodes': []}, str(path))
+    path.chmod(0o644)
+    files.write({'chassis': []}, str(path))
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ('chassis: []\n', 0o600)
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,4 +1,4 @@
-"""Figures of explanations, beside a count by hand."""
+"""The numbers in explanations, compared with a simple count."""
 
 import itertools
 from collections import Counter
@@ -10,12 +10,12 @@ from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitCl
 from ironic_traits.matching.requests import understand
 
 CLAUSES = ['a', 'b', 'c', 'd']
-#: What each node of an inventory fails.
+#: The clauses that each node of an inventory fails.
 FAILING = st.lists(st.sets(st.sampled_from(CLAUSES)).map(frozenset), max_size=30)
 
 
 def explanation(nodes):
-    """Make the explanation of nodes that fail these sets of clauses."""
+    """Return the explanation for nodes that fail these sets of clauses."""
     return Explanation(CLAUSES, Counter(sum(1 << CLAUSES.index(clause) for clause in failed) for failed in nodes))
 
 
@@ -36,23 +36,23 @@ def test_figures(nodes):
 
 @hypothesis.given(FAILING, st.integers(min_value=1, max_value=10))
 def test_relaxations(nodes, needed):
-    """What can be dropped so that there are enough matches, and of that nothing that has another of them in it."""
+    """The minimal sets of clauses to drop so that enough nodes match: none of them contains another one."""
     matched = sum(not failed for failed in nodes)
 
     def gained(dropped):
         return sum(failed <= dropped for failed in nodes) - matched
 
-    subsets = [frozenset(some) for size in range(1, 5) for some in itertools.combinations(CLAUSES, size)]
+    subsets = [frozenset(names) for size in range(1, 5) for names in itertools.combinations(CLAUSES, size)]
     helpful = [dropped for dropped in subsets if matched + gained(dropped) >= needed]
     minimal = [dropped for dropped in helpful if not any(other < dropped for other in helpful)]
-    told = explanation(nodes).relaxations(needed)
+    relaxations = explanation(nodes).relaxations(needed)
     if matched >= needed:
-        assert told == []
+        assert relaxations == []
     else:
-        assert {frozenset(each['drop']): each['nodes'] for each in told} == {
+        assert {frozenset(each['drop']): each['nodes'] for each in relaxations} == {
             dropped: matched + gained(dropped) for dropped in minimal
         }
-        assert [len(each['drop']) for each in told] == sorted(len(each['drop']) for each in told)
+        assert [len(each['drop']) for each in relaxations] == sorted(len(each['drop']) for each in relaxations)
 
 
 @hypothesis.given(FAILING)
@@ -67,11 +67,11 @@ def test_near_misses(nodes):
     assert sum(explained.failing[mask] for mask in nearest) >= min(MAX_LISTED, sum(map(bool, nodes)))
 
 
-def test_it_stays_small():
-    """However many nodes fail in however many ways."""
+def test_maximum_size():
+    """The lists have a maximum length, also when nodes fail many different combinations of clauses."""
     clauses = [f'clause {number}' for number in range(200)]
-    ways = Counter(sum(1 << bit for bit in some) for some in itertools.combinations(range(40), 3))
-    explained = Explanation(clauses, ways)
+    failing = Counter(sum(1 << bit for bit in bits) for bits in itertools.combinations(range(40), 3))
+    explained = Explanation(clauses, failing)
     assert len(explained.relaxations()) == len(explained.near_misses()) == MAX_LISTED
 
 

@@ -1,4 +1,4 @@
-"""What is installed is all there is, from a wheel and in any directory."""
+"""The wheel is complete, and works in any directory."""
 
 import configparser
 import os
@@ -15,14 +15,14 @@ CHECKOUT = pathlib.Path(__file__).parents[2]
 def test_every_package_is_named():
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(CHECKOUT / 'setup.cfg')
-    named = set(setup['options']['packages'].split())
-    found = {f'ironic_traits.{name}' for name in setuptools.find_packages(CHECKOUT / 'ironic_traits')}
-    assert named == found | {'ironic_traits', 'ironic_traits.db.alembic', 'ironic_traits.db.alembic.versions'}
+    listed = set(setup['options']['packages'].split())
+    packages = {f'ironic_traits.{name}' for name in setuptools.find_packages(CHECKOUT / 'ironic_traits')}
+    assert listed == packages | {'ironic_traits', 'ironic_traits.db.alembic', 'ironic_traits.db.alembic.versions'}
 
 
 @pytest.fixture(scope='module')
 def installed(tmp_path_factory):
-    """A folder with the wheel's content and nothing else."""
+    """A directory with only the content of the wheel."""
     target = tmp_path_factory.mktemp('wheel')
     subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', CHECKOUT], check=True)
     (wheel,) = (target / 'dist').iterdir()
@@ -31,7 +31,7 @@ def installed(tmp_path_factory):
     return target / 'lib'
 
 
-def test_the_migrations_travel(installed, tmp_path):
+def test_the_wheel_has_the_migrations(installed, tmp_path):
     command = 'from ironic_traits.cmd import manage; manage.main()'
     done = subprocess.run(
         [sys.executable, '-c', command, '--database', f'sqlite:///{tmp_path}/new.sqlite', 'db', 'upgrade'],
@@ -55,12 +55,12 @@ def test_the_library_is_not_shadowed(installed):
     ('oslopolicy-sample-generator', 'policy'),
 ])  # fmt: skip
 def test_samples_are_what_the_generators_write(generator, kind, tmp_path):
-    """Of what is ours: the libraries' options change with their releases."""
-    written = tmp_path / 'sample'
-    namespace = ['--namespace', 'ironic_traits', '--output-file', str(written)]
+    """Compares our own options only, because those of libraries change with their releases."""
+    generated = tmp_path / 'sample'
+    namespace = ['--namespace', 'ironic_traits', '--output-file', str(generated)]
     wrap = ['--wrap-width', '79'] if kind == 'config' else []
     subprocess.run([pathlib.Path(sys.executable).parent / generator, *namespace, *wrap], check=True, cwd=tmp_path)
     name = {'config': 'ironic-traits.conf.sample', 'policy': 'policy.yaml.sample'}[kind]
-    kept = (CHECKOUT / 'etc' / name).read_text()
-    for paragraph in written.read_text().split('\n\n'):
-        assert paragraph.strip() in kept
+    sample = (CHECKOUT / 'etc' / name).read_text()
+    for paragraph in generated.read_text().split('\n\n'):
+        assert paragraph.strip() in sample

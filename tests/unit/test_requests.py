@@ -1,4 +1,4 @@
-"""What a flavor, an image and a client ask for together."""
+"""Requests that combine a flavor, an image and requirements of a client."""
 
 import urllib.parse
 
@@ -11,16 +11,17 @@ from ironic_traits.matching.requests import understand
 
 
 def flavor(**specs):
-    """Make a flavor; double underscores stand for colons."""
+    """Return a flavor; double underscores in names stand for colons."""
     return {'extra_specs': {key.replace('__', ':'): value for key, value in specs.items()}}
 
 
 def image(*required, **properties):
-    """Make an image that requires traits."""
+    """Return an image that requires traits, with more properties."""
     return {'properties': {**{f'trait:{name}': 'required' for name in required}, **properties}}
 
 
-#: flavor, image: resource class, required, forbidden, the query that nova sends (without limit and root_required).
+#: {case: (flavor, image, (resource class, required, forbidden), query that nova sends to Placement)}.  The query is
+#: without limit and root_required.
 TABLE = {
     'the image-traits specification: the union of both': (
         flavor(trait__HW_CPU_X86_AVX2='required', resources__CUSTOM_GOLD='1'),
@@ -41,7 +42,7 @@ TABLE = {
         ('CUSTOM_GOLD', ['STORAGE_DISK_SSD'], ['CUSTOM_GOLDEN_RAID']),
         'required=STORAGE_DISK_SSD%2C%21CUSTOM_GOLDEN_RAID&resources=CUSTOM_GOLD%3A1',
     ),
-    'as nova was seen to ask': (
+    'a recorded query of nova': (
         flavor(
             trait__CUSTOM_A='required',
             trait__CUSTOM_B='forbidden',
@@ -54,7 +55,7 @@ TABLE = {
         ('CUSTOM_RC', ['CUSTOM_A', 'CUSTOM_C'], ['CUSTOM_B']),
         'required=CUSTOM_A%2CCUSTOM_C%2C%21CUSTOM_B&resources=CUSTOM_RC%3A1',
     ),
-    'a numbered group, as nova was seen to ask': (
+    'a numbered group in a recorded query of nova': (
         flavor(trait1__CUSTOM_A='required', trait1__CUSTOM_B='forbidden', resources1__CUSTOM_RC='1'),
         None,
         ('CUSTOM_RC', ['CUSTOM_A'], ['CUSTOM_B']),
@@ -80,20 +81,20 @@ TABLE = {
         '',
     ),
     'nothing': (None, None, (None, [], []), ''),
-    'nothing in them': ({'extra_specs': {}}, {'properties': None}, (None, [], []), ''),
-    'more of them than is read': ({'id': 5, 'name': 'x'}, {'id': 'y', 'properties': {}}, (None, [], []), ''),
+    'an empty flavor and image': ({'extra_specs': {}}, {'properties': None}, (None, [], []), ''),
+    'fields that are ignored': ({'id': 5, 'name': 'x'}, {'id': 'y', 'properties': {}}, (None, [], []), ''),
 }
 
 
-@pytest.mark.parametrize(('flavor', 'image', 'wanted', 'query'), TABLE.values(), ids=TABLE)
-def test_table(flavor, image, wanted, query):
+@pytest.mark.parametrize(('flavor', 'image', 'expected', 'query'), TABLE.values(), ids=TABLE)
+def test_table(flavor, image, expected, query):
     request = understand(flavor=flavor, image=image)
-    assert (request.resource_class, sorted(request.required), sorted(request.forbidden)) == wanted
-    assert request.instance_traits == wanted[1]
+    assert (request.resource_class, sorted(request.required), sorted(request.forbidden)) == expected
+    assert request.instance_traits == expected[1]
     assert request.placement_query() == query
 
 
-def test_what_a_client_says_besides():
+def test_requirements_of_a_client():
     request = understand(
         flavor=flavor(trait__CUSTOM_A='required', resources__CUSTOM_GOLD=1),
         required=['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_B'],
@@ -113,17 +114,17 @@ def test_what_a_client_says_besides():
 
 
 @pytest.mark.parametrize(
-    ('given', 'name'),
+    ('text', 'name'),
     [
         ('gold', 'CUSTOM_GOLD'),
         ('baremetal.gold-1', 'CUSTOM_BAREMETAL_GOLD_1'),
         ('CUSTOM_GOLD', 'CUSTOM_GOLD'),
-        # What becomes of a node's class of this name.
+        # A node's class of this name becomes the same.
         ('CUSTOM_gold', 'CUSTOM_CUSTOM_GOLD'),
     ],
 )
-def test_resource_class(given, name):
-    assert understand(resource_class=given).resource_class == name
+def test_resource_class(text, name):
+    assert understand(resource_class=text).resource_class == name
 
 
 IGNORED = [
@@ -135,7 +136,7 @@ IGNORED = [
 
 
 @pytest.mark.parametrize(('image', 'warning'), IGNORED)
-def test_what_an_image_says_in_vain(image, warning):
+def test_ignored_image_properties(image, warning):
     request = understand(image=image)
     assert not request.required
     assert len(request.warnings) == 1
@@ -149,13 +150,14 @@ def test_what_an_image_says_in_vain(image, warning):
         (flavor(resources1__CUSTOM_GOLD='1'), image('CUSTOM_A'), 'CUSTOM_A of the group without a suffix'),
     ],
 )
-def test_what_placement_would_refuse(flavor, image, warning):
-    [told] = understand(flavor=flavor, image=image).warnings
-    assert told.startswith(f'{warning} cannot be requested from Placement')
+def test_requests_that_placement_would_refuse(flavor, image, warning):
+    [message] = understand(flavor=flavor, image=image).warnings
+    assert message.startswith(f'{warning} cannot be requested from Placement')
 
 
 CUSTOM = 'CUSTOM_' + 'A' * 248
-WRONG = {
+#: {case: (arguments, part of the message)}.
+INVALID = {
     'a trait of a flavor': ({'flavor': flavor(trait__FOO='required')}, "flavor extra_specs 'trait:FOO': 'FOO' is not"),
     'a forbidden one': ({'flavor': flavor(trait1__FOO='forbidden')}, "flavor extra_specs 'trait1:FOO': 'FOO' is not"),
     'no trait': ({'flavor': {'extra_specs': {'trait:': 'required'}}}, "flavor extra_specs 'trait:': '' is not"),
@@ -173,11 +175,11 @@ WRONG = {
         "flavor extra_specs 'resources:GOLD': 'GOLD' is not a resource",
     ),
     'two units': ({'flavor': flavor(resources__CUSTOM_GOLD='2')}, "flavor extra_specs 'resources:CUSTOM_GOLD' is '2'"),
-    'what no node has': ({'flavor': flavor(resources__VCPU='1')}, "flavor extra_specs 'resources:VCPU' is '1'"),
-    'less than nothing': ({'flavor': flavor(resources__VCPU='-1')}, 'an integer of 0 or more'),
+    'a class that no node has': ({'flavor': flavor(resources__VCPU='1')}, "flavor extra_specs 'resources:VCPU' is '1'"),
+    'a negative amount': ({'flavor': flavor(resources__VCPU='-1')}, 'an integer of 0 or more'),
     'half a unit': ({'flavor': flavor(resources__CUSTOM_GOLD=0.5)}, 'an integer of 0 or more'),
-    'a truth': ({'flavor': flavor(resources__CUSTOM_GOLD=True)}, 'an integer of 0 or more'),
-    'digits of others': ({'flavor': flavor(resources__CUSTOM_GOLD='１')}, 'an integer of 0 or more'),
+    'a boolean': ({'flavor': flavor(resources__CUSTOM_GOLD=True)}, 'an integer of 0 or more'),
+    'digits that are not ASCII': ({'flavor': flavor(resources__CUSTOM_GOLD='１')}, 'an integer of 0 or more'),
     'two classes': (
         {'flavor': flavor(resources__CUSTOM_A='1', resources1__CUSTOM_B='1')},
         "flavor extra_specs 'resources:CUSTOM_A' asks for CUSTOM_A, flavor extra_specs 'resources1:CUSTOM_B' for",
@@ -192,20 +194,32 @@ WRONG = {
     'no trait in a list': ({'required': [1]}, "'required': 1 is not a string"),
     'no list': ({'forbidden': 'CUSTOM_A'}, "'forbidden' must be a list"),
     'no list of lists': ({'required_any': ['CUSTOM_A']}, "each member of 'required_any' must be a list"),
-    'nothing will do': ({'required_any': [[]]}, "'required_any' has an empty list:"),
-    'any of what is none': ({'required_any': [['FOO', 'CUSTOM_A']]}, "'required_any': 'FOO' is not a trait"),
+    'an empty list of choices': ({'required_any': [[]]}, "'required_any' has an empty list:"),
+    'a choice that is no trait': ({'required_any': [['FOO', 'CUSTOM_A']]}, "'required_any': 'FOO' is not a trait"),
     'null in a list': ({'required_any': [None]}, 'must be a list'),
-    'a flavor that is none': ({'flavor': 'm1.small'}, "'flavor' must be an object"),
-    'extra_specs that are none': ({'flavor': {'extra_specs': ['trait:CUSTOM_A']}}, "'extra_specs' of the flavor must"),
-    'properties that are none': ({'image': {'properties': 'x'}}, "'properties' of the image must be an object"),
-    'a class of a number': ({'resource_class': 5}, "'resource_class' is a string"),
-    'a class of nothing': ({'resource_class': ''}, "'resource_class' is a string"),
+    'a flavor that is a string': ({'flavor': 'm1.small'}, "'flavor' must be an object"),
+    'extra_specs that are a list': (
+        {'flavor': {'extra_specs': ['trait:CUSTOM_A']}},
+        "'extra_specs' of the flavor must",
+    ),
+    'properties that are a string': ({'image': {'properties': 'x'}}, "'properties' of the image must be an object"),
+    'a class that is a number': ({'resource_class': 5}, "'resource_class' is a string"),
+    'an empty class': ({'resource_class': ''}, "'resource_class' is a string"),
     'a preferred number': ({'preferred': [5]}, "'preferred': 5 is not a string"),
-    'a preferred nonsense': ({'preferred': ['FOO']}, "'preferred': 'FOO' is not a trait"),
-    'a weight': ({'preferred': [{'trait': 'CUSTOM_A', 'weight': '1'}]}, 'the weight of a trait is an integer'),
-    'a heavy one': ({'preferred': [{'trait': 'CUSTOM_A', 'weight': 10**7}]}, 'the weight of a trait is an integer'),
-    'a weight of nothing': ({'preferred': [{'weight': 1}]}, "'preferred' lists traits, or objects"),
-    'a weight and more': ({'preferred': [{'trait': 'CUSTOM_A', 'x': 1}]}, "'preferred' lists traits, or objects"),
+    'a preferred name that is no trait': ({'preferred': ['FOO']}, "'preferred': 'FOO' is not a trait"),
+    'a weight that is a string': (
+        {'preferred': [{'trait': 'CUSTOM_A', 'weight': '1'}]},
+        'the weight of a trait is an integer',
+    ),
+    'a weight that is too large': (
+        {'preferred': [{'trait': 'CUSTOM_A', 'weight': 10**7}]},
+        'the weight of a trait is an integer',
+    ),
+    'a weight without a trait': ({'preferred': [{'weight': 1}]}, "'preferred' lists traits, or objects"),
+    'an unknown key beside a trait': (
+        {'preferred': [{'trait': 'CUSTOM_A', 'x': 1}]},
+        "'preferred' lists traits, or objects",
+    ),
     'preferred twice': ({'preferred': ['CUSTOM_A', {'trait': 'CUSTOM_A'}]}, "'preferred' names CUSTOM_A twice"),
     'too many': ({'required': [f'CUSTOM_{number}' for number in range(201)]}, 'more than 200 traits'),
     'too many to choose from': (
@@ -215,11 +229,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(('given', 'told'), WRONG.values(), ids=WRONG)
-def test_wrong(given, told):
-    with pytest.raises((failures.InvalidInput, failures.InvalidTrait)) as wrong:
-        understand(**given)
-    assert told in str(wrong.value)
+@pytest.mark.parametrize(('arguments', 'message'), INVALID.values(), ids=INVALID)
+def test_invalid(arguments, message):
+    with pytest.raises((failures.InvalidInput, failures.InvalidTrait)) as failure:
+        understand(**arguments)
+    assert message in str(failure.value)
 
 
 CONFLICTS = [
@@ -243,41 +257,39 @@ CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize(('given', 'told'), CONFLICTS)
-def test_conflicts(given, told):
+@pytest.mark.parametrize(('arguments', 'message'), CONFLICTS)
+def test_conflicts(arguments, message):
     with pytest.raises(failures.ConflictingTraits) as conflict:
-        understand(**given)
-    assert str(conflict.value) == told
+        understand(**arguments)
+    assert str(conflict.value) == message
 
 
-def test_one_that_is_allowed_will_do():
+def test_one_allowed_choice_is_enough():
     understand(required_any=[['CUSTOM_A', 'CUSTOM_B']], forbidden=['CUSTOM_A'])
 
 
 NAMES = st.sets(st.sampled_from([f'CUSTOM_{letter}' for letter in 'ABCDEF']))
 
 
-def together(**given):
-    """Give what is required by a flavor, an image and a client."""
-    specs = {f'trait:{name}': 'required' for name in given.get('flavor', ())}
-    return understand(
-        flavor={'extra_specs': specs}, image=image(*given.get('image', ())), required=sorted(given.get('client', ()))
-    ).required
+def required_by(flavor, image_traits, client):
+    """Return the traits that are required by a flavor, an image and a client together."""
+    specs = {f'trait:{name}': 'required' for name in flavor}
+    return understand(flavor={'extra_specs': specs}, image=image(*image_traits), required=sorted(client)).required
 
 
 @hypothesis.given(NAMES, NAMES, NAMES)
-def test_the_union_is_one(first, second, third):
-    """Commutative, associative, idempotent: it does not matter who asks for what, nor how often."""
-    union = together(flavor=first, image=second, client=third)
+def test_union(first, second, third):
+    """The union is commutative, associative and idempotent."""
+    union = required_by(first, second, third)
     assert union == first | second | third
-    assert union == together(flavor=third, image=first, client=second)
-    assert together(flavor=first, image=first, client=first) == first
+    assert union == required_by(third, first, second)
+    assert required_by(first, first, first) == first
 
 
 @hypothesis.given(NAMES, NAMES)
-def test_the_query_says_the_same(required, forbidden):
+def test_query(required, forbidden):
     forbidden -= required
     request = understand(required=sorted(required), forbidden=sorted(forbidden), resource_class='gold')
     query = dict(urllib.parse.parse_qsl(request.placement_query()))
-    asked = [name for name in query.get('required', '').split(',') if name]
-    assert set(asked) == required | {f'!{name}' for name in forbidden}
+    names = [name for name in query.get('required', '').split(',') if name]
+    assert set(names) == required | {f'!{name}' for name in forbidden}

@@ -1,4 +1,4 @@
-"""The options that take traits, as the commands read them: lists, repetitions and commas."""
+"""The options that take traits: lists, repeated options and commas."""
 
 import argparse
 
@@ -13,15 +13,15 @@ SPELLINGS = ['{} A B', '{0} A {0} B', '{} A,B']
 
 
 class Http:
-    """Records the query of the base command."""
+    """A replacement of python-ironicclient's HTTP client."""
 
     def json_request(self, method, url, params=None):
-        """Return the query."""
+        """Return the query parameters."""
         return params
 
 
 class ListedNodes(nodes.NodeList):
-    """The hook of 'node list', without the command."""
+    """The hook of 'node list', without its command."""
 
     _http = Http()
 
@@ -30,14 +30,14 @@ class ListedNodes(nodes.NodeList):
 
 
 class ListedTraits(TraitList):
-    """The hook of 'trait list', without the command."""
+    """The hook of 'trait list', without its command."""
 
     def __init__(self):
         pass
 
 
 def query(text):
-    """Return the filters of the API that options of 'node list' stand for."""
+    """Return the query parameters for options of 'node list'."""
     hook = ListedNodes()
     hook._http = Http()
     parser = argparse.ArgumentParser()
@@ -47,7 +47,7 @@ def query(text):
 
 
 def request(text):
-    """Return the request that options of 'match' and 'reservation create' stand for."""
+    """Return the request for options of 'match' and 'reservation create'."""
     parser = argparse.ArgumentParser()
     requests.add_options(parser)
     return requests.request(None, parser.parse_args(text.split()))
@@ -75,7 +75,7 @@ def test_spellings(spelling):
     assert ListedTraits().before(parser.parse_args(spelling.format('--name-in').split())).name == 'in:A,B'
 
 
-def test_both_names_of_none_of():
+def test_aliases_are_combined():
     assert query('--not-trait A --not-trait-any B') == {'not-traits-any': 'A,B'}
     assert query('') is None
 
@@ -86,7 +86,7 @@ def test_choices(text):
 
 
 @pytest.mark.parametrize(
-    ('read', 'text'),
+    ('parse', 'text'),
     [
         (request, '--trait-any A --trait-any B'),
         (request, '--trait-any A B --trait-any C'),
@@ -94,12 +94,12 @@ def test_choices(text):
         (query, '--trait-any A B --trait-any C D'),
     ],
 )
-def test_what_could_be_misread_is_refused(read, text):
-    with pytest.raises(exceptions.CommandError, match="'--trait-any A B' is one of both"):
-        read(text)
+def test_ambiguous_options(parse, text):
+    with pytest.raises(exceptions.CommandError, match="write '--trait-any A B' for A or B"):
+        parse(text)
 
 
-def test_a_uuid_behind_a_list():
+def test_a_uuid_after_a_list():
     uuid, names = 'a8b2c1c0-0000-4000-8000-000000000001', ['CUSTOM_A']
     assert trait_options.take_uuid(names) is None
     names.append(uuid)

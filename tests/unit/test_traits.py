@@ -1,4 +1,4 @@
-"""Which names are traits."""
+"""Names of traits."""
 
 import os_traits
 import pytest
@@ -14,18 +14,18 @@ def test_traits(name):
     assert traits.is_well_formed(name)
 
 
-NONE = [
+INVALID = [
     *('', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A-B', 'CUSTOM_A\n', '\nCUSTOM_A', 'CUSTOM_A ', 'CUSTOM_É', 'CUSTOM_４'),
     *('HW_CPU', 'custom_a', 'XCUSTOM_A', 'CUSTOM_' + 'A' * 249, 'CUSTOM_A,CUSTOM_B'),
 ]
 
 
-@pytest.mark.parametrize('name', NONE)
-def test_no_traits(name):
+@pytest.mark.parametrize('name', INVALID)
+def test_invalid_traits(name):
     assert not traits.is_trait(name)
 
 
-@pytest.mark.parametrize(('name', 'meant'), [
+@pytest.mark.parametrize(('name', 'suggestion'), [
     ('HW_CPU_X86_VMXX', 'HW_CPU_X86_VMX'),
     ('hw_cpu_x86_vmx', 'HW_CPU_X86_VMX'),
     ('custom_a', 'CUSTOM_A'),
@@ -35,19 +35,19 @@ def test_no_traits(name):
     ('', None),
     ('A' * 100_000, None),
 ])  # fmt: skip
-def test_nearest(name, meant):
-    assert traits.nearest(name) == meant
+def test_nearest(name, suggestion):
+    assert traits.nearest(name) == suggestion
 
 
 def test_filter():
-    """The words of the specification: all of, any of, not all of, none of."""
-    wanted = traits.Filter.of(
+    """The four filters of the specification: all of, any of, not all of, none of."""
+    trait_filter = traits.Filter.of(
         traits=[{'A'}, {'B'}], traits_any=[{'C', 'D'}], not_traits=[{'E', 'F'}], not_traits_any=[{'G'}, {'H'}]
     )
-    assert wanted.matches({'A', 'B', 'C'})
-    assert wanted.matches({'A', 'B', 'D', 'E'})
-    assert not wanted.matches({'A', 'C'})
-    assert not wanted.matches({'A', 'B'})
-    assert not wanted.matches({'A', 'B', 'C', 'E', 'F'})
-    assert not wanted.matches({'A', 'B', 'C', 'H'})
+    assert trait_filter.matches({'A', 'B', 'C'})
+    assert trait_filter.matches({'A', 'B', 'D', 'E'})
+    assert not trait_filter.matches({'A', 'C'})
+    assert not trait_filter.matches({'A', 'B'})
+    assert not trait_filter.matches({'A', 'B', 'C', 'E', 'F'})
+    assert not trait_filter.matches({'A', 'B', 'C', 'H'})
     assert traits.Filter.of().matches(set())

@@ -1,4 +1,4 @@
-"""The deploy-validate hooks: what is installed, and what several of them say."""
+"""The deploy-validate hooks: how they are loaded, and how their results are combined."""
 
 import pytest
 import stevedore
@@ -15,33 +15,34 @@ NODE = {
 }
 
 
-class Says(validate.Hook):
-    """Refuses everything, in some words.
+class Refusing(validate.Hook):
+    """A hook that refuses all nodes.
 
-    :param interface: that it speaks for.
+    :param message: why.
+    :param interface: the interface that it validates.
     """
 
-    def __init__(self, words, interface='deploy'):
-        self.words = words
+    def __init__(self, message, interface='deploy'):
+        self.message = message
         self.interface = interface
 
     def check(self, node):
-        raise validate.Refused(self.words)
+        raise validate.Refused(self.message)
 
 
-def installed(monkeypatch, *hooks):
-    """Let these hooks be the installed ones."""
+def install(monkeypatch, *hooks):
+    """Replace the installed hooks."""
     extensions = [stevedore.extension.Extension(f'hook-{i}', None, None, hook) for i, hook in enumerate(hooks)]
-    made = stevedore.ExtensionManager.make_test_instance(extensions, namespace=validate.NAMESPACE)
-    monkeypatch.setattr(stevedore, 'ExtensionManager', lambda *args, **options: made)
+    manager = stevedore.ExtensionManager.make_test_instance(extensions, namespace=validate.NAMESPACE)
+    monkeypatch.setattr(stevedore, 'ExtensionManager', lambda *args, **options: manager)
 
 
-def test_the_hook_that_is_always_there():
+def test_hooks_of_this_package():
     assert [type(hook) for hook in validate.load()] == [instance_traits.InstanceTraits]
 
 
-def test_every_hook_is_heard(monkeypatch):
-    installed(monkeypatch, Says('No image.'), Says('No fans.', 'power'), Says('No disk.'))
+def test_reasons_of_all_hooks(monkeypatch):
+    install(monkeypatch, Refusing('No image.'), Refusing('No fans.', 'power'), Refusing('No disk.'))
     reasons = validate.reasons(validate.load(), NODE)
     assert {interface: reason for interface, reason in reasons.items() if reason} == {
         'deploy': 'No image. No disk.',
@@ -49,21 +50,23 @@ def test_every_hook_is_heard(monkeypatch):
     }
 
 
-def test_a_hook_that_speaks_for_nothing(monkeypatch):
-    """It would be asked, and never heard."""
-    installed(monkeypatch, Says('No.', 'kitchen'))
-    with pytest.raises(cfg.Error, match='hook-0 speaks for "kitchen"'):
+def test_a_hook_of_an_unknown_interface(monkeypatch):
+    """Its result would never be used."""
+    install(monkeypatch, Refusing('No.', 'kitchen'))
+    with pytest.raises(cfg.Error, match='hook-0 validates "kitchen"'):
         validate.load()
 
 
-@pytest.mark.parametrize('wanted', [[], ['CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_A']])
-def test_instance_traits_that_are_there(wanted):
-    node = NODE | {'instance_info': {'traits': wanted}, 'traits': ['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX']}
+@pytest.mark.parametrize('required', [[], ['CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_A']])
+def test_instance_traits_of_the_node(required):
+    node = NODE | {'instance_info': {'traits': required}, 'traits': ['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX']}
     assert instance_traits.InstanceTraits().check(node) is None
 
 
-@pytest.mark.parametrize('wanted', ['CUSTOM_A', None, 5, {'CUSTOM_A': 'required'}, [None], [['CUSTOM_A']], ['custom']])
-def test_instance_traits_that_are_none(wanted):
-    node = NODE | {'instance_info': {'traits': wanted}, 'traits': ['CUSTOM_A']}
+@pytest.mark.parametrize(
+    'required', ['CUSTOM_A', None, 5, {'CUSTOM_A': 'required'}, [None], [['CUSTOM_A']], ['custom']]
+)
+def test_invalid_instance_traits(required):
+    node = NODE | {'instance_info': {'traits': required}, 'traits': ['CUSTOM_A']}
     with pytest.raises(validate.Refused, match='A list of strings is expected'):
         instance_traits.InstanceTraits().check(node)

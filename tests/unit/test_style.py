@@ -1,0 +1,90 @@
+"""The style guide (doc/source/contributor/style.rst), as far as a program can check it."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+#: Patterns of the files that are checked.  tests/functional and tests/db are to be added, once they follow the guide.
+CHECKED = (
+    'README.rst',
+    'ironic_traits/**/*',
+    'alembic/**/*',
+    'benchmarks/**/*',
+    'doc/source/**/*',
+    'api-ref/source/**/*',
+    'releasenotes/notes/*',
+    'tests/*',
+    'tests/unit/*',
+)
+SUFFIXES = {'.py', '.rst', '.inc', '.yaml'}
+#: Files that quote the phrases.
+QUOTING = (CHECKOUT / 'doc' / 'source' / 'contributor' / 'style.rst', pathlib.Path(__file__))
+FILES = sorted(
+    {path for pattern in CHECKED for path in CHECKOUT.glob(pattern) if path.suffix in SUFFIXES}.difference(QUOTING)
+)
+MODULES = [path for path in FILES if path.suffix == '.py']
+
+#: {beginning that no docstring may have: what to write instead}.
+BEGINNINGS = {
+    'Give': 'Return, or Generate',
+    'Tell': 'Whether (of a predicate), or Return',
+    'Do nothing': 'Raise … unless …',
+    'Make sure': 'Ensure, Check, or Raise … unless …',
+}
+#: {phrase that no text may have: what to write instead}.
+PHRASES = {
+    'whoever': 'the caller, the client, the operator: name them',
+    'somebody': 'another client, a user with a role: name them',
+    "nobody's": 'a thing without an owner: say what it matches, or who may use it',
+    'what is none': 'an invalid value, a malformed uuid: name the thing',
+    'what there is': 'the existing rows, the nodes of the service: name the things',
+}
+
+
+def test_files_are_checked():
+    """A pattern that matches no file would check nothing."""
+    assert all(any(CHECKOUT.glob(pattern)) for pattern in CHECKED)
+    assert pathlib.Path(__file__).with_name('test_traits.py') in MODULES
+
+
+@pytest.mark.parametrize('path', MODULES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_docstrings(path):
+    problems = [
+        f'{path}:{line}: a docstring begins with "{beginning}". Write instead: {advice}'
+        for line, docstring in _docstrings(ast.parse(path.read_text()))
+        for beginning, advice in BEGINNINGS.items()
+        if re.match(rf'{beginning}\b', docstring)
+    ]
+    assert not problems, '\n'.join(problems)
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_phrases(path):
+    text = path.read_text()
+    problems = [
+        f'{path}:{_line(text, match.start())}: "{phrase}". Write instead: {advice}'
+        for phrase, advice in PHRASES.items()
+        for match in _pattern(phrase).finditer(text)
+    ]
+    assert not problems, '\n'.join(problems)
+
+
+def _docstrings(tree):
+    """Generate (line number, docstring) of a module and all its classes and functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring:
+                yield getattr(node, 'lineno', 1), docstring
+
+
+def _line(text, position):
+    return text.count('\n', 0, position) + 1
+
+
+def _pattern(phrase):
+    """Return a pattern that finds a phrase also across lines, also in comments."""
+    return re.compile(r'\b' + r'[\s#]+'.join(map(re.escape, phrase.split())) + r'\b', re.IGNORECASE)
