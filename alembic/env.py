@@ -3,12 +3,12 @@
 import sqlalchemy as sa
 from alembic import context
 
-from ironic_traits.db.models import metadata
+from ironic_traits.db import tables
 
 
 def run(connection):
     """Run the migrations on a connection, in its transaction."""
-    context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)
+    context.configure(connection=connection, target_metadata=tables.metadata, render_as_batch=True)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -10,8 +10,8 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import metadata, resource_classes, resource_providers, traits
 from tests import correlation, logs, servers
 from tests.client import Client
 from tests.service import make_app, make_conf, upgraded
@@ -106,9 +106,9 @@ def empty(url):
     database = Database(make_conf(url))
     with database.write() as connection:
         # MariaDB checks foreign keys row by row, also those between the providers of a tree.
-        connection.execute(sa.update(resource_providers).values(parent_provider_uuid=None))
-        for table in reversed(metadata.sorted_tables):
-            custom = [table.c.name.startswith('CUSTOM_')] if table in (traits, resource_classes) else []
+        connection.execute(sa.update(tables.resource_providers).values(parent_provider_uuid=None))
+        for table in reversed(tables.metadata.sorted_tables):
+            custom = [table.c.name.startswith('CUSTOM_')] if table in (tables.traits, tables.resource_classes) else []
             connection.execute(sa.delete(table).where(*custom))
     database.close()
 

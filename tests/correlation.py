@@ -7,7 +7,7 @@ matches any of its rows.  A statement that needs the same table twice on purpose
 
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from ironic_traits.db.models import metadata
+from ironic_traits.db import tables
 
 
 class NotCorrelated(AssertionError):
@@ -22,7 +22,7 @@ def install():
         stack = compiler.stack
         is_alias = options.get('enclosing_alias') is not None
         # SQLAlchemy's own statements about the schema may use a table twice.
-        ours = getattr(table, 'metadata', None) is metadata
+        ours = getattr(table, 'metadata', None) is tables.metadata
         if asfrom and ours and not is_alias and len(stack) > 1 and table in stack[-2]['correlate_froms']:
             raise NotCorrelated(f'{table.name} is in the FROM of a subquery, and of a statement around it')
         return visit_table(compiler, table, asfrom=asfrom, **options)

@@ -16,8 +16,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ironic_traits import policies
 from ironic_traits.cmd import setup
-from ironic_traits.db import migrations, names
-from ironic_traits.db.models import node_traits, nodes, resource_classes, traits
+from ironic_traits.db import migrations, names, tables
 from ironic_traits.deploy import drivers
 from ironic_traits.matching.traits import STANDARD
 
@@ -54,7 +53,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return _GOOD
         missing = [
             name
-            for table, standard in ((traits, STANDARD), (resource_classes, os_resource_classes.STANDARDS))
+            for table, standard in ((tables.traits, STANDARD), (tables.resource_classes, os_resource_classes.STANDARDS))
             for name in sorted(set(standard).difference(self._column(sa.select(table.c.name))))
         ]
         if not missing:
@@ -67,13 +66,13 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def traits(self):
         """Check that each trait of a node is either custom or in the installed os-traits."""
-        unknown = set(self._column(sa.select(node_traits.c.trait).distinct())).difference(STANDARD)
+        unknown = set(self._column(sa.select(tables.node_traits.c.trait).distinct())).difference(STANDARD)
         removed = sorted(name for name in unknown if not name.startswith(names.PREFIX))
         return _few(removed, 'Nodes have traits that the installed os-traits does not have: {}')
 
     def drivers(self):
         """Check that the driver of each node is enabled."""
-        disabled = set(self._column(sa.select(nodes.c.driver).distinct())).difference(drivers.load(self.conf))
+        disabled = set(self._column(sa.select(tables.nodes.c.driver).distinct())).difference(drivers.load(self.conf))
         return _few(sorted(disabled), 'Nodes have drivers that are not in [deploy] enabled_hardware_types: {}')
 
     def policy_rules(self):
@@ -107,7 +106,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Schema of the database', schema),
         ('Names of traits and resource classes', standard_names),
-        ('Traits of nodes', traits),
+        ('Traits of nodes', tables.traits),
         ('Drivers of nodes', drivers),
         ('Policy rules', policy_rules),
         ('Format of the policy file', policy_file),

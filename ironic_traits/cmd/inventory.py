@@ -13,9 +13,8 @@ import tqdm
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
-from ironic_traits.db import names, timeouts
+from ironic_traits.db import names, tables, timeouts
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import resource_classes, traits
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.transfer import documents, exports, files, local
 
@@ -61,8 +60,8 @@ def import_file(conf, database):
     application, dry_run = _application(conf), conf.command.dry_run
     if not dry_run:
         # In transactions of their own: inserted by the import, new names would be locked for others until its end.
-        names.add(database, traits, documents.traits(units))
-        names.add(database, resource_classes, documents.resource_classes(units))
+        names.add(database, tables.traits, documents.traits(units))
+        names.add(database, tables.resource_classes, documents.resource_classes(units))
     one_by_one = conf.command.go_on and not dry_run
     if database.url.get_backend_name() == 'sqlite' and not one_by_one:
         _warn_of_lock(len(units))

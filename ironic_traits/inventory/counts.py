@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes, reservations
+from ironic_traits.db import tables
 from ironic_traits.inventory.eligibility import EXPIRED
 
 
@@ -12,7 +12,7 @@ def nodes_by_state(service):
     :param service: an object with ``read``: ironic_traits.service.Service, for example.
     :returns: [row with ``provision_state``, ``maintenance`` and ``number`` of nodes, …].
     """
-    state = (nodes.c.provision_state, nodes.c.maintenance)
+    state = (tables.nodes.c.provision_state, tables.nodes.c.maintenance)
     with service.read() as connection:
         return connection.execute(sa.select(*state, sa.func.count().label('number')).group_by(*state)).all()
 
@@ -26,6 +26,6 @@ def reservations_by_life(service):
     expired = sa.func.count(sa.case((EXPIRED, 1)))
     with service.read() as connection:
         row = connection.execute(
-            sa.select(sa.func.count().label('all'), expired.label('expired')).select_from(reservations)
+            sa.select(sa.func.count().label('all'), expired.label('expired')).select_from(tables.reservations)
         ).one()
     return {'live': row.all - row.expired, 'expired': row.expired}

@@ -5,27 +5,27 @@ A reservation is live until its ``expires_at``, by the clock of the database. Af
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes, reservations
+from ironic_traits.db import tables
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_providers
 
 #: Conditions on reservations: the reservation is live (LIVE); it has expired (EXPIRED); it is live and holds the node
 #: of the surrounding SELECT (OF_NODE).
-LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
-EXPIRED = reservations.c.expires_at <= clock()
-OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
+LIVE = sa.or_(tables.reservations.c.expires_at.is_(None), tables.reservations.c.expires_at > clock())
+EXPIRED = tables.reservations.c.expires_at <= clock()
+OF_NODE = sa.and_(tables.reservations.c.node_uuid == tables.nodes.c.uuid, LIVE)
 #: Condition on nodes: the node has a live reservation.
-RESERVED = sa.exists().where(OF_NODE).correlate(nodes)
+RESERVED = sa.exists().where(OF_NODE).correlate(tables.nodes)
 
 #: The columns that ``refusal`` needs, of a SELECT from nodes with an outer join of reservations on OF_NODE.
 STATE = (
-    nodes.c.provision_state,
-    nodes.c.maintenance,
-    nodes.c.instance_uuid,
-    nodes.c.power_state,
-    reservations.c.uuid.label('reservation_uuid'),
-    reservations.c.expires_at,
+    tables.nodes.c.provision_state,
+    tables.nodes.c.maintenance,
+    tables.nodes.c.instance_uuid,
+    tables.nodes.c.power_state,
+    tables.reservations.c.uuid.label('reservation_uuid'),
+    tables.reservations.c.expires_at,
     node_providers.CONSUMER,
 )
 
@@ -46,10 +46,10 @@ def reasons(instance=None):
     :returns: {reason, as in ``refusal``: condition on nodes}.
     """
     return {
-        'provision state': nodes.c.provision_state != states.AVAILABLE,
-        'maintenance': nodes.c.maintenance.is_(sa.true()),
-        'instance': nodes.c.instance_uuid.is_not(None),
-        'power state': sa.or_(nodes.c.power_state.is_(None), nodes.c.power_state == states.POWER_ERROR),
+        'provision state': tables.nodes.c.provision_state != states.AVAILABLE,
+        'maintenance': tables.nodes.c.maintenance.is_(sa.true()),
+        'instance': tables.nodes.c.instance_uuid.is_not(None),
+        'power state': sa.or_(tables.nodes.c.power_state.is_(None), tables.nodes.c.power_state == states.POWER_ERROR),
         'reserved': RESERVED,
         'allocated': _allocated(instance),
     }

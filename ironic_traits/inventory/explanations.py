@@ -10,7 +10,7 @@ from collections import Counter
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import node_traits, nodes
+from ironic_traits.db import tables
 from ironic_traits.inventory import eligibility, node_filters
 from ironic_traits.inventory.matches import among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
@@ -94,11 +94,11 @@ class _Facts:
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
         self.clauses = [*self._of_traits.names, *flags]
-        columns = [nodes.c.id, nodes.c.uuid, nodes.c.name, _number(flags.values()).label('failed')]
-        source: sa.FromClause = nodes
+        columns = [tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name, _number(flags.values()).label('failed')]
+        source: sa.FromClause = tables.nodes
         if names:
             carried = _carried(self._words)
-            source = nodes.outerjoin(carried, carried.c.node_id == nodes.c.id)
+            source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
             columns += [sa.func.coalesce(carried.c[_word(number)], 0).label(_word(number)) for number in self._range]
         statement = sa.select(*columns).select_from(source).where(*node_filters.visible(context))
         if node_request.idents is not None:
@@ -150,13 +150,15 @@ def _carried(words):
     :param words: [[trait, …], …]; bit n of a column stands for name n of its list.
     """
     numbers = [
-        sa.cast(sa.func.sum(sa.case(_bits(names), value=node_traits.c.trait, else_=0)), sa.BigInteger).label(
+        sa.cast(sa.func.sum(sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)), sa.BigInteger).label(
             _word(number)
         )
         for number, names in enumerate(words)
     ]
-    named = node_traits.c.trait.in_([name for names in words for name in names])
-    return sa.select(node_traits.c.node_id, *numbers).where(named).group_by(node_traits.c.node_id).subquery()
+    named = tables.node_traits.c.trait.in_([name for names in words for name in names])
+    return (
+        sa.select(tables.node_traits.c.node_id, *numbers).where(named).group_by(tables.node_traits.c.node_id).subquery()
+    )
 
 
 def _bits(names):

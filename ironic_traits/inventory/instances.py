@@ -6,15 +6,7 @@ An instance holds a provider if it is deployed on it, has reserved it, or has an
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.db.models import (
-    allocations,
-    consumers,
-    nodes,
-    reservations,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
+from ironic_traits.db import tables
 from ironic_traits.inventory import node_filters, node_providers, node_traits
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
@@ -44,14 +36,14 @@ def _nodes(context, connection, instance):
     :returns: [Held, …], with the node's own traits, which a deploy checks; None for a node that the caller may not see.
     """
     held_by_instance = sa.or_(
-        nodes.c.instance_uuid == instance,
-        sa.exists().where(OF_NODE, reservations.c.instance_uuid == instance).correlate(nodes),
+        tables.nodes.c.instance_uuid == instance,
+        sa.exists().where(OF_NODE, tables.reservations.c.instance_uuid == instance).correlate(tables.nodes),
         node_providers.allocated_to(instance),
     )
     return [
         Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
         for row in connection.execute(
-            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
+            sa.select(tables.nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
     ]
 
@@ -61,19 +53,22 @@ def _others(context, connection, instance):
 
     A caller who may see all nodes gets them for a consumer of any project, another caller for one of the own project.
     """
-    whose = [consumers.c.project_id == context.project_id] if node_filters.visible(context) else []
+    whose = [tables.consumers.c.project_id == context.project_id] if node_filters.visible(context) else []
     allocated = (
-        sa.select(allocations.c.resource_provider_id)
-        .join(consumers, consumers.c.id == allocations.c.consumer_id)
-        .where(consumers.c.uuid == instance, *whose)
+        sa.select(tables.allocations.c.resource_provider_id)
+        .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
+        .where(tables.consumers.c.uuid == instance, *whose)
     )
-    columns = (resource_providers.c.uuid, sa.func.aggregate_strings(traits.c.name, ',').label('traits'))
+    columns = (tables.resource_providers.c.uuid, sa.func.aggregate_strings(tables.traits.c.name, ',').label('traits'))
     statement = (
         sa.select(*columns)
-        .select_from(resource_providers)
-        .outerjoin(resource_provider_traits, resource_provider_traits.c.resource_provider_id == resource_providers.c.id)
-        .outerjoin(traits, traits.c.id == resource_provider_traits.c.trait_id)
-        .where(resource_providers.c.node_id.is_(None), resource_providers.c.id.in_(allocated))
-        .group_by(resource_providers.c.uuid)
+        .select_from(tables.resource_providers)
+        .outerjoin(
+            tables.resource_provider_traits,
+            tables.resource_provider_traits.c.resource_provider_id == tables.resource_providers.c.id,
+        )
+        .outerjoin(tables.traits, tables.traits.c.id == tables.resource_provider_traits.c.trait_id)
+        .where(tables.resource_providers.c.node_id.is_(None), tables.resource_providers.c.id.in_(allocated))
+        .group_by(tables.resource_providers.c.uuid)
     )
     return [Held(row.uuid, frozenset(node_traits.split(row.traits)), False) for row in connection.execute(statement)]

@@ -11,8 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ironic_traits.db.models import node_traits as table
-from ironic_traits.db.models import nodes, resource_classes, resource_providers, traits
+from ironic_traits.db import tables
 from ironic_traits.inventory import node_filters, node_traits
 from ironic_traits.inventory.eligibility import ELIGIBLE
 from ironic_traits.matching.requests import Request
@@ -21,7 +20,7 @@ from ironic_traits.matching.requests import Request
 _FIRST, _GROWTH = 16, 4
 #: Most characters of a filter's value in the name of a clause.
 _MAX_VALUE_LENGTH = 80
-_COLUMNS = (nodes.c.id, nodes.c.uuid)
+_COLUMNS = (tables.nodes.c.id, tables.nodes.c.uuid)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +65,7 @@ def find(context, node_request, limit):
     :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (joined by commas; None for no traits),
         …]: by score, then in the order of creation.
     """
-    columns = (nodes.c.uuid, nodes.c.name, nodes.c.resource_class, node_traits.JOINED)
+    columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, node_traits.JOINED)
     statement = sa.select(*columns).where(*node_request.conditions(context), ELIGIBLE)
     with context.read() as connection:
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
@@ -84,11 +83,11 @@ def absent_traits(context, request):
     if not names:
         return []
     visible = node_filters.visible(context)
-    has = sa.exists().where(table.c.trait == traits.c.name)
+    has = sa.exists().where(tables.node_traits.c.trait == tables.traits.c.name)
     if visible:
-        has = has.where(table.c.node_id == nodes.c.id, *visible)
+        has = has.where(tables.node_traits.c.node_id == tables.nodes.c.id, *visible)
     with context.read() as connection:
-        present = set(connection.scalars(sa.select(traits.c.name).where(traits.c.name.in_(names), has)))
+        present = set(connection.scalars(sa.select(tables.traits.c.name).where(tables.traits.c.name.in_(names), has)))
     return sorted(group for group in groups if present.isdisjoint(group))
 
 
@@ -124,7 +123,7 @@ def matching(context, connection, node_request, uuids):
     :param uuids: of the nodes.
     :returns: {uuid, …}.
     """
-    statement = sa.select(nodes.c.uuid).where(nodes.c.uuid.in_(uuids), *node_request.conditions(context))
+    statement = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids), *node_request.conditions(context))
     if node_request.idents is not None:
         statement = statement.where(among(node_request.idents))
     return set(connection.scalars(statement))
@@ -137,13 +136,19 @@ def among(idents):
     """
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
-    return sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names)) if names else nodes.c.uuid.in_(uuids)
+    return (
+        sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
+        if names
+        else tables.nodes.c.uuid.in_(uuids)
+    )
 
 
 def _of_list(connection, statement, idents, preferred=None):
     """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
     score = _score(preferred) if preferred else sa.literal(0)
-    rows = connection.execute(statement.add_columns(nodes.c.name, score.label('score')).where(among(idents))).all()
+    rows = connection.execute(
+        statement.add_columns(tables.nodes.c.name, score.label('score')).where(among(idents))
+    ).all()
     # Reversed, so that the first position of an ident counts.
     positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}
 
@@ -154,23 +159,25 @@ def _of_list(connection, statement, idents, preferred=None):
 
 
 def _order(request):
-    return (_score(request.preferred).desc(), nodes.c.id) if request.preferred else (nodes.c.id,)
+    return (_score(request.preferred).desc(), tables.nodes.c.id) if request.preferred else (tables.nodes.c.id,)
 
 
 def _score(preferred):
     """Return the SQL expression of a node's score: the sum of the weights of the preferred traits that it carries."""
-    weight = sa.case(preferred, value=table.c.trait, else_=0)
-    score = sa.select(sa.func.sum(weight)).where(table.c.node_id == nodes.c.id, table.c.trait.in_(sorted(preferred)))
-    return sa.func.coalesce(score.correlate(nodes).scalar_subquery(), 0)
+    weight = sa.case(preferred, value=tables.node_traits.c.trait, else_=0)
+    score = sa.select(sa.func.sum(weight)).where(
+        tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(sorted(preferred))
+    )
+    return sa.func.coalesce(score.correlate(tables.nodes).scalar_subquery(), 0)
 
 
 @functools.lru_cache(maxsize=256)
 def _is_of_class(name):
     """Return the condition on nodes that a node has a resource class, given as Placement names it (CUSTOM_…)."""
-    same = sa.select(resource_classes.c.id).where(resource_classes.c.name == name).scalar_subquery()
-    return nodes.c.id.in_(
-        sa.select(resource_providers.c.node_id).where(
-            resource_providers.c.resource_class_id == same, resource_providers.c.node_id.is_not(None)
+    same = sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == name).scalar_subquery()
+    return tables.nodes.c.id.in_(
+        sa.select(tables.resource_providers.c.node_id).where(
+            tables.resource_providers.c.resource_class_id == same, tables.resource_providers.c.node_id.is_not(None)
         )
     )
 

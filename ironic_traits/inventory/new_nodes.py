@@ -10,8 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import names
-from ironic_traits.db.models import node_traits, nodes, traits
+from ironic_traits.db import names, tables
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.records import Kind, stored
 from ironic_traits.inventory.secrets import with_masks
@@ -44,9 +43,11 @@ def create(connection, new_nodes):
     :raises Unusual: a key is taken, a row refers to one that does not exist, or a provider has the uuid already.
     """
     try:
-        connection.execute(sa.insert(nodes), [with_masks(nodes, node.row) for node in new_nodes])
+        connection.execute(sa.insert(tables.nodes), [with_masks(tables.nodes, node.row) for node in new_nodes])
         uuids = [node.row['uuid'] for node in new_nodes]
-        rows = connection.execute(sa.select(nodes.c.uuid, nodes.c.id).where(nodes.c.uuid.in_(uuids)))
+        rows = connection.execute(
+            sa.select(tables.nodes.c.uuid, tables.nodes.c.id).where(tables.nodes.c.uuid.in_(uuids))
+        )
         ids = {row.uuid: row.id for row in rows}
         if node_providers.of_uuids(connection, uuids):
             raise Unusual
@@ -64,8 +65,8 @@ def _insert_traits(connection, traits_of_nodes):
     """
     rows = [{'node_id': node_id, 'trait': name} for node_id, node_names in traits_of_nodes for name in node_names]
     if rows:
-        names.ensure(connection, traits, {row['trait'] for row in rows})
-        connection.execute(sa.insert(node_traits), rows)
+        names.ensure(connection, tables.traits, {row['trait'] for row in rows})
+        connection.execute(sa.insert(tables.node_traits), rows)
 
 
 def _insert_records(connection, records):

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from ironic_traits.inventory import eligibility
 
 
@@ -40,7 +40,7 @@ def seen(context):
 
 def _condition(name, value):
     condition = _CONDITIONS.get(name)
-    return condition(value) if condition else nodes.c[name] == value
+    return condition(value) if condition else tables.nodes.c[name] == value
 
 
 def _is_set(column):
@@ -48,18 +48,18 @@ def _is_set(column):
 
 
 def _is_of(project):
-    return sa.or_(nodes.c.owner == project, nodes.c.lessee == project)
+    return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
 
 #: {filter that is not a column compared with a value: function from its value to the condition}.
 _CONDITIONS = {
-    'associated': _is_set(nodes.c.instance_uuid),
-    'sharded': _is_set(nodes.c.shard),
+    'associated': _is_set(tables.nodes.c.instance_uuid),
+    'sharded': _is_set(tables.nodes.c.shard),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
     'reserved': lambda value: eligibility.RESERVED if value else ~eligibility.RESERVED,
-    'shard': nodes.c.shard.in_,
+    'shard': tables.nodes.c.shard.in_,
     'project': _is_of,
-    'description_contains': lambda text: nodes.c.description.icontains(text, autoescape=True),
+    'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),
     # The API drops the filter when it names our only conductor. Another conductor has no nodes.
     'conductor': lambda other: sa.false(),
 }

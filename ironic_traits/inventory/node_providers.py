@@ -15,44 +15,34 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring
-from ironic_traits.db.models import (
-    allocations,
-    consumers,
-    inventories,
-    nodes,
-    resource_classes,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
 
 #: Condition on nodes: the node's state allows an instance on it. This is the rule by which nova takes a node as free.
 OFFERED = sa.and_(
-    nodes.c.provision_state == states.AVAILABLE,
-    nodes.c.instance_uuid.is_(None),
-    nodes.c.maintenance.is_(sa.false()),
-    nodes.c.power_state.is_not(None),
-    nodes.c.power_state != states.POWER_ERROR,
+    tables.nodes.c.provision_state == states.AVAILABLE,
+    tables.nodes.c.instance_uuid.is_(None),
+    tables.nodes.c.maintenance.is_(sa.false()),
+    tables.nodes.c.power_state.is_not(None),
+    tables.nodes.c.power_state != states.POWER_ERROR,
 )
 # An alias, because the surrounding statement may select from resource_providers, too.
-_provider = resource_providers.alias('provider_of_node')
+_provider = tables.resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
-    sa.select(consumers.c.uuid)
-    .join(allocations, allocations.c.consumer_id == consumers.c.id)
-    .join(_provider, _provider.c.id == allocations.c.resource_provider_id)
-    .where(_provider.c.node_id == nodes.c.id)
-    .correlate(nodes)
+    sa.select(tables.consumers.c.uuid)
+    .join(tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id)
+    .join(_provider, _provider.c.id == tables.allocations.c.resource_provider_id)
+    .where(_provider.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
 )
 #: ALLOCATED is the condition on nodes that a node is allocated to a consumer. CONSUMER is the uuid of that consumer, as
 #: a column of a SELECT from nodes.
 ALLOCATED = _ALLOCATIONS.exists()
 CONSUMER = _ALLOCATIONS.limit(1).scalar_subquery().label('consumer_uuid')
 #: Columns that ``follow`` compares with the state after a change. ``single_node.take`` reads them under the lock.
-BEFORE = (nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
+BEFORE = (tables.nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
 #: The columns of nodes that BEFORE depends on.
 _DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state'})
 
@@ -66,7 +56,9 @@ def create(connection, node_id):
         name only, has a parent, or is allocated.
     """
     node = connection.execute(
-        sa.select(nodes.c.id, nodes.c.uuid, nodes.c.resource_class).where(nodes.c.id == node_id)
+        sa.select(tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.resource_class).where(
+            tables.nodes.c.id == node_id
+        )
     ).one()
     if node.resource_class:
         _insert(connection, node, node.resource_class)
@@ -86,12 +78,12 @@ def create_all(connection, new_nodes):
     class_ids = {name: _class_id(connection, uuid_of_class[name], name) for name in sorted(uuid_of_class)}
     providers = [_row(node_id, row['uuid'], class_ids[row['resource_class']]) for node_id, row in new_nodes]
     with referring():
-        connection.execute(sa.insert(resource_providers), providers)
+        connection.execute(sa.insert(tables.resource_providers), providers)
 
 
 def of_uuids(connection, uuids):
     """Return which of these uuids a provider has as its uuid or its name, as a set."""
-    columns = (resource_providers.c.uuid, resource_providers.c.name)
+    columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.name)
     rows = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
     return {value for row in rows for value in row}.intersection(uuids)
 
@@ -107,7 +99,9 @@ def follow(connection, node, changes):
     """
     if _DECIDING.isdisjoint(changes):
         return
-    after = connection.execute(sa.select(nodes.c.resource_class, OFFERED.label('offered')).where(_is(node))).one()
+    after = connection.execute(
+        sa.select(tables.nodes.c.resource_class, OFFERED.label('offered')).where(_is(node))
+    ).one()
     if after.resource_class != node.class_before:
         _reclass(connection, node, after.resource_class)
     elif after.resource_class and after.offered != node.offered_before:
@@ -133,31 +127,31 @@ def follow_traits(connection, node, foreign, added, lost):
 
 # Built once: to build the statement for each call takes as long as to execute it.
 _BUMP = (
-    sa.update(resource_providers)
-    .where(resource_providers.c.node_id == sa.bindparam('of_node'))
-    .values(generation=resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
+    sa.update(tables.resource_providers)
+    .where(tables.resource_providers.c.node_id == sa.bindparam('of_node'))
+    .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
 )
 
 
 def allocated_to_others(consumer):
     """Return the condition on nodes that a node is allocated to another consumer than this one (a uuid)."""
-    return _ALLOCATIONS.where(consumers.c.uuid != consumer).exists()
+    return _ALLOCATIONS.where(tables.consumers.c.uuid != consumer).exists()
 
 
 def has_allocations(consumer):
     """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
-    return sa.select(sa.exists().where(consumers.c.uuid == consumer))
+    return sa.select(sa.exists().where(tables.consumers.c.uuid == consumer))
 
 
 def allocated_to(consumer):
     """Return the condition on nodes that a node is allocated to this consumer (a uuid)."""
-    provider_ids = sa.select(allocations.c.resource_provider_id).join(
-        consumers, consumers.c.id == allocations.c.consumer_id
+    provider_ids = sa.select(tables.allocations.c.resource_provider_id).join(
+        tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id
     )
-    return nodes.c.id.in_(
-        sa.select(resource_providers.c.node_id).where(
-            resource_providers.c.id.in_(provider_ids.where(consumers.c.uuid == consumer)),
-            resource_providers.c.node_id.is_not(None),
+    return tables.nodes.c.id.in_(
+        sa.select(tables.resource_providers.c.node_id).where(
+            tables.resource_providers.c.id.in_(provider_ids.where(tables.consumers.c.uuid == consumer)),
+            tables.resource_providers.c.node_id.is_not(None),
         )
     )
 
@@ -169,24 +163,24 @@ def check_allocation(connection, node, consumer=None):
     :param consumer: uuid; None when no consumer may have the node.
     :raises failures.NodeAllocated: the node is allocated to another consumer.
     """
-    holder = connection.scalar(sa.select(CONSUMER).select_from(nodes).where(_is(node)))
+    holder = connection.scalar(sa.select(CONSUMER).select_from(tables.nodes).where(_is(node)))
     if holder not in (None, consumer):
         raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 
 
 #: Condition on providers: the provider has no allocations.
-UNALLOCATED = ~sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id).correlate(
-    resource_providers
+UNALLOCATED = ~sa.exists().where(tables.allocations.c.resource_provider_id == tables.resource_providers.c.id).correlate(
+    tables.resource_providers
 )
 _BUMP_UNALLOCATED = _BUMP.where(UNALLOCATED)
 _BUMP_EXPIRED = (
-    sa.update(resource_providers)
+    sa.update(tables.resource_providers)
     .where(
-        resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True)),
-        resource_providers.c.node_id.is_not(None),
+        tables.resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True)),
+        tables.resource_providers.c.node_id.is_not(None),
         UNALLOCATED,
     )
-    .values(generation=resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
+    .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
 )
 
 
@@ -220,29 +214,35 @@ def delete(connection, node):
     :param node: a row with ``id`` and ``uuid``.
     :raises failures.ProviderInUse: other providers are below it.
     """
-    provider_of_node = resource_providers.c.node_id == node.id
+    provider_of_node = tables.resource_providers.c.node_id == node.id
     # This locks the provider. It is the root of its tree, and a writer that puts a provider below it locks the root
     # first, by an UPDATE, too.
-    connection.execute(sa.update(resource_providers).where(provider_of_node).values(updated_at=now()))
-    below = sa.exists().where(resource_providers.c.parent_provider_uuid == node.uuid)
+    connection.execute(sa.update(tables.resource_providers).where(provider_of_node).values(updated_at=now()))
+    below = sa.exists().where(tables.resource_providers.c.parent_provider_uuid == node.uuid)
     if connection.scalar(sa.select(below)):
         raise failures.ProviderInUse(node=node.uuid, reason='other resource providers are below it')
     with referring():
-        connection.execute(sa.delete(resource_providers).where(provider_of_node))
+        connection.execute(sa.delete(tables.resource_providers).where(provider_of_node))
 
 
 def _forget(connection, node, own_now):
     """Delete the foreign traits of a node's provider that are the node's own traits now."""
-    provider = sa.select(resource_providers.c.id).where(resource_providers.c.node_id == node.id).scalar_subquery()
-    ids = sa.select(traits.c.id).where(traits.c.name.in_(own_now))
-    of_provider = resource_provider_traits.c.resource_provider_id == provider
+    provider = (
+        sa.select(tables.resource_providers.c.id)
+        .where(tables.resource_providers.c.node_id == node.id)
+        .scalar_subquery()
+    )
+    ids = sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(own_now))
+    of_provider = tables.resource_provider_traits.c.resource_provider_id == provider
     connection.execute(
-        sa.delete(resource_provider_traits).where(of_provider, resource_provider_traits.c.trait_id.in_(ids))
+        sa.delete(tables.resource_provider_traits).where(
+            of_provider, tables.resource_provider_traits.c.trait_id.in_(ids)
+        )
     )
 
 
 def _is(node):
-    return nodes.c.id == node.id
+    return tables.nodes.c.id == node.id
 
 
 def _reclass(connection, node, name):
@@ -253,7 +253,9 @@ def _reclass(connection, node, name):
     else:
         # Two resource classes of nodes may have the same normalized name, which is the provider's class.
         class_id = _class_id(connection, node.uuid, name)
-        statement = _BUMP.where(resource_providers.c.resource_class_id != class_id).values(resource_class_id=class_id)
+        statement = _BUMP.where(tables.resource_providers.c.resource_class_id != class_id).values(
+            resource_class_id=class_id
+        )
         with referring():
             connection.execute(statement, {'of_node': node.id, 'now': now()})
 
@@ -261,16 +263,18 @@ def _reclass(connection, node, name):
 def _insert(connection, node, name):
     """Insert the provider of a node, or adopt the provider that a client created with the node's uuid."""
     values = _row(node.id, node.uuid, _class_id(connection, node.uuid, name))
-    same = sa.or_(resource_providers.c.uuid == node.uuid, resource_providers.c.name == node.uuid)
+    same = sa.or_(tables.resource_providers.c.uuid == node.uuid, tables.resource_providers.c.name == node.uuid)
     # Locked, so that the checks below stay true until the commit.
-    statement = sa.select(resource_providers).where(same).order_by(resource_providers.c.id).with_for_update()
+    statement = (
+        sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id).with_for_update()
+    )
     present = connection.execute(statement).all()
     with referring(), _unless_overtaken():
         if not present:
-            connection.execute(sa.insert(resource_providers).values(values))
+            connection.execute(sa.insert(tables.resource_providers).values(values))
         # A client that knew of the node earlier than this service has created its provider.
         for provider in present:
-            used = sa.exists().where(allocations.c.resource_provider_id == provider.id)
+            used = sa.exists().where(tables.allocations.c.resource_provider_id == provider.id)
             if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
                 raise failures.ProviderTaken(node=node.uuid, provider=provider.uuid)
             _adopt(connection, provider, {key: values[key] for key in ('name', 'node_id', 'resource_class_id')})
@@ -305,16 +309,18 @@ def _adopt(connection, provider, values):
 
     :param values: {column: value} to set.
     """
-    connection.execute(sa.delete(inventories).where(inventories.c.resource_provider_id == provider.id))
-    custom = sa.select(traits.c.id).where(traits.c.name.startswith(names.PREFIX, autoescape=True))
+    connection.execute(sa.delete(tables.inventories).where(tables.inventories.c.resource_provider_id == provider.id))
+    custom = sa.select(tables.traits.c.id).where(tables.traits.c.name.startswith(names.PREFIX, autoescape=True))
     connection.execute(
-        sa.delete(resource_provider_traits).where(
-            resource_provider_traits.c.resource_provider_id == provider.id,
-            resource_provider_traits.c.trait_id.in_(custom),
+        sa.delete(tables.resource_provider_traits).where(
+            tables.resource_provider_traits.c.resource_provider_id == provider.id,
+            tables.resource_provider_traits.c.trait_id.in_(custom),
         )
     )
     values |= {'generation': provider.generation + 1, 'updated_at': now()}
-    connection.execute(sa.update(resource_providers).where(resource_providers.c.id == provider.id).values(values))
+    connection.execute(
+        sa.update(tables.resource_providers).where(tables.resource_providers.c.id == provider.id).values(values)
+    )
 
 
 def _class_id(connection, node_uuid, name):
@@ -325,11 +331,11 @@ def _class_id(connection, node_uuid, name):
     :param name: the node's resource class, not normalized.
     """
     normalized = os_resource_classes.normalize_name(name)
-    class_ = sa.select(resource_classes.c.id).where(resource_classes.c.name == normalized)
+    class_ = sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == normalized)
     locked = class_.with_for_update(read=True, key_share=True)
     class_id = connection.scalar(locked)
     if class_id is None:
-        names.ensure(connection, resource_classes, [normalized])
+        names.ensure(connection, tables.resource_classes, [normalized])
         class_id = connection.scalar(locked)
     if class_id is None:
         # Another transaction has deleted or renamed it since ``ensure``.

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import node_providers, node_traits, reservations, secrets, transitions
@@ -22,7 +22,7 @@ from ironic_traits.inventory.single_node import change, read, take
 _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: The columns of a node that drivers and hooks see.
 _VISIBLE = (
-    *(column for column in nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
+    *(column for column in tables.nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
     node_traits.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
@@ -92,7 +92,7 @@ def power(context, ident, target, arguments):
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeWaiting: the node is in a wait state.
     """
-    columns = (nodes.c.power_state, nodes.c.provision_state, nodes.c.reservation)
+    columns = (tables.nodes.c.power_state, tables.nodes.c.provision_state, tables.nodes.c.reservation)
     with context.write() as connection:
         node = take(connection, ident, *columns)
         if target not in states.POWER_TARGETS:
@@ -122,7 +122,7 @@ def place(context, ident, provision_state=states.ENROLL, power_state=None):
     :raises failures.NodeRetired: the node is retired, and the state is available.
     """
     with context.write() as connection:
-        node = take(connection, ident, nodes.c.retired)
+        node = take(connection, ident, tables.nodes.c.retired)
         moment = connection.scalar(sa.select(clock()))
         change(connection, node, placed(node._mapping, moment, provision_state, power_state))
 

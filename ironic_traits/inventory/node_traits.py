@@ -6,9 +6,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import node_traits, nodes, resource_provider_traits, resource_providers, traits
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import read, take
@@ -16,9 +15,9 @@ from ironic_traits.inventory.single_node import read, take
 #: A column of a SELECT from nodes: the node's traits joined by commas (no trait contains a comma), None for no traits.
 #: So one statement reads a page of nodes with their traits. A join would multiply the rows.
 JOINED = (
-    sa.select(sa.func.aggregate_strings(node_traits.c.trait, ','))
-    .where(node_traits.c.node_id == nodes.c.id)
-    .correlate(nodes)
+    sa.select(sa.func.aggregate_strings(tables.node_traits.c.trait, ','))
+    .where(tables.node_traits.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
     .scalar_subquery()
     .label('traits')
 )
@@ -57,7 +56,7 @@ def _adding_names(write):
             try:
                 return write(context, ident, requested_traits)
             except db_exception.DBReferenceError:
-                names.add(context, traits, requested_traits)
+                names.add(context, tables.traits, requested_traits)
 
     return write_with_names
 
@@ -142,7 +141,7 @@ def remove_all(context, ident):
     """
     with context.write() as connection:
         node = _take(connection, ident)
-        count = connection.execute(sa.delete(node_traits).where(_of(node))).rowcount
+        count = connection.execute(sa.delete(tables.node_traits).where(_of(node))).rowcount
         node_providers.follow_traits(connection, node, set(), [], lost=bool(count))
 
 
@@ -155,29 +154,36 @@ def where(trait_filter):
     if len(trait_filter.all_of) > MAX_SUBQUERIES:
         # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('A', 'B', 'C', 'D', 'E', 'F')
         #              GROUP BY node_id HAVING count(*) = 6)
-        carried = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(trait_filter.all_of)))
-        counted = carried.group_by(node_traits.c.node_id).having(sa.func.count() == len(trait_filter.all_of))
-        yield nodes.c.id.in_(counted)
+        carried = sa.select(tables.node_traits.c.node_id).where(
+            tables.node_traits.c.trait.in_(sorted(trait_filter.all_of))
+        )
+        counted = carried.group_by(tables.node_traits.c.node_id).having(sa.func.count() == len(trait_filter.all_of))
+        yield tables.nodes.c.id.in_(counted)
     else:
         # nodes.id IN (SELECT node_id FROM node_traits WHERE trait = 'A')
         for name in sorted(trait_filter.all_of):
-            yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait == name))
+            yield tables.nodes.c.id.in_(
+                sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
+            )
     # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('B', 'C'))
     for one_of in trait_filter.any_of:
-        yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(one_of))))
+        yield tables.nodes.c.id.in_(
+            sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(one_of)))
+        )
     # (NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'D')
     #  OR NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'E'))
     for all_of in trait_filter.not_all_of:
-        yield sa.or_(*(~_has(node_traits.c.trait == name) for name in sorted(all_of)))
+        yield sa.or_(*(~_has(tables.node_traits.c.trait == name) for name in sorted(all_of)))
     # NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait IN ('F', 'G'))
     if trait_filter.none_of:
-        yield ~_has(node_traits.c.trait.in_(sorted(trait_filter.none_of)))
+        yield ~_has(tables.node_traits.c.trait.in_(sorted(trait_filter.none_of)))
 
 
 # Built once: to build a statement for each call takes as long as to execute it.
-_INSERT = sa.insert(node_traits)
-_DELETE = sa.delete(node_traits).where(
-    node_traits.c.node_id == sa.bindparam('of_node'), node_traits.c.trait.in_(sa.bindparam('gone', expanding=True))
+_INSERT = sa.insert(tables.node_traits)
+_DELETE = sa.delete(tables.node_traits).where(
+    tables.node_traits.c.node_id == sa.bindparam('of_node'),
+    tables.node_traits.c.trait.in_(sa.bindparam('gone', expanding=True)),
 )
 
 
@@ -190,7 +196,7 @@ def _take(connection, ident):
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     """
-    node = take(connection, ident, nodes.c.reservation)
+    node = take(connection, ident, tables.nodes.c.reservation)
     if node.reservation:
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     return node
@@ -202,22 +208,25 @@ def _insert(connection, node, new):
 
 
 def _has(condition):
-    return sa.exists().where(node_traits.c.node_id == nodes.c.id, condition).correlate(nodes)
+    return sa.exists().where(tables.node_traits.c.node_id == tables.nodes.c.id, condition).correlate(tables.nodes)
 
 
 def _of(node):
-    return node_traits.c.node_id == node.id
+    return tables.node_traits.c.node_id == node.id
 
 
 #: SELECT the traits of a node (with 0) and the foreign traits of its provider (with 1).
 _PRESENT = (
-    sa.select(node_traits.c.trait, sa.literal(0))
-    .where(node_traits.c.node_id == sa.bindparam('node_id'))
+    sa.select(tables.node_traits.c.trait, sa.literal(0))
+    .where(tables.node_traits.c.node_id == sa.bindparam('node_id'))
     .union_all(
-        sa.select(traits.c.name, sa.literal(1))
-        .join(resource_provider_traits, resource_provider_traits.c.trait_id == traits.c.id)
-        .join(resource_providers, resource_providers.c.id == resource_provider_traits.c.resource_provider_id)
-        .where(resource_providers.c.node_id == sa.bindparam('node_id'))
+        sa.select(tables.traits.c.name, sa.literal(1))
+        .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
+        .join(
+            tables.resource_providers,
+            tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
+        )
+        .where(tables.resource_providers.c.node_id == sa.bindparam('node_id'))
     )
 )
 

@@ -7,8 +7,8 @@ begun.
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import node_vifs, nodes
 from ironic_traits.db.types import now
 from ironic_traits.inventory.single_node import read, take
 
@@ -21,9 +21,9 @@ def list_all(context, ident):
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        node = read(connection, ident, (nodes.c.uuid,))
-        attached = sa.select(node_vifs.c.vif).where(node_vifs.c.node_uuid == node.uuid)
-        return list(connection.scalars(attached.order_by(node_vifs.c.id)))
+        node = read(connection, ident, (tables.nodes.c.uuid,))
+        attached = sa.select(tables.node_vifs.c.vif).where(tables.node_vifs.c.node_uuid == node.uuid)
+        return list(connection.scalars(attached.order_by(tables.node_vifs.c.id)))
 
 
 @retried
@@ -38,10 +38,10 @@ def attach(context, ident, vif, info):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        if connection.execute(sa.select(node_vifs.c.id).where(*_is(node, vif))).first():
+        if connection.execute(sa.select(tables.node_vifs.c.id).where(*_is(node, vif))).first():
             raise failures.VifAlreadyAttached(vif=vif, node=node.uuid)
         row = {'node_uuid': node.uuid, 'vif': vif, 'info': info, 'created_at': now()}
-        connection.execute(sa.insert(node_vifs).values(row))
+        connection.execute(sa.insert(tables.node_vifs).values(row))
 
 
 @retried
@@ -55,9 +55,9 @@ def detach(context, ident, vif):
     """
     with context.write() as connection:
         node = take(connection, ident)
-        if not connection.execute(sa.delete(node_vifs).where(*_is(node, vif))).rowcount:
+        if not connection.execute(sa.delete(tables.node_vifs).where(*_is(node, vif))).rowcount:
             raise failures.VifNotAttached(vif=vif, node=node.uuid)
 
 
 def _is(node, vif):
-    return node_vifs.c.node_uuid == node.uuid, node_vifs.c.vif == vif
+    return tables.node_vifs.c.node_uuid == node.uuid, tables.node_vifs.c.vif == vif

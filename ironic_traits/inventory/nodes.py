@@ -15,8 +15,8 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.context import target_of
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import INTERFACES, nodes
 from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
@@ -58,16 +58,16 @@ SETTABLE = (
     'retired',
     'retired_reason',
     'shard',
-    *(f'{interface}_interface' for interface in INTERFACES),
+    *(f'{interface}_interface' for interface in tables.INTERFACES),
 )
 #: Fields of Ironic that are always null here.
 _ABSENT = frozenset({'allocation_uuid', 'conductor'})
 #: Fields that have policy rules of their own.
 _WITH_RULES = frozenset({'last_error', 'reservation', 'driver_internal_info', 'driver_info'})
 #: Columns that the checks of a write need, besides the settable fields.
-_GUARDED = (nodes.c.provision_state, nodes.c.target_provision_state, nodes.c.reservation)
-_HELD = (nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.protected)
-JSON_FIELDS = frozenset(column.name for column in nodes.c if isinstance(column.type, Json))
+_GUARDED = (tables.nodes.c.provision_state, tables.nodes.c.target_provision_state, tables.nodes.c.reservation)
+_HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
+JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
 #: {field that cannot be null: its value if the client does not set it}.
 UNSET = {
     **{name: {} for name in SETTABLE if name in JSON_FIELDS},
@@ -76,7 +76,7 @@ UNSET = {
 }
 #: Fields that a list can be sorted by.
 SORTABLE = (
-    frozenset(column.name for column in nodes.c if not secrets.is_mask(column))
+    frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column))
     - JSON_FIELDS
     - {
         'generation',
@@ -116,7 +116,7 @@ def find(context, fields, filters, traits, page: Page):
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
         marker = functools.partial(read, connection, page.marker, visible=visible)
-        return fetch(connection, statement, nodes, page, marker, _sort_column(context, page.sort_key))
+        return fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
 
 
 @retried
@@ -135,7 +135,7 @@ def create(context, values, fields):
     values = new_row(context, values)
     try:
         with context.write() as connection:
-            inserted = connection.execute(sa.insert(nodes).values(with_masks(nodes, values)))
+            inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
             node_providers.create(connection, inserted.inserted_primary_key.id)
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
@@ -166,7 +166,7 @@ def find_by_idents(connection, idents, fields):
     """
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
-    same = sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names))
+    same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
     return connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
 
 
@@ -190,7 +190,7 @@ def update(context, ident, change, fields):
     new = {}
     try:
         with context.write() as connection:
-            node = take(connection, ident, *_GUARDED, *(nodes.c[name] for name in SETTABLE))
+            node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in SETTABLE))
             old = {name: getattr(node, name) for name in SETTABLE}
             new = change(old)
             new |= _interfaces(context, new)
@@ -236,7 +236,7 @@ def delete(context, ident):
         _check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
         node_providers.delete(connection, node)
-        connection.execute(sa.delete(nodes).where(nodes.c.id == node.id))
+        connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.id == node.id))
 
 
 @retried
@@ -255,7 +255,7 @@ def set_maintenance(context, ident, maintenance, reason=None):
 
 def _columns(context, fields):
     """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
-    hidden, masked = _hidden(context, fields), secrets.masked(context, nodes, fields)
+    hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
     if not hidden:
         return _all_columns(fields, masked)
     return tuple(
@@ -273,7 +273,7 @@ def _hidden(context, fields):
 
 def _sort_column(context, key):
     """Return the column to sort by, as the caller sees it, so that the order does not reveal hidden values."""
-    return _shown_to(context, key).element if _hidden(context, (key,)) else nodes.c[key]
+    return _shown_to(context, key).element if _hidden(context, (key,)) else tables.nodes.c[key]
 
 
 @functools.lru_cache(maxsize=256)
@@ -285,7 +285,7 @@ def _shown_to(context, field, is_masked=False):
     """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
     rule, project = f'baremetal:node:get:{field}', context.project_id
     visible = [
-        nodes.c[role] == project
+        tables.nodes.c[role] == project
         for role in ('owner', 'lessee')
         if project and context.may(rule, {f'node.{role}': project})
     ]
@@ -303,8 +303,8 @@ def _column(field, is_masked=False):
     if field in _ABSENT:
         return sa.null().label(field)
     if field in JSON_FIELDS:
-        return secrets.column(nodes, field, is_masked)
-    return nodes.c[field]
+        return secrets.column(tables.nodes, field, is_masked)
+    return tables.nodes.c[field]
 
 
 def _maintenance(maintenance, reason=None):
@@ -349,7 +349,7 @@ def _check_free(connection, node):
 
 
 def _interfaces(context, values):
-    requested = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
+    requested = {interface: values.get(f'{interface}_interface') for interface in tables.INTERFACES}
     return drivers.interfaces(context.drivers, values['driver'], requested)
 
 

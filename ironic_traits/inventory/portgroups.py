@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.db.models import portgroups, ports
+from ironic_traits.db import tables
 from ironic_traits.inventory.records import UNUSED, Kind
 
 
@@ -11,7 +11,9 @@ def _decide(connection, node, old, new):
     if old is None or (new is not None and new['node_uuid'] == old['node_uuid']):
         return
     # The answer holds until the commit: a port joins a portgroup only under the node's lock, which is held here.
-    if connection.execute(sa.select(ports.c.id).where(ports.c.portgroup_uuid == old['uuid']).limit(1)).first():
+    if connection.execute(
+        sa.select(tables.ports.c.id).where(tables.ports.c.portgroup_uuid == old['uuid']).limit(1)
+    ).first():
         raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
     if new is not None and node.provision_state not in UNUSED and not node.maintenance:
         raise failures.InvalidState(
@@ -21,7 +23,7 @@ def _decide(connection, node, old, new):
 
 
 PORTGROUPS = Kind(
-    table=portgroups,
+    table=tables.portgroups,
     what='portgroup',
     settable={
         'node_uuid': None,

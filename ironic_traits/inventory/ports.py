@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.db.models import portgroups, ports
+from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import UNUSED, Kind
 from ironic_traits.inventory.single_node import take
@@ -48,8 +48,8 @@ def _check_portgroup(connection, port, is_new):
     except failures.NodeNotFound as error:
         raise failures.InvalidInput(reason=str(error)) from error
     uuid = port['portgroup_uuid']
-    columns = (portgroups.c.node_uuid, portgroups.c.standalone_ports_supported)
-    group = connection.execute(sa.select(*columns).where(portgroups.c.uuid == uuid)).first()
+    columns = (tables.portgroups.c.node_uuid, tables.portgroups.c.standalone_ports_supported)
+    group = connection.execute(sa.select(*columns).where(tables.portgroups.c.uuid == uuid)).first()
     if group is None:
         raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
     if group.node_uuid != node.uuid:
@@ -62,8 +62,8 @@ def _check_portgroup(connection, port, is_new):
 
 def _check_network(connection, port):
     """Raise OtherNetwork unless a port is on the physical network (or on none, None) of the others in its portgroup."""
-    others = (ports.c.portgroup_uuid == port['portgroup_uuid'], ports.c.uuid != port['uuid'])
-    other = connection.execute(sa.select(ports.c.physical_network).where(*others).limit(1)).first()
+    others = (tables.ports.c.portgroup_uuid == port['portgroup_uuid'], tables.ports.c.uuid != port['uuid'])
+    other = connection.execute(sa.select(tables.ports.c.physical_network).where(*others).limit(1)).first()
     if other and other.physical_network != port['physical_network']:
         raise failures.OtherNetwork(
             network=port['physical_network'], portgroup=port['portgroup_uuid'], others=other.physical_network
@@ -71,7 +71,7 @@ def _check_network(connection, port):
 
 
 PORTS = Kind(
-    table=ports,
+    table=tables.ports,
     what='port',
     settable={
         'node_uuid': None,

@@ -17,8 +17,8 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes
 from ironic_traits.db.types import Json, differ, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_filters, secrets, single_node
@@ -29,7 +29,13 @@ from ironic_traits.inventory.secrets import with_masks
 #: The provision states in which a node is not in use: its ports and portgroups may be rewired.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
 #: The columns of a locked node that ``Kind.decide`` gets.
-_STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid, nodes.c.reservation)
+_STATE = (
+    tables.nodes.c.provision_state,
+    tables.nodes.c.power_state,
+    tables.nodes.c.maintenance,
+    tables.nodes.c.instance_uuid,
+    tables.nodes.c.reservation,
+)
 
 
 def _anything_goes(connection, node, old, new):
@@ -98,7 +104,9 @@ def owner(context, kind, ident):
     :raises failures.RecordNotFound: there is no such record.
     """
     table = kind.table
-    statement = sa.select(nodes.c.owner, nodes.c.lessee).join(table, table.c.node_uuid == nodes.c.uuid)
+    statement = sa.select(tables.nodes.c.owner, tables.nodes.c.lessee).join(
+        table, table.c.node_uuid == tables.nodes.c.uuid
+    )
     with context.read() as connection:
         row = connection.execute(statement.where(_is(kind, ident))).first()
     if row is None:
@@ -297,7 +305,7 @@ def _where(context, connection, kind, filters):
     yield from _of_nodes(table, visible_nodes)
     for name, value in filters.items():
         if name == 'node':
-            node = single_node.read(connection, value, (nodes.c.uuid,), visible_nodes)
+            node = single_node.read(connection, value, (tables.nodes.c.uuid,), visible_nodes)
             yield table.c.node_uuid == node.uuid
         elif name == 'portgroup':
             portgroup_kind, ident = value
@@ -305,7 +313,7 @@ def _where(context, connection, kind, filters):
             portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_nodes(groups, visible_nodes))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
-            yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(nodes.c.shard.in_(value)))
+            yield table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.shard.in_(value)))
         else:
             yield table.c[name] == value
 
@@ -317,7 +325,7 @@ def _visible(context, kind):
 
 def _of_nodes(table, conditions):
     """Return the conditions on the records of those nodes that fulfil conditions; [] if there are no conditions."""
-    return [table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*conditions))] if conditions else []
+    return [table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*conditions))] if conditions else []
 
 
 def _duplicate(kind, error, values):

@@ -16,8 +16,8 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes, reservations
 from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
@@ -30,7 +30,13 @@ FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'exp
 #: Most expired reservations that ``purge`` deletes in one transaction.
 _BATCH = 1000
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, or NULL.
-UUID = sa.select(reservations.c.uuid).where(OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
+UUID = (
+    sa.select(tables.reservations.c.uuid)
+    .where(OF_NODE)
+    .correlate(tables.nodes)
+    .scalar_subquery()
+    .label('reservation_uuid')
+)
 
 
 def get(context, uuid):
@@ -49,9 +55,9 @@ def owner(context, uuid):
     :returns: a row with ``owner`` and ``lessee``.
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
-    statement = sa.select(nodes.c.owner, nodes.c.lessee).join(reservations, OF_NODE)
+    statement = sa.select(tables.nodes.c.owner, tables.nodes.c.lessee).join(tables.reservations, OF_NODE)
     with context.read() as connection:
-        row = connection.execute(statement.where(reservations.c.uuid == uuid)).first()
+        row = connection.execute(statement.where(tables.reservations.c.uuid == uuid)).first()
     if row is None:
         raise failures.ReservationNotFound(reservation=uuid)
     return row
@@ -68,16 +74,20 @@ def find(context, fields, filters, page):
     :raises failures.ReservationNotFound: the marker is no live reservation that the caller may see.
     """
     visible_nodes = node_filters.visible(context)
-    visible = [reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*visible_nodes))] if visible_nodes else []
+    visible = (
+        [tables.reservations.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*visible_nodes))]
+        if visible_nodes
+        else []
+    )
     statement = sa.select(*_columns(fields)).where(LIVE, *visible)
     with context.read() as connection:
         if 'node' in filters:
-            node = read_node(connection, filters['node'], (nodes.c.uuid,), visible_nodes)
-            statement = statement.where(reservations.c.node_uuid == node.uuid)
+            node = read_node(connection, filters['node'], (tables.nodes.c.uuid,), visible_nodes)
+            statement = statement.where(tables.reservations.c.node_uuid == node.uuid)
         if 'instance_uuid' in filters:
-            statement = statement.where(reservations.c.instance_uuid == filters['instance_uuid'])
+            statement = statement.where(tables.reservations.c.instance_uuid == filters['instance_uuid'])
         marker = functools.partial(_read, connection, page.marker, visible=visible)
-        return fetch(connection, statement, reservations, page, marker)
+        return fetch(connection, statement, tables.reservations, page, marker)
 
 
 @retried
@@ -93,8 +103,8 @@ def renew(context, uuid, expiry):
         _take(connection, uuid)
         moment = connection.scalar(sa.select(clock()))
         values = {'expires_at': expiry.at(context, moment), 'updated_at': moment}
-        live = reservations.c.uuid == uuid, LIVE
-        if not connection.execute(sa.update(reservations).where(*live).values(values)).rowcount:
+        live = tables.reservations.c.uuid == uuid, LIVE
+        if not connection.execute(sa.update(tables.reservations).where(*live).values(values)).rowcount:
             raise failures.ReservationNotFound(reservation=uuid)
         return _read(connection, uuid, _columns(FIELDS))
 
@@ -107,7 +117,7 @@ def delete(context, uuid):
     """
     with context.write() as connection:
         node = _take(connection, uuid)
-        connection.execute(sa.delete(reservations).where(reservations.c.uuid == uuid))
+        connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid))
         node_providers.bump_for_reservation(connection, node.id)
 
 
@@ -141,12 +151,12 @@ def settle(connection, *conditions, limit=None):
     :param limit: most reservations; None for no limit.
     :returns: the number of deleted reservations.
     """
-    columns = reservations.c.id, reservations.c.node_uuid
-    statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(reservations.c.id).limit(limit)
+    columns = tables.reservations.c.id, tables.reservations.c.node_uuid
+    statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(tables.reservations.c.id).limit(limit)
     rows = connection.execute(statement.with_for_update()).all()
     if rows:
         node_providers.bump_for_expired(connection, [row.node_uuid for row in rows])
-        connection.execute(sa.delete(reservations).where(reservations.c.id.in_([row.id for row in rows])))
+        connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.id.in_([row.id for row in rows])))
     return len(rows)
 
 
@@ -161,14 +171,14 @@ def claim(context, connection, node_uuid, instance):
     :raises failures.InstanceReserved: the instance has a reservation of another node.
     :raises failures.InstanceUnavailable: the same, and the caller may not see that node.
     """
-    same_instance = reservations.c.instance_uuid == instance
-    settle(connection, sa.or_(reservations.c.node_uuid == node_uuid, same_instance))
-    statement = sa.select(reservations.c.node_uuid).where(same_instance).with_for_update()
+    same_instance = tables.reservations.c.instance_uuid == instance
+    settle(connection, sa.or_(tables.reservations.c.node_uuid == node_uuid, same_instance))
+    statement = sa.select(tables.reservations.c.node_uuid).where(same_instance).with_for_update()
     held_uuid = connection.scalar(statement)
     if held_uuid is None:
         _touch_key(connection, node_uuid, instance)
     elif held_uuid != node_uuid:
-        is_visible = connection.scalar(sa.select(node_filters.seen(context)).where(nodes.c.uuid == held_uuid))
+        is_visible = connection.scalar(sa.select(node_filters.seen(context)).where(tables.nodes.c.uuid == held_uuid))
         raise held_elsewhere(instance, held_uuid, is_visible, 'is not this one')
 
 
@@ -193,10 +203,10 @@ def _touch_key(connection, node_uuid, instance):
     """
     row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': node_uuid, 'instance_uuid': instance}
     try:
-        connection.execute(sa.insert(reservations).values(created_at=now(), **row))
+        connection.execute(sa.insert(tables.reservations).values(created_at=now(), **row))
     except db_exception.DBDuplicateEntry:
         raise db_exception.RetryRequest(failures.InstanceUnavailable(instance=instance)) from None
-    connection.execute(sa.delete(reservations).where(reservations.c.uuid == row['uuid']))
+    connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == row['uuid']))
 
 
 def of_node(connection, node_uuid):
@@ -205,7 +215,7 @@ def of_node(connection, node_uuid):
     :param connection: of a writer that has taken the node's lock.
     :returns: a row with FIELDS; None if there is no live reservation.
     """
-    statement = sa.select(*_columns(FIELDS)).where(reservations.c.node_uuid == node_uuid, LIVE)
+    statement = sa.select(*_columns(FIELDS)).where(tables.reservations.c.node_uuid == node_uuid, LIVE)
     return connection.execute(statement).first()
 
 
@@ -227,7 +237,9 @@ def use(connection, node, reservation_uuid):
     allowed = (reservation.instance_uuid, None) if reservation_uuid else (reservation.instance_uuid,)
     if node.instance_uuid not in allowed:
         raise reserved(node.uuid, reservation)
-    if not connection.execute(sa.delete(reservations).where(reservations.c.uuid == reservation.uuid)).rowcount:
+    if not connection.execute(
+        sa.delete(tables.reservations).where(tables.reservations.c.uuid == reservation.uuid)
+    ).rowcount:
         # It has expired since it was read, and another transaction has deleted it.
         raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=reservation.uuid))
     if not node.offered_before:
@@ -291,21 +303,21 @@ class Expiry:
 
 def _take(connection, uuid):
     """Lock the node of a live reservation, and return the node's row."""
-    reservation = _read(connection, uuid, (reservations.c.node_uuid,))
+    reservation = _read(connection, uuid, (tables.reservations.c.node_uuid,))
     try:
         node = take(connection, reservation.node_uuid)
     except failures.NodeNotFound:
         raise failures.ReservationNotFound(reservation=uuid) from None
-    _read(connection, uuid, (reservations.c.id,))
+    _read(connection, uuid, (tables.reservations.c.id,))
     return node
 
 
 def _read(connection, uuid, columns, visible=()):
-    row = connection.execute(sa.select(*columns).where(reservations.c.uuid == uuid, LIVE, *visible)).first()
+    row = connection.execute(sa.select(*columns).where(tables.reservations.c.uuid == uuid, LIVE, *visible)).first()
     if row is None:
         raise failures.ReservationNotFound(reservation=uuid)
     return row
 
 
 def _columns(fields):
-    return tuple(reservations.c[name] for name in fields)
+    return tuple(tables.reservations.c[name] for name in fields)

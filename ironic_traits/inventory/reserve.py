@@ -9,8 +9,8 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import nodes, reservations
 from ironic_traits.db.types import clock
 from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
 from ironic_traits.inventory.eligibility import OF_NODE
@@ -18,7 +18,7 @@ from ironic_traits.inventory.reservations import FIELDS, held_elsewhere, settle
 from ironic_traits.inventory.single_node import take
 from ironic_traits.matching.explanations import MAX_LISTED
 
-_COLUMNS = tuple(reservations.c[name] for name in FIELDS)
+_COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
 #: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
 _SPARE = 32
 #: The refusal for a node that the caller may not see.
@@ -97,16 +97,20 @@ def _held_by(context, connection, instances):
     :raises failures.InstanceUnavailable: an instance is on a node that the caller may not see.
     """
     seen = node_filters.seen(context)
-    on_node = sa.select(nodes.c.uuid, nodes.c.instance_uuid, seen).where(nodes.c.instance_uuid.in_(instances)).limit(1)
+    on_node = (
+        sa.select(tables.nodes.c.uuid, tables.nodes.c.instance_uuid, seen)
+        .where(tables.nodes.c.instance_uuid.in_(instances))
+        .limit(1)
+    )
     node = connection.execute(on_node).first()
     if node and not node.seen:
         raise failures.InstanceUnavailable(instance=node.instance_uuid)
     if node:
         raise failures.InstanceOnNode(instance=node.instance_uuid, node=f'node {node.uuid}')
-    statement = sa.select(*_COLUMNS, seen).join(nodes, OF_NODE)
+    statement = sa.select(*_COLUMNS, seen).join(tables.nodes, OF_NODE)
     return {
         row.instance_uuid: row
-        for row in connection.execute(statement.where(reservations.c.instance_uuid.in_(instances)))
+        for row in connection.execute(statement.where(tables.reservations.c.instance_uuid.in_(instances)))
     }
 
 
@@ -152,7 +156,9 @@ def _take_free(context, connection, node_request, instances, wait):
             locked[node.id] = take(connection, node.uuid)
         except failures.NodeNotFound:
             raise _Lost from None
-    still_free = sa.select(sa.func.count()).where(nodes.c.id.in_(locked), *node_request.conditions(context), free)
+    still_free = sa.select(sa.func.count()).where(
+        tables.nodes.c.id.in_(locked), *node_request.conditions(context), free
+    )
     if connection.scalar(still_free) < count:
         raise _Lost
     return [locked[node.id] for node in chosen]
@@ -178,7 +184,9 @@ def _lock(connection, candidates, count):
     # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
     # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
     node_ids = [node.id for node in candidates]
-    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(node_ids)).order_by(nodes.c.id).limit(count)
+    statement = (
+        sa.select(tables.nodes.c.id).where(tables.nodes.c.id.in_(node_ids)).order_by(tables.nodes.c.id).limit(count)
+    )
     locked = set(connection.scalars(statement.with_for_update(skip_locked=True)))
     return [node for node in candidates if node.id in locked]
 
@@ -192,7 +200,7 @@ def _insert(context, connection, chosen, expiry):
     :raises _Lost: one of the instances has been put on a node since the first check.
     """
     uuids = [node.uuid for node in chosen.values()]
-    key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(chosen))
+    key = sa.or_(tables.reservations.c.node_uuid.in_(uuids), tables.reservations.c.instance_uuid.in_(chosen))
     settle(connection, key)
     moment = connection.scalar(sa.select(clock()))
     expires_at = expiry.at(context, moment)
@@ -206,12 +214,12 @@ def _insert(context, connection, chosen, expiry):
         }
         for instance, node in chosen.items()
     ]
-    connection.execute(sa.insert(reservations), rows)
+    connection.execute(sa.insert(tables.reservations), rows)
     for node in chosen.values():
         node_providers.bump_for_reservation(connection, node.id)
     # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
-    on_node = sa.exists().where(nodes.c.instance_uuid == reservations.c.instance_uuid).label('on_node')
-    statement = sa.select(*_COLUMNS, on_node).where(reservations.c.instance_uuid.in_(chosen))
+    on_node = sa.exists().where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid).label('on_node')
+    statement = sa.select(*_COLUMNS, on_node).where(tables.reservations.c.instance_uuid.in_(chosen))
     rows = connection.execute(statement).all()
     if any(row.on_node for row in rows):
         raise _Lost
@@ -242,8 +250,8 @@ def _refusals(context, instances, node_request):
 
     :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
     """
-    columns = (nodes.c.uuid, nodes.c.name, node_filters.seen(context), *eligibility.STATE)
-    statement = sa.select(*columns).outerjoin(reservations, OF_NODE).where(matches.among(node_request.idents))
+    columns = (tables.nodes.c.uuid, tables.nodes.c.name, node_filters.seen(context), *eligibility.STATE)
+    statement = sa.select(*columns).outerjoin(tables.reservations, OF_NODE).where(matches.among(node_request.idents))
     with context.read() as connection:
         rows = connection.execute(statement).all()
     instance = _alone(instances)

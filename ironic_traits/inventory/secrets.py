@@ -8,13 +8,13 @@ import orjson
 import sqlalchemy as sa
 from oslo_utils import strutils
 
-from ironic_traits.db.models import nodes, volume_targets
+from ironic_traits.db import tables
 
 MASK = '******'
 #: {table: {field: policy rule that allows the caller to see it unmasked}}.
 RULES = {
-    nodes.name: {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'},
-    volume_targets.name: {'properties': 'show_password'},
+    tables.nodes.name: {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'},
+    tables.volume_targets.name: {'properties': 'show_password'},
 }
 #: Shown if a row has no masked text. Only another program can have written such a row.
 _NOT_MASKED = '{"content": "** Not shown: its secrets have not been masked. **"}'

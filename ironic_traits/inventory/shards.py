@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 
 
 def count_nodes(context):
@@ -10,6 +10,6 @@ def count_nodes(context):
 
     :returns: [row with ``shard`` (None for the nodes without one) and ``count``, …], sorted by shard, None first.
     """
-    statement = sa.select(nodes.c.shard, sa.func.count().label('count')).group_by(nodes.c.shard)
+    statement = sa.select(tables.nodes.c.shard, sa.func.count().label('count')).group_by(tables.nodes.c.shard)
     with context.read() as connection:
         return sorted(connection.execute(statement).all(), key=lambda row: (row.shard is not None, row.shard))

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from ironic_traits.db.types import now
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.secrets import with_masks
@@ -32,7 +32,7 @@ def take(connection, ident, *columns):
     """
     key = _key(ident)
     # Each column once, even if the caller names the id or the uuid, too.
-    columns = tuple(dict.fromkeys((nodes.c.id, nodes.c.uuid, *node_providers.BEFORE, *columns)))
+    columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *node_providers.BEFORE, *columns)))
     # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
     # is used only for columns of the locked row: of other tables it would return the values before the wait for the
     # lock.
@@ -53,7 +53,9 @@ def change(connection, node, changes):
     :raises failures.ProviderTaken: as ``node_providers.follow``.
     :raises failures.ProviderInUse: as ``node_providers.follow``.
     """
-    connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(with_masks(nodes, changes)))
+    connection.execute(
+        sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(with_masks(tables.nodes, changes))
+    )
     node_providers.follow(connection, node, changes)
 
 
@@ -76,15 +78,15 @@ def read(connection, ident, columns, visible=()):
 @functools.lru_cache(maxsize=256)
 def _select_one(columns, key):
     """Return the SELECT of columns of the node whose column ``key`` equals the parameter ``ident``."""
-    return sa.select(*columns).where(nodes.c[key] == sa.bindparam('ident'))
+    return sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident'))
 
 
 @functools.lru_cache(maxsize=256)
 def _raise_generation(key, columns):
     return (
-        sa.update(nodes)
-        .where(nodes.c[key] == sa.bindparam('ident'))
-        .values(generation=nodes.c.generation + 1, updated_at=sa.bindparam('now'))
+        sa.update(tables.nodes)
+        .where(tables.nodes.c[key] == sa.bindparam('ident'))
+        .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
         .returning(*columns)
     )
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import node_vifs, nodes, transitions
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import base, states, time_limits
 from ironic_traits.inventory.single_node import change, take
@@ -51,10 +51,10 @@ def replace(connection, node_id, action, arguments, moment):
     :param arguments: {name: value} for the driver.
     :param moment: when it is due: datetime by the clock of the database.
     """
-    connection.execute(sa.delete(transitions).where(transitions.c.node_id == node_id))
+    connection.execute(sa.delete(tables.transitions).where(tables.transitions.c.node_id == node_id))
     if action:
         row = {'node_id': node_id, 'action': action, 'arguments': arguments, 'due_at': moment}
-        connection.execute(sa.insert(transitions).values(row))
+        connection.execute(sa.insert(tables.transitions).values(row))
 
 
 def due(service, limit):
@@ -65,10 +65,10 @@ def due(service, limit):
     :returns: [uuid, …], the one that has waited longest first.
     """
     statement = (
-        sa.select(nodes.c.uuid)
-        .join(transitions, transitions.c.node_id == nodes.c.id)
-        .where(transitions.c.due_at <= clock(), _free(clock()))
-        .order_by(transitions.c.due_at, transitions.c.node_id)
+        sa.select(tables.nodes.c.uuid)
+        .join(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
+        .where(tables.transitions.c.due_at <= clock(), _free(clock()))
+        .order_by(tables.transitions.c.due_at, tables.transitions.c.node_id)
         .limit(limit)
     )
     with service.read() as connection:
@@ -87,24 +87,24 @@ def claim(service, uuid):
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
-        node = take(connection, uuid, nodes.c.provision_state, nodes.c.target_provision_state)
+        node = take(connection, uuid, tables.nodes.c.provision_state, tables.nodes.c.target_provision_state)
         moment = connection.scalar(sa.select(clock()))
         lease = uuidutils.generate_uuid()
         result = connection.execute(
-            sa.update(transitions)
-            .where(transitions.c.node_id == node.id, transitions.c.due_at <= moment, _free(moment))
+            sa.update(tables.transitions)
+            .where(tables.transitions.c.node_id == node.id, tables.transitions.c.due_at <= moment, _free(moment))
             .values(
                 lease=lease,
                 leased_until=moment + datetime.timedelta(seconds=service.conf.deploy.lease_seconds),
-                attempts=transitions.c.attempts + 1,
-                begun_at=sa.func.coalesce(transitions.c.begun_at, moment),
+                attempts=tables.transitions.c.attempts + 1,
+                begun_at=sa.func.coalesce(tables.transitions.c.begun_at, moment),
             )
         )
         if not result.rowcount:
             return None
         if node.provision_state in states.WAITING:
             _move(connection, node, 'resume', moment, reservation=service.conf.host)
-        row = connection.execute(sa.select(transitions).where(transitions.c.node_id == node.id)).one()
+        row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).one()
         seconds = (moment - row.begun_at).total_seconds()
         return Claim(
             node=node.uuid,
@@ -129,8 +129,8 @@ def settle(service, claim, outcome):
     """
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
-        same_claim = transitions.c.node_id == node.id, transitions.c.lease == claim.lease
-        if connection.scalar(sa.select(transitions.c.lease).where(*same_claim)) is None:
+        same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
+        if connection.scalar(sa.select(tables.transitions.c.lease).where(*same_claim)) is None:
             return False
         moment = connection.scalar(sa.select(clock()))
         if isinstance(outcome, base.Later):
@@ -155,9 +155,9 @@ def give_up(context, ident, reason):
     :raises failures.NodeNotLocked: the node has neither a transition nor a lock.
     """
     with context.write() as connection:
-        node = take(connection, ident, *_SETTLED, nodes.c.reservation)
+        node = take(connection, ident, *_SETTLED, tables.nodes.c.reservation)
         moment = connection.scalar(sa.select(clock()))
-        row = connection.execute(sa.select(transitions).where(transitions.c.node_id == node.id)).first()
+        row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).first()
         if row:
             _give_up(connection, node, row, moment, base.WorkFailed(reason))
             return row.action
@@ -168,16 +168,16 @@ def give_up(context, ident, reason):
 
 
 _SETTLED = (
-    nodes.c.provision_state,
-    nodes.c.target_provision_state,
-    nodes.c.target_power_state,
-    nodes.c.properties,
-    nodes.c.retired,
+    tables.nodes.c.provision_state,
+    tables.nodes.c.target_provision_state,
+    tables.nodes.c.target_power_state,
+    tables.nodes.c.properties,
+    tables.nodes.c.retired,
 )
 
 
 def _free(moment):
-    return sa.or_(transitions.c.lease.is_(None), transitions.c.leased_until <= moment)
+    return sa.or_(tables.transitions.c.lease.is_(None), tables.transitions.c.leased_until <= moment)
 
 
 def _within_limit(service, claim, seconds):
@@ -191,8 +191,8 @@ def _postpone(connection, node, claim, moment, seconds):
         # The lock is released while the node waits, so that it can be aborted or deleted.
         _move(connection, node, 'wait', moment, reservation=None)
     connection.execute(
-        sa.update(transitions)
-        .where(transitions.c.node_id == node.id)
+        sa.update(tables.transitions)
+        .where(tables.transitions.c.node_id == node.id)
         .values(
             lease=None,
             leased_until=None,
@@ -224,7 +224,7 @@ def _finish(connection, node, claim, moment, done):
 
 def _clean_after(connection, node, moment, changes):
     """Remove the instance and its data from a node after undeploy, and start the cleaning."""
-    connection.execute(sa.delete(node_vifs).where(node_vifs.c.node_uuid == node.uuid))
+    connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
     if node.retired:
         changes['target_provision_state'] = states.MANAGEABLE

@@ -3,7 +3,7 @@
 import functools
 
 from ironic_traits import failures
-from ironic_traits.db.models import volume_connectors, volume_targets
+from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import Kind
 
@@ -24,7 +24,7 @@ def _decide(what, connection, node, old, new):
 
 
 CONNECTORS = Kind(
-    table=volume_connectors,
+    table=tables.volume_connectors,
     what='volume connector',
     settable={'node_uuid': None, 'type': None, 'connector_id': None, 'extra': {}},
     duplicates={'connector_id': 'with type {type} and connector ID {connector_id}'},
@@ -33,7 +33,7 @@ CONNECTORS = Kind(
 )
 
 TARGETS = Kind(
-    table=volume_targets,
+    table=tables.volume_targets,
     what='volume target',
     settable={
         'node_uuid': None,

@@ -4,8 +4,8 @@ import datetime
 
 import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import transitions, workers
 from ironic_traits.db.types import clock
 
 #: How long the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
@@ -22,11 +22,11 @@ def beat(service, uuid, **facts):
     """
     with service.write() as connection:
         moment = connection.scalar(sa.select(clock()))
-        connection.execute(sa.delete(workers).where(workers.c.heartbeat_at < moment - REMEMBERED))
-        alive = sa.update(workers).where(workers.c.uuid == uuid).values(heartbeat_at=moment)
+        connection.execute(sa.delete(tables.workers).where(tables.workers.c.heartbeat_at < moment - REMEMBERED))
+        alive = sa.update(tables.workers).where(tables.workers.c.uuid == uuid).values(heartbeat_at=moment)
         if not connection.execute(alive).rowcount:
             row = {'uuid': uuid, 'started_at': moment, 'heartbeat_at': moment, **facts}
-            connection.execute(sa.insert(workers).values(row))
+            connection.execute(sa.insert(tables.workers).values(row))
 
 
 @retried
@@ -37,7 +37,7 @@ def forget(service, uuid):
     :param uuid: of the worker.
     """
     with service.write() as connection:
-        connection.execute(sa.delete(workers).where(workers.c.uuid == uuid))
+        connection.execute(sa.delete(tables.workers).where(tables.workers.c.uuid == uuid))
 
 
 def alive(service):
@@ -48,7 +48,9 @@ def alive(service):
     with service.read() as connection:
         moment = connection.scalar(sa.select(clock()))
         oldest = moment - datetime.timedelta(seconds=service.conf.deploy.heartbeat_timeout)
-        return connection.scalar(sa.select(sa.func.count()).select_from(workers).where(workers.c.heartbeat_at > oldest))
+        return connection.scalar(
+            sa.select(sa.func.count()).select_from(tables.workers).where(tables.workers.c.heartbeat_at > oldest)
+        )
 
 
 def longest_wait(service):
@@ -58,11 +60,12 @@ def longest_wait(service):
     :returns: seconds; 0 if none waits.
     """
     since = sa.case(
-        (transitions.c.leased_until > transitions.c.due_at, transitions.c.leased_until), else_=transitions.c.due_at
+        (tables.transitions.c.leased_until > tables.transitions.c.due_at, tables.transitions.c.leased_until),
+        else_=tables.transitions.c.due_at,
     )
-    free = sa.or_(transitions.c.lease.is_(None), transitions.c.leased_until <= clock())
+    free = sa.or_(tables.transitions.c.lease.is_(None), tables.transitions.c.leased_until <= clock())
     statement = sa.select(clock().label('now'), sa.func.min(since).label('since')).where(
-        transitions.c.due_at <= clock(), free
+        tables.transitions.c.due_at <= clock(), free
     )
     with service.read() as connection:
         row = connection.execute(statement).one()

@@ -2,11 +2,11 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import resource_provider_aggregates
 from ironic_traits.placement.single_provider import bump, read, take
 
-_TABLE = resource_provider_aggregates
+_TABLE = tables.resource_provider_aggregates
 
 
 def find(context, uuid):

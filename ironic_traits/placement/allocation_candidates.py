@@ -14,14 +14,7 @@ from collections import Counter, defaultdict
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import (
-    node_traits,
-    resource_classes,
-    resource_provider_aggregates,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
+from ironic_traits.db import tables
 from ironic_traits.db.names import PREFIX
 from ironic_traits.matching.combinations import Amount, Collective, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
@@ -131,7 +124,9 @@ class _Search:
         self.sharing = self._sharing()
         #: Whether any provider has a parent.
         self.nested = bool(
-            connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid.is_not(None))))
+            connection.scalar(
+                sa.select(sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None)))
+            )
         )
         self.tries = Tries(conf.max_candidate_combinations)
         #: {resource class: what all groups request of it together}.
@@ -191,7 +186,7 @@ class _Search:
         repeated = {self.class_ids[name] for name in names if names.count(name) > 1}
         rooms = {}
         if repeated:
-            for row in capacity.rows(self.connection, resource_classes.c.id.in_(repeated)):
+            for row in capacity.rows(self.connection, tables.resource_classes.c.id.in_(repeated)):
                 left = capacity.units(row) - int(row.used)
                 rooms[row.provider_id, row.class_id] = (left, row.max_unit)
         above = self._above() if self.request.subtrees else {}
@@ -321,8 +316,12 @@ class _Search:
         :param limit: most rows; None or a negative number for no limit.
         :returns: [row with ``id``, ``uuid`` and ``root_provider_uuid``, …].
         """
-        columns = (resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.root_provider_uuid)
-        statement = sa.select(*columns).where(*conditions).order_by(resource_providers.c.id)
+        columns = (
+            tables.resource_providers.c.id,
+            tables.resource_providers.c.uuid,
+            tables.resource_providers.c.root_provider_uuid,
+        )
+        statement = sa.select(*columns).where(*conditions).order_by(tables.resource_providers.c.id)
         if limit and limit > 0:
             statement = statement.where(*self._root_conditions()).limit(limit)
         rows = self.connection.execute(statement).all()
@@ -330,10 +329,10 @@ class _Search:
         return rows
 
     def _ids(self, condition):
-        return set(self.connection.scalars(sa.select(resource_providers.c.id).where(condition)))
+        return set(self.connection.scalars(sa.select(tables.resource_providers.c.id).where(condition)))
 
     def _uuids(self, *conditions):
-        return set(self.connection.scalars(sa.select(resource_providers.c.uuid).where(*conditions)))
+        return set(self.connection.scalars(sa.select(tables.resource_providers.c.uuid).where(*conditions)))
 
     def _roots(self):
         """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
@@ -342,7 +341,7 @@ class _Search:
     def _root_conditions(self):
         if self.request.root_required is None:
             return []
-        root = resource_providers.c.parent_provider_uuid.is_(None)
+        root = tables.resource_providers.c.parent_provider_uuid.is_(None)
         return [root, *self._trait_conditions(*self.request.root_required)]
 
     def _sharing(self):
@@ -354,8 +353,8 @@ class _Search:
         if not ids:
             return {}
         shares = provider_traits.has_one_of(ids, [SHARES])
-        mine, theirs = resource_provider_aggregates.alias(), resource_provider_aggregates.alias()
-        others = resource_providers.alias()
+        mine, theirs = tables.resource_provider_aggregates.alias(), tables.resource_provider_aggregates.alias()
+        others = tables.resource_providers.alias()
         sharing: dict[int, set] = {provider_id: set() for provider_id in self._ids(shares)}
         if not sharing:
             return {}
@@ -368,7 +367,7 @@ class _Search:
             sa.select(mine.c.resource_provider_id, others.c.root_provider_uuid)
             .join(theirs, theirs.c.aggregate_uuid == mine.c.aggregate_uuid)
             .join(others, others.c.id == theirs.c.resource_provider_id)
-            .where(mine.c.resource_provider_id.in_(sa.select(resource_providers.c.id).where(shares)))
+            .where(mine.c.resource_provider_id.in_(sa.select(tables.resource_providers.c.id).where(shares)))
             .distinct()
         )
         for row in self.connection.execute(statement):
@@ -378,9 +377,9 @@ class _Search:
 
     def _above(self):
         """Return {id of a provider: id of its parent}."""
-        parent = resource_providers.alias()
-        statement = sa.select(resource_providers.c.id, parent.c.id.label('parent_id')).join(
-            parent, parent.c.uuid == resource_providers.c.parent_provider_uuid
+        parent = tables.resource_providers.alias()
+        statement = sa.select(tables.resource_providers.c.id, parent.c.id.label('parent_id')).join(
+            parent, parent.c.uuid == tables.resource_providers.c.parent_provider_uuid
         )
         return {row.id: row.parent_id for row in self.connection.execute(statement)}
 
@@ -411,7 +410,7 @@ class _Search:
         summaries: dict[str, Summary] = {}
         for begin in range(0, len(roots), _MAX_VALUES):
             summaries |= self._summaries(
-                resource_providers.c.root_provider_uuid.in_(roots[begin : begin + _MAX_VALUES])
+                tables.resource_providers.c.root_provider_uuid.in_(roots[begin : begin + _MAX_VALUES])
             )
         if self.request.flat and self.nested:
             kept = {self.providers[provider_id].uuid for provider_id in used}
@@ -426,7 +425,7 @@ class _Search:
         statement = _FOREIGN.where(condition).union_all(_OWN.where(condition))
         for row in self.connection.execute(statement):
             names[row.id].extend(row.traits.split(','))
-        rows = self.connection.execute(sa.select(resource_providers).where(condition))
+        rows = self.connection.execute(sa.select(tables.resource_providers).where(condition))
         return {row.uuid: Summary(row, inventories[row.id], sorted(names[row.id], key=_standard_first)) for row in rows}
 
 
@@ -436,13 +435,18 @@ def _standard_first(name):
 
 #: SELECT the traits of providers, joined by commas: _FOREIGN those that clients have set, _OWN those of nodes.
 _FOREIGN = (
-    sa.select(resource_providers.c.id, sa.func.aggregate_strings(traits.c.name, ',').label('traits'))
-    .join(resource_provider_traits, resource_provider_traits.c.resource_provider_id == resource_providers.c.id)
-    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
-    .group_by(resource_providers.c.id)
+    sa.select(tables.resource_providers.c.id, sa.func.aggregate_strings(tables.traits.c.name, ',').label('traits'))
+    .join(
+        tables.resource_provider_traits,
+        tables.resource_provider_traits.c.resource_provider_id == tables.resource_providers.c.id,
+    )
+    .join(tables.traits, tables.traits.c.id == tables.resource_provider_traits.c.trait_id)
+    .group_by(tables.resource_providers.c.id)
 )
 _OWN = (
-    sa.select(resource_providers.c.id, sa.func.aggregate_strings(node_traits.c.trait, ',').label('traits'))
-    .join(node_traits, node_traits.c.node_id == resource_providers.c.node_id)
-    .group_by(resource_providers.c.id)
+    sa.select(
+        tables.resource_providers.c.id, sa.func.aggregate_strings(tables.node_traits.c.trait, ',').label('traits')
+    )
+    .join(tables.node_traits, tables.node_traits.c.node_id == tables.resource_providers.c.node_id)
+    .group_by(tables.resource_providers.c.id)
 )

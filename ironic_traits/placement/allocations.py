@@ -11,8 +11,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.models import allocations, consumers, reservations, resource_classes, resource_providers
 from ironic_traits.db.types import now
 from ironic_traits.inventory.reservations import LIVE
 from ironic_traits.placement import capacity, failures
@@ -61,8 +61,8 @@ def of_consumer(context, uuid):
         ``provider_generation``, ``resource_class``, ``used``, ``created_at``, …]).
     """
     with context.read() as connection:
-        consumer = connection.execute(sa.select(consumers).where(consumers.c.uuid == uuid)).first()
-        return consumer, connection.execute(_LISTED.where(consumers.c.uuid == uuid)).all()
+        consumer = connection.execute(sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)).first()
+        return consumer, connection.execute(_LISTED.where(tables.consumers.c.uuid == uuid)).all()
 
 
 def of_provider(context, uuid):
@@ -75,7 +75,7 @@ def of_provider(context, uuid):
     """
     with context.read() as connection:
         provider = read(connection, uuid)
-        return provider, connection.execute(_LISTED.where(resource_providers.c.uuid == uuid)).all()
+        return provider, connection.execute(_LISTED.where(tables.resource_providers.c.uuid == uuid)).all()
 
 
 @retried
@@ -141,31 +141,37 @@ def delete(context, uuid):
     with context.write() as connection:
         claim = Claim(consumer=uuid, resources={}, project_id='', user_id='')
         providers = _lock(connection, [claim])
-        consumer = connection.execute(sa.select(consumers).where(consumers.c.uuid == uuid).with_for_update()).first()
+        consumer = connection.execute(
+            sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid).with_for_update()
+        ).first()
         if consumer is None:
             raise failures.NotFound(reason=f"No allocations for consumer '{uuid}'")
         before = _used_of_nodes(connection, providers)
-        connection.execute(sa.delete(allocations).where(allocations.c.consumer_id == consumer.id))
-        connection.execute(sa.delete(consumers).where(consumers.c.id == consumer.id))
+        connection.execute(sa.delete(tables.allocations).where(tables.allocations.c.consumer_id == consumer.id))
+        connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id == consumer.id))
         _bump(connection, providers, before, Counter())
 
 
 _LISTED = (
     sa.select(
-        resource_providers.c.uuid.label('provider_uuid'),
-        resource_providers.c.generation.label('provider_generation'),
-        consumers.c.uuid.label('consumer_uuid'),
-        consumers.c.generation.label('consumer_generation'),
-        resource_classes.c.name.label('resource_class'),
-        allocations.c.used,
-        allocations.c.created_at,
+        tables.resource_providers.c.uuid.label('provider_uuid'),
+        tables.resource_providers.c.generation.label('provider_generation'),
+        tables.consumers.c.uuid.label('consumer_uuid'),
+        tables.consumers.c.generation.label('consumer_generation'),
+        tables.resource_classes.c.name.label('resource_class'),
+        tables.allocations.c.used,
+        tables.allocations.c.created_at,
         sa.null().label('updated_at'),
     )
-    .select_from(allocations)
-    .join(consumers, consumers.c.id == allocations.c.consumer_id)
-    .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
-    .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
-    .order_by(allocations.c.consumer_id, allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    .select_from(tables.allocations)
+    .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
+    .join(tables.resource_providers, tables.resource_providers.c.id == tables.allocations.c.resource_provider_id)
+    .join(tables.resource_classes, tables.resource_classes.c.id == tables.allocations.c.resource_class_id)
+    .order_by(
+        tables.allocations.c.consumer_id,
+        tables.allocations.c.resource_provider_id,
+        tables.allocations.c.resource_class_id,
+    )
 )
 
 
@@ -191,10 +197,10 @@ def _lock(connection, claims, more=()):
 def _held_by(claims):
     """Return the SELECT of the uuids of the providers of which the claims' consumers have allocations."""
     return (
-        sa.select(resource_providers.c.uuid)
-        .join(allocations, allocations.c.resource_provider_id == resource_providers.c.id)
-        .join(consumers, consumers.c.id == allocations.c.consumer_id)
-        .where(consumers.c.uuid.in_([claim.consumer for claim in claims]))
+        sa.select(tables.resource_providers.c.uuid)
+        .join(tables.allocations, tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
+        .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
+        .where(tables.consumers.c.uuid.in_([claim.consumer for claim in claims]))
     )
 
 
@@ -211,7 +217,7 @@ def _write(connection, claims, providers, moves=None):
     consumer_ids = [consumer.id for consumer in existing.values()]
     own_before = _used_by_consumers(connection, consumer_ids)
     moves = Counter(moves) + _given_back(connection, claims, existing)
-    connection.execute(sa.delete(allocations).where(allocations.c.consumer_id.in_(consumer_ids)))
+    connection.execute(sa.delete(tables.allocations).where(tables.allocations.c.consumer_id.in_(consumer_ids)))
     amounts = _amounts(claims, providers, ids)
     if amounts:
         _check_capacity(connection, providers, amounts, before, own_before)
@@ -229,9 +235,9 @@ def _write(connection, claims, providers, moves=None):
             for each in amounts
         ]
         with referring():
-            connection.execute(sa.insert(allocations), rows)
+            connection.execute(sa.insert(tables.allocations), rows)
     idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
-    connection.execute(sa.delete(consumers).where(consumers.c.id.in_(idle)))
+    connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
@@ -253,7 +259,7 @@ def _bump(connection, providers, before, moves):
 def _used_of_nodes(connection, providers):
     """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
-    rows = capacity.rows(connection, resource_providers.c.id.in_(ids)) if ids else ()
+    rows = capacity.rows(connection, tables.resource_providers.c.id.in_(ids)) if ids else ()
     return {row.provider_id: row.used for row in rows}
 
 
@@ -275,7 +281,12 @@ def _check_generations(connection, claims):
         has the generation None.
     """
     uuids = [claim.consumer for claim in claims]
-    statement = sa.select(consumers).where(consumers.c.uuid.in_(uuids)).order_by(consumers.c.id).with_for_update()
+    statement = (
+        sa.select(tables.consumers)
+        .where(tables.consumers.c.uuid.in_(uuids))
+        .order_by(tables.consumers.c.id)
+        .with_for_update()
+    )
     existing = {row.uuid: row for row in connection.execute(statement)}
     for claim in claims:
         consumer = existing.get(claim.consumer)
@@ -291,15 +302,21 @@ def _check_generations(connection, claims):
 def _given_back(connection, claims, existing):
     """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
     ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
-    statement = sa.select(allocations.c.resource_provider_id).where(allocations.c.consumer_id.in_(ids))
+    statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(ids))
     return Counter(set(connection.scalars(statement)))
 
 
 def _used_by_consumers(connection, consumer_ids):
     """Return the allocations of consumers, as Counter of {(uuid of the consumer, provider id, class id): amount}."""
-    columns = (allocations.c.resource_provider_id, allocations.c.resource_class_id, allocations.c.used)
-    statement = sa.select(consumers.c.uuid, *columns).join(allocations, allocations.c.consumer_id == consumers.c.id)
-    rows = connection.execute(statement.where(consumers.c.id.in_(consumer_ids)))
+    columns = (
+        tables.allocations.c.resource_provider_id,
+        tables.allocations.c.resource_class_id,
+        tables.allocations.c.used,
+    )
+    statement = sa.select(tables.consumers.c.uuid, *columns).join(
+        tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id
+    )
+    rows = connection.execute(statement.where(tables.consumers.c.id.in_(consumer_ids)))
     return Counter({(row.uuid, row.resource_provider_id, row.resource_class_id): row.used for row in rows})
 
 
@@ -308,12 +325,12 @@ def _used(connection, providers):
     used: dict[int, Counter] = {provider.id: Counter() for provider in providers.values()}
     statement = (
         sa.select(
-            allocations.c.resource_provider_id,
-            allocations.c.resource_class_id,
-            sa.func.sum(allocations.c.used).label('used'),
+            tables.allocations.c.resource_provider_id,
+            tables.allocations.c.resource_class_id,
+            sa.func.sum(tables.allocations.c.used).label('used'),
         )
-        .where(allocations.c.resource_provider_id.in_(used))
-        .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+        .where(tables.allocations.c.resource_provider_id.in_(used))
+        .group_by(tables.allocations.c.resource_provider_id, tables.allocations.c.resource_class_id)
     )
     for row in connection.execute(statement):
         used[row.resource_provider_id][row.resource_class_id] = int(row.used)
@@ -335,7 +352,7 @@ def _check_capacity(connection, providers, amounts, before, own_before):
     provider_ids = {each.provider_id for each in amounts}
     inventories = {
         (row.provider_id, row.class_id): row
-        for row in capacity.rows(connection, resource_providers.c.id.in_(provider_ids))
+        for row in capacity.rows(connection, tables.resource_providers.c.id.in_(provider_ids))
     }
     holders = _reserved(connection, providers, provider_ids)
     sums: Counter = Counter()
@@ -374,15 +391,17 @@ def _used_by_others(row, provider, holders, claim):
 def _reserved(connection, providers, provider_ids):
     """Return {id of a node: uuid of the instance that has a live reservation of it}."""
     uuids = {providers[each].uuid: providers[each].node_id for each in provider_ids if providers[each].node_id}
-    statement = sa.select(reservations.c.node_uuid, reservations.c.instance_uuid)
-    rows = connection.execute(statement.where(reservations.c.node_uuid.in_(uuids), LIVE)) if uuids else ()
+    statement = sa.select(tables.reservations.c.node_uuid, tables.reservations.c.instance_uuid)
+    rows = connection.execute(statement.where(tables.reservations.c.node_uuid.in_(uuids), LIVE)) if uuids else ()
     return {uuids[row.node_uuid]: row.instance_uuid for row in rows}
 
 
 def _names(connection, amounts):
     """Return {id of a resource class: name}."""
     ids = {each.class_id for each in amounts}
-    statement = sa.select(resource_classes.c.id, resource_classes.c.name).where(resource_classes.c.id.in_(ids))
+    statement = sa.select(tables.resource_classes.c.id, tables.resource_classes.c.name).where(
+        tables.resource_classes.c.id.in_(ids)
+    )
     return {row.id: row.name for row in connection.execute(statement)}
 
 
@@ -401,15 +420,17 @@ def _write_consumers(connection, claims, existing):
         if consumer is None and claim.resources:
             values |= {'uuid': claim.consumer, 'generation': 1, 'created_at': now()}
             try:
-                ids[claim.consumer] = connection.execute(sa.insert(consumers).values(values)).inserted_primary_key.id
+                ids[claim.consumer] = connection.execute(
+                    sa.insert(tables.consumers).values(values)
+                ).inserted_primary_key.id
             except db_exception.DBDuplicateEntry as error:
                 # Another transaction has inserted it since ``_check_generations``: check again.
                 raise db_exception.RetryRequest(_lost()) from error
         elif consumer is not None:
             ids[claim.consumer] = consumer.id
             values |= {'generation': consumer.generation + 1, 'updated_at': now()}
-            same = (consumers.c.id == consumer.id, consumers.c.generation == consumer.generation)
-            if not connection.execute(sa.update(consumers).where(*same).values(values)).rowcount:
+            same = (tables.consumers.c.id == consumer.id, tables.consumers.c.generation == consumer.generation)
+            if not connection.execute(sa.update(tables.consumers).where(*same).values(values)).rowcount:
                 raise db_exception.RetryRequest(_lost())
     return ids
 

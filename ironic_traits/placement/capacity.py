@@ -9,31 +9,23 @@ A node's provider has one unit of the node's resource class:
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import (
-    allocations,
-    consumers,
-    inventories,
-    nodes,
-    reservations,
-    resource_classes,
-    resource_providers,
-)
+from ironic_traits.db import tables
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
 
 #: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
 
-_KEY = (resource_providers.c.id.label('provider_id'), resource_classes.c.id.label('class_id'))
+_KEY = (tables.resource_providers.c.id.label('provider_id'), tables.resource_classes.c.id.label('class_id'))
 #: SELECT coalesce(sum(used), 0) FROM allocations
 #: WHERE resource_provider_id = resource_providers.id AND resource_class_id = resource_classes.id
 _ALLOCATED = (
-    sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
+    sa.select(sa.func.coalesce(sa.func.sum(tables.allocations.c.used), 0))
     .where(
-        allocations.c.resource_provider_id == resource_providers.c.id,
-        allocations.c.resource_class_id == resource_classes.c.id,
+        tables.allocations.c.resource_provider_id == tables.resource_providers.c.id,
+        tables.allocations.c.resource_class_id == tables.resource_classes.c.id,
     )
-    .correlate(resource_providers, resource_classes)
+    .correlate(tables.resource_providers, tables.resource_classes)
     .scalar_subquery()
 )
 #: Condition on nodes: the node has a live reservation for an instance to which it is not allocated yet.
@@ -48,13 +40,13 @@ _HELD = (
         # With an explicit ``correlate``: by default, a subquery correlates only to the statement directly around it.
         ~sa.exists()
         .where(
-            allocations.c.resource_provider_id == resource_providers.c.id,
-            allocations.c.consumer_id == consumers.c.id,
-            consumers.c.uuid == reservations.c.instance_uuid,
+            tables.allocations.c.resource_provider_id == tables.resource_providers.c.id,
+            tables.allocations.c.consumer_id == tables.consumers.c.id,
+            tables.consumers.c.uuid == tables.reservations.c.instance_uuid,
         )
-        .correlate(resource_providers, reservations),
+        .correlate(tables.resource_providers, tables.reservations),
     )
-    .correlate(nodes, resource_providers)
+    .correlate(tables.nodes, tables.resource_providers)
 )
 _TIMES = ('created_at', 'updated_at')
 #: The stored inventories:
@@ -66,13 +58,13 @@ _TIMES = ('created_at', 'updated_at')
 STORED = (
     sa.select(
         *_KEY,
-        resource_classes.c.name.label('resource_class'),
-        *(inventories.c[name] for name in (*FIELDS, *_TIMES)),
+        tables.resource_classes.c.name.label('resource_class'),
+        *(tables.inventories.c[name] for name in (*FIELDS, *_TIMES)),
         _ALLOCATED.label('used'),
     )
-    .select_from(inventories)
-    .join(resource_providers, resource_providers.c.id == inventories.c.resource_provider_id)
-    .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+    .select_from(tables.inventories)
+    .join(tables.resource_providers, tables.resource_providers.c.id == tables.inventories.c.resource_provider_id)
+    .join(tables.resource_classes, tables.resource_classes.c.id == tables.inventories.c.resource_class_id)
 )
 _ONE = {field: sa.literal(1.0 if field == 'allocation_ratio' else 1).label(field) for field in FIELDS}
 _RESERVED = sa.case((node_providers.OFFERED, 0), else_=1).label('reserved')
@@ -84,14 +76,14 @@ _RESERVED = sa.case((node_providers.OFFERED, 0), else_=1).label('reserved')
 DERIVED = (
     sa.select(
         *_KEY,
-        resource_classes.c.name.label('resource_class'),
+        tables.resource_classes.c.name.label('resource_class'),
         *(_ONE | {'reserved': _RESERVED}).values(),
-        *(resource_providers.c[name] for name in _TIMES),
+        *(tables.resource_providers.c[name] for name in _TIMES),
         (_ALLOCATED + sa.case((_HELD, 1), else_=0)).label('used'),
     )
-    .select_from(resource_providers)
-    .join(resource_classes, resource_classes.c.id == resource_providers.c.resource_class_id)
-    .join(nodes, nodes.c.id == resource_providers.c.node_id)
+    .select_from(tables.resource_providers)
+    .join(tables.resource_classes, tables.resource_classes.c.id == tables.resource_providers.c.resource_class_id)
+    .join(tables.nodes, tables.nodes.c.id == tables.resource_providers.c.node_id)
 )
 
 
@@ -143,25 +135,25 @@ def has_room(class_id, amount):
 
     The part after OR is there for amount 1 only, because a node has one unit.
     """
-    table = inventories.c
+    table = tables.inventories.c
     used = (
-        sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
+        sa.select(sa.func.coalesce(sa.func.sum(tables.allocations.c.used), 0))
         .where(
-            allocations.c.resource_provider_id == table.resource_provider_id,
-            allocations.c.resource_class_id == class_id,
+            tables.allocations.c.resource_provider_id == table.resource_provider_id,
+            tables.allocations.c.resource_class_id == class_id,
         )
         .scalar_subquery()
     )
     left = (
         sa.select((table.total - table.reserved) * table.allocation_ratio - used)
         .where(
-            table.resource_provider_id == resource_providers.c.id,
+            table.resource_provider_id == tables.resource_providers.c.id,
             table.resource_class_id == class_id,
             table.min_unit <= amount,
             table.max_unit >= amount,
             amount % table.step_size == 0,
         )
-        .correlate(resource_providers)
+        .correlate(tables.resource_providers)
         .scalar_subquery()
     )
     # A comparison with a number, not EXISTS: for EXISTS, PostgreSQL reads all inventories first. Mostly, traits or a
@@ -169,5 +161,9 @@ def has_room(class_id, amount):
     stored = left >= amount
     if amount > 1:
         return stored
-    node = sa.exists().where(nodes.c.id == resource_providers.c.node_id, ELIGIBLE).correlate(resource_providers)
-    return sa.or_(stored, sa.and_(resource_providers.c.resource_class_id == class_id, node))
+    node = (
+        sa.exists()
+        .where(tables.nodes.c.id == tables.resource_providers.c.node_id, ELIGIBLE)
+        .correlate(tables.resource_providers)
+    )
+    return sa.or_(stored, sa.and_(tables.resource_providers.c.resource_class_id == class_id, node))

@@ -6,8 +6,8 @@ The inventory of a node's provider is derived from the node at each read (``capa
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.models import inventories, resource_providers
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import resource_classes as classes
@@ -154,7 +154,7 @@ def _of(connection, provider):
 
 
 def _rows(connection, provider):
-    return capacity.rows(connection, resource_providers.c.id == provider.id)
+    return capacity.rows(connection, tables.resource_providers.c.id == provider.id)
 
 
 def _take_writable(connection, uuid):
@@ -170,12 +170,12 @@ def _take_writable(connection, uuid):
 def _insert(connection, provider, class_id, values):
     key = {'resource_provider_id': provider.id, 'resource_class_id': class_id}
     with referring():
-        connection.execute(sa.insert(inventories).values(created_at=now(), **key, **values))
+        connection.execute(sa.insert(tables.inventories).values(created_at=now(), **key, **values))
 
 
 def _update(connection, provider, class_id, values):
-    row = inventories.c.resource_provider_id == provider.id, inventories.c.resource_class_id == class_id
-    connection.execute(sa.update(inventories).where(*row).values(updated_at=now(), **values))
+    row = tables.inventories.c.resource_provider_id == provider.id, tables.inventories.c.resource_class_id == class_id
+    connection.execute(sa.update(tables.inventories).where(*row).values(updated_at=now(), **values))
 
 
 def _delete(connection, provider, gone):
@@ -183,5 +183,5 @@ def _delete(connection, provider, gone):
     if used:
         raise failures.InventoryInUse(classes=', '.join(used), uuid=provider.uuid)
     ids = [row.class_id for row in gone]
-    rows = inventories.c.resource_provider_id == provider.id, inventories.c.resource_class_id.in_(ids)
-    connection.execute(sa.delete(inventories).where(*rows))
+    rows = tables.inventories.c.resource_provider_id == provider.id, tables.inventories.c.resource_class_id.in_(ids)
+    connection.execute(sa.delete(tables.inventories).where(*rows))

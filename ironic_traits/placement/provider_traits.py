@@ -6,9 +6,8 @@ example). Only the foreign ones are stored in ``resource_provider_traits``, and 
 
 import sqlalchemy as sa
 
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.models import node_traits, resource_provider_traits, traits
 from ironic_traits.placement.single_provider import bump, read, take
 from ironic_traits.placement.traits import check
 
@@ -47,38 +46,40 @@ def replace(context, uuid, generation, requested_names):
         target = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
         if target == stored:
             return provider, _rows(connection, provider)
-        of_provider = resource_provider_traits.c.resource_provider_id == provider.id
-        gone = sa.select(traits.c.id).where(traits.c.name.in_(stored - target))
+        of_provider = tables.resource_provider_traits.c.resource_provider_id == provider.id
+        gone = sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(stored - target))
         connection.execute(
-            sa.delete(resource_provider_traits).where(of_provider, resource_provider_traits.c.trait_id.in_(gone))
+            sa.delete(tables.resource_provider_traits).where(
+                of_provider, tables.resource_provider_traits.c.trait_id.in_(gone)
+            )
         )
         new = [{'resource_provider_id': provider.id, 'trait_id': ids[name]} for name in sorted(target - stored)]
         if new:
             with referring():
-                connection.execute(sa.insert(resource_provider_traits), new)
+                connection.execute(sa.insert(tables.resource_provider_traits), new)
         bump(connection, provider)
         return read(connection, uuid), _rows(connection, provider)
 
 
 def _rows(connection, provider):
     """Return the rows of all traits of a provider, as ``find``."""
-    columns = (traits.c.name, traits.c.created_at, traits.c.updated_at)
+    columns = (tables.traits.c.name, tables.traits.c.created_at, tables.traits.c.updated_at)
     rows = _stored(provider).with_only_columns(*columns)
     if provider.node_id:
-        own = sa.select(*columns).join(node_traits, node_traits.c.trait == traits.c.name)
-        rows = rows.union(own.where(node_traits.c.node_id == provider.node_id))
+        own = sa.select(*columns).join(tables.node_traits, tables.node_traits.c.trait == tables.traits.c.name)
+        rows = rows.union(own.where(tables.node_traits.c.node_id == provider.node_id))
     return connection.execute(rows.order_by('name')).all()
 
 
 def _own(provider):
     """Return the SELECT of the names of the node's own traits. For a provider that is not a node's it has no rows."""
-    return sa.select(node_traits.c.trait).where(node_traits.c.node_id == provider.node_id)
+    return sa.select(tables.node_traits.c.trait).where(tables.node_traits.c.node_id == provider.node_id)
 
 
 def _stored(provider):
     """Return the SELECT of the names of the traits that clients have set."""
     return (
-        sa.select(traits.c.name)
-        .join(resource_provider_traits, resource_provider_traits.c.trait_id == traits.c.id)
-        .where(resource_provider_traits.c.resource_provider_id == provider.id)
+        sa.select(tables.traits.c.name)
+        .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
+        .where(tables.resource_provider_traits.c.resource_provider_id == provider.id)
     )

@@ -3,9 +3,8 @@
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import resource_classes, resource_providers
 from ironic_traits.db.types import now
 from ironic_traits.placement import failures
 
@@ -16,7 +15,7 @@ def find(context):
     :returns: [row with ``name``, ``created_at``, ``updated_at``, …], in the order of their creation.
     """
     with context.read() as connection:
-        return connection.execute(sa.select(resource_classes).order_by(resource_classes.c.id)).all()
+        return connection.execute(sa.select(tables.resource_classes).order_by(tables.resource_classes.c.id)).all()
 
 
 def get(context, name):
@@ -37,7 +36,7 @@ def create(context, name):
     :returns: whether it is new.
     """
     with context.write() as connection:
-        return bool(names.ensure(connection, resource_classes, [name]))
+        return bool(names.ensure(connection, tables.resource_classes, [name]))
 
 
 @retried
@@ -57,11 +56,11 @@ def rename(context, name, new_name):
             _check_custom(name, f'Cannot update standard resource class {name}')
             # A transaction that gives a node this class locks the class, too: either its node is visible here, or it
             # does not find the old name.
-            if connection.scalar(sa.select(sa.exists().where(resource_providers.c.resource_class_id == row.id))):
+            if connection.scalar(sa.select(sa.exists().where(tables.resource_providers.c.resource_class_id == row.id))):
                 raise failures.Conflict(reason=f'Resource class {name} cannot be renamed: nodes have it.')
             connection.execute(
-                sa.update(resource_classes)
-                .where(resource_classes.c.id == row.id)
+                sa.update(tables.resource_classes)
+                .where(tables.resource_classes.c.id == row.id)
                 .values(name=new_name, updated_at=now())
             )
             return _read(connection, new_name)
@@ -81,7 +80,7 @@ def delete(context, name):
         _read(connection, name)
         message = 'Error in delete resource class: Cannot delete'
         _check_custom(name, f'{message} standard resource class {name}.')
-        if not names.delete(connection, resource_classes, name):
+        if not names.delete(connection, tables.resource_classes, name):
             raise failures.Conflict(reason=f'{message} resource class {name}. Class is in use in inventory.')
 
 
@@ -92,7 +91,7 @@ def check(connection, class_names):
     :returns: {name: id}.
     :raises failures.ResourceClassNotFound: one of them does not exist.
     """
-    ids = names.ids(connection, resource_classes, class_names)
+    ids = names.ids(connection, tables.resource_classes, class_names)
     for name in class_names:
         if name not in ids:
             raise failures.ResourceClassNotFound(name=name)
@@ -105,7 +104,7 @@ def _check_custom(name, reason):
 
 
 def _read(connection, name):
-    row = names.read(connection, resource_classes, name)
+    row = names.read(connection, tables.resource_classes, name)
     if row is None:
         raise failures.ResourceClassNotFound(name=name)
     return row
@@ -118,8 +117,8 @@ def _lock(connection, name):
     :raises failures.ResourceClassNotFound: there is no such resource class.
     """
     unlocked = _read(connection, name)
-    same = resource_classes.c.id == unlocked.id, resource_classes.c.name == name
-    row = connection.execute(sa.select(resource_classes).where(*same).with_for_update()).first()
+    same = tables.resource_classes.c.id == unlocked.id, tables.resource_classes.c.name == name
+    row = connection.execute(sa.select(tables.resource_classes).where(*same).with_for_update()).first()
     if row is None:
         raise failures.ResourceClassNotFound(name=name)
     return row

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.db.models import allocations, nodes, resource_provider_aggregates, resource_providers
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
 from ironic_traits.placement.single_provider import COLUMNS, read, take
@@ -35,7 +35,7 @@ def find(context, filters):
     :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
-        statement = sa.select(*COLUMNS).where(*_where(connection, filters)).order_by(resource_providers.c.id)
+        statement = sa.select(*COLUMNS).where(*_where(connection, filters)).order_by(tables.resource_providers.c.id)
         return connection.execute(statement).all()
 
 
@@ -61,13 +61,13 @@ def create(context, name, uuid=None, parent_uuid=None):
             root = _lock_trees(connection, [parent_uuid]).get(parent_uuid) if parent_uuid else uuid
             if root is None:
                 raise failures.BadRequest(reason=f'{message}parent provider UUID does not exist.')
-            if connection.scalar(sa.select(sa.exists().where(nodes.c.uuid == uuid))):
+            if connection.scalar(sa.select(sa.exists().where(tables.nodes.c.uuid == uuid))):
                 raise failures.Conflict(
                     reason=f'{message}the UUID is that of a node, which has a resource provider while it has a '
                     'resource class.'
                 )
             with referring():
-                connection.execute(sa.insert(resource_providers).values(root_provider_uuid=root, **values))
+                connection.execute(sa.insert(tables.resource_providers).values(root_provider_uuid=root, **values))
             return read(connection, uuid)
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
@@ -115,13 +115,19 @@ def delete(context, uuid):
     try:
         with context.write() as connection:
             provider = take(connection, uuid)
-            if connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid == uuid))):
+            if connection.scalar(
+                sa.select(sa.exists().where(tables.resource_providers.c.parent_provider_uuid == uuid))
+            ):
                 raise failures.ProviderHasChildren(uuid=uuid)
             if provider.node_id:
                 raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and is deleted with the node.')
-            if connection.scalar(sa.select(sa.exists().where(allocations.c.resource_provider_id == provider.id))):
+            if connection.scalar(
+                sa.select(sa.exists().where(tables.allocations.c.resource_provider_id == provider.id))
+            ):
                 raise failures.ProviderInUse(uuid=uuid, reason='Resource provider has allocations.')
-            connection.execute(sa.delete(resource_providers).where(resource_providers.c.id == provider.id))
+            connection.execute(
+                sa.delete(tables.resource_providers).where(tables.resource_providers.c.id == provider.id)
+            )
     except db_exception.DBReferenceError as error:
         raise failures.ProviderHasChildren(uuid=uuid) from error
 
@@ -129,7 +135,7 @@ def delete(context, uuid):
 def _where(connection, filters):
     for column in ('name', 'uuid'):
         if column in filters:
-            yield resource_providers.c[column] == filters[column]
+            yield tables.resource_providers.c[column] == filters[column]
     if 'in_tree' in filters:
         yield in_tree(filters['in_tree'])
     required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
@@ -150,9 +156,9 @@ def _where(connection, filters):
 
 def in_tree(uuid):
     """Return the condition on providers that a provider is in the tree of the one with this uuid."""
-    member = resource_providers.alias()
+    member = tables.resource_providers.alias()
     root = sa.select(member.c.root_provider_uuid).where(member.c.uuid == uuid).scalar_subquery()
-    return resource_providers.c.root_provider_uuid == root
+    return tables.resource_providers.c.root_provider_uuid == root
 
 
 def is_in(aggregates):
@@ -160,15 +166,15 @@ def is_in(aggregates):
 
     :param aggregates: uuids.
     """
-    table = resource_provider_aggregates
+    table = tables.resource_provider_aggregates
     members = sa.select(table.c.resource_provider_id).where(table.c.aggregate_uuid.in_(sorted(aggregates)))
     # The second condition is never true. With an OR, PostgreSQL runs each subquery once. Without it, PostgreSQL turns
     # them into joins, and with many joins its planner takes practically forever.
-    return sa.or_(resource_providers.c.id.in_(members), resource_providers.c.id < 0)
+    return sa.or_(tables.resource_providers.c.id.in_(members), tables.resource_providers.c.id < 0)
 
 
 def _set(connection, provider, **values):
-    statement = sa.update(resource_providers).where(resource_providers.c.id == provider.id)
+    statement = sa.update(tables.resource_providers).where(tables.resource_providers.c.id == provider.id)
     connection.execute(statement.values(updated_at=now(), **values))
 
 
@@ -184,8 +190,10 @@ def _lock_trees(connection, uuids):
     # without the lock. The lock is an UPDATE, not SELECT … FOR UPDATE, because a Galera cluster does not replicate the
     # locks of the latter to its other machines.
     for root in sorted(set(roots.values())):
-        still_root = (resource_providers.c.uuid == root, resource_providers.c.root_provider_uuid == root)
-        if not connection.execute(sa.update(resource_providers).where(*still_root).values(updated_at=now())).rowcount:
+        still_root = (tables.resource_providers.c.uuid == root, tables.resource_providers.c.root_provider_uuid == root)
+        if not connection.execute(
+            sa.update(tables.resource_providers).where(*still_root).values(updated_at=now())
+        ).rowcount:
             raise db_exception.RetryRequest(moved)
     if _roots(connection, uuids) != roots:
         raise db_exception.RetryRequest(moved)
@@ -193,8 +201,8 @@ def _lock_trees(connection, uuids):
 
 
 def _roots(connection, uuids):
-    columns = (resource_providers.c.uuid, resource_providers.c.root_provider_uuid)
-    rows = connection.execute(sa.select(*columns).where(resource_providers.c.uuid.in_(uuids)))
+    columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.root_provider_uuid)
+    rows = connection.execute(sa.select(*columns).where(tables.resource_providers.c.uuid.in_(uuids)))
     return {row.uuid: row.root_provider_uuid for row in rows}
 
 
@@ -212,14 +220,18 @@ def _move(connection, provider, parent_uuid, roots, may_move):
         raise failures.BadRequest(reason=f'{message}creating loop in the provider tree is not allowed.')
     with referring():
         _set(connection, provider, parent_provider_uuid=parent_uuid)
-    below = sa.update(resource_providers).where(resource_providers.c.uuid.in_(subtree))
+    below = sa.update(tables.resource_providers).where(tables.resource_providers.c.uuid.in_(subtree))
     connection.execute(below.values(root_provider_uuid=new_root))
 
 
 def _subtree(connection, uuid):
     """Return the uuids of a provider and all its descendants, a set."""
-    tree = sa.select(resource_providers.c.uuid).where(resource_providers.c.uuid == uuid).cte(recursive=True)
-    below = sa.select(resource_providers.c.uuid).join(tree, resource_providers.c.parent_provider_uuid == tree.c.uuid)
+    tree = (
+        sa.select(tables.resource_providers.c.uuid).where(tables.resource_providers.c.uuid == uuid).cte(recursive=True)
+    )
+    below = sa.select(tables.resource_providers.c.uuid).join(
+        tree, tables.resource_providers.c.parent_provider_uuid == tree.c.uuid
+    )
     return set(connection.scalars(sa.select(tree.union_all(below).c.uuid)))
 
 

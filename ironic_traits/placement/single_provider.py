@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db.models import nodes, reservations, resource_providers
+from ironic_traits.db import tables
 from ironic_traits.db.types import now
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.eligibility import EXPIRED
@@ -14,14 +14,16 @@ from ironic_traits.placement import failures
 # written at that moment. So reads add 1 to the stored generation until a writer deletes the expired row and raises the
 # stored generation (``reservations.settle``).
 _EXPIRED = (
-    sa.exists().where(reservations.c.node_uuid == resource_providers.c.uuid, EXPIRED).correlate(resource_providers)
+    sa.exists()
+    .where(tables.reservations.c.node_uuid == tables.resource_providers.c.uuid, EXPIRED)
+    .correlate(tables.resource_providers)
 )
-_MOVED = sa.and_(resource_providers.c.node_id.is_not(None), _EXPIRED, node_providers.UNALLOCATED)
-_GENERATION = (resource_providers.c.generation + sa.case((_MOVED, 1), else_=0)).label('generation')
+_MOVED = sa.and_(tables.resource_providers.c.node_id.is_not(None), _EXPIRED, node_providers.UNALLOCATED)
+_GENERATION = (tables.resource_providers.c.generation + sa.case((_MOVED, 1), else_=0)).label('generation')
 #: The columns of a provider, with the generation that clients see.
-COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in resource_providers.c)
+COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in tables.resource_providers.c)
 # Built once: to build the statement for each call takes as long as to execute it.
-_ONE = sa.select(*COLUMNS).where(resource_providers.c.uuid == sa.bindparam('uuid'))
+_ONE = sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid'))
 
 
 def read(connection, uuid):
@@ -69,15 +71,17 @@ def take_all(connection, uuids):
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
         generations are those that clients see.
     """
-    same = resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
-    columns = resource_providers.c.node_id, resource_providers.c.uuid
-    of_nodes = sa.select(*columns).where(same, resource_providers.c.node_id.is_not(None))
+    same = tables.resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
+    columns = tables.resource_providers.c.node_id, tables.resource_providers.c.uuid
+    of_nodes = sa.select(*columns).where(same, tables.resource_providers.c.node_id.is_not(None))
     locked = {row.node_id: row.uuid for row in connection.execute(of_nodes)}
     for node_id in sorted(locked):
-        connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(generation=nodes.c.generation + 1))
+        connection.execute(
+            sa.update(tables.nodes).where(tables.nodes.c.id == node_id).values(generation=tables.nodes.c.generation + 1)
+        )
     if locked:
-        settle(connection, reservations.c.node_uuid.in_(list(locked.values())))
-    statement = sa.select(resource_providers).where(same).order_by(resource_providers.c.id)
+        settle(connection, tables.reservations.c.node_uuid.in_(list(locked.values())))
+    statement = sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id)
     providers = {row.uuid: row for row in connection.execute(statement.with_for_update())}
     if not {row.node_id for row in providers.values()} <= {None, *locked}:
         # Since the first SELECT, one of the providers has become a node's, and that node is not locked.
@@ -96,8 +100,10 @@ def bump(connection, provider, times=1):
         does not replicate locks.
     """
     result = connection.execute(
-        sa.update(resource_providers)
-        .where(resource_providers.c.id == provider.id, resource_providers.c.generation == provider.generation)
+        sa.update(tables.resource_providers)
+        .where(
+            tables.resource_providers.c.id == provider.id, tables.resource_providers.c.generation == provider.generation
+        )
         .values(generation=provider.generation + times, updated_at=now())
     )
     if not result.rowcount:

@@ -2,9 +2,8 @@
 
 import os_resource_classes
 
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import resource_classes, traits
 from ironic_traits.matching.traits import STANDARD
 
 
@@ -18,6 +17,6 @@ def sync(service):
     :returns: the number of inserted names.
     """
     with service.write() as connection:
-        return names.sync(connection, traits, STANDARD) + names.sync(
-            connection, resource_classes, os_resource_classes.STANDARDS
+        return names.sync(connection, tables.traits, STANDARD) + names.sync(
+            connection, tables.resource_classes, os_resource_classes.STANDARDS
         )

@@ -2,13 +2,15 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db import names
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.models import node_traits, resource_provider_traits, resource_providers, traits
 from ironic_traits.placement import failures
 
-_FOREIGN = sa.exists().where(resource_provider_traits.c.trait_id == traits.c.id)
-_OWN = sa.exists().where(node_traits.c.trait == traits.c.name, resource_providers.c.node_id == node_traits.c.node_id)
+_FOREIGN = sa.exists().where(tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
+_OWN = sa.exists().where(
+    tables.node_traits.c.trait == tables.traits.c.name,
+    tables.resource_providers.c.node_id == tables.node_traits.c.node_id,
+)
 
 
 def find(context, name_in=None, prefix=None, associated=None):
@@ -19,12 +21,14 @@ def find(context, name_in=None, prefix=None, associated=None):
     :param associated: True for traits that a provider has, False for the others; None for all.
     :returns: [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name.
     """
-    statement = sa.select(traits.c.name, traits.c.created_at, traits.c.updated_at).order_by(traits.c.name)
+    statement = sa.select(tables.traits.c.name, tables.traits.c.created_at, tables.traits.c.updated_at).order_by(
+        tables.traits.c.name
+    )
     if name_in is not None:
-        statement = statement.where(traits.c.name.in_(name_in))
+        statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:
         # Not LIKE, because SQLite's ignores case. MariaDB refuses to compare an ascii column with non-ASCII text.
-        begins = sa.func.substr(traits.c.name, 1, len(prefix)) == prefix
+        begins = sa.func.substr(tables.traits.c.name, 1, len(prefix)) == prefix
         statement = statement.where(begins if prefix.isascii() else sa.false())
     if associated is not None:
         has_one = sa.or_(_FOREIGN, _OWN)
@@ -51,7 +55,7 @@ def create(context, name):
     :returns: (row of the trait, whether it is new).
     """
     with context.write() as connection:
-        new = names.ensure(connection, traits, [name])
+        new = names.ensure(connection, tables.traits, [name])
         return _read(connection, name), bool(new)
 
 
@@ -67,7 +71,7 @@ def delete(context, name):
         _read(connection, name)
         if not name.startswith(names.PREFIX):
             raise failures.BadRequest(reason=f'Cannot delete standard trait {name}.')
-        if not names.delete(connection, traits, name):
+        if not names.delete(connection, tables.traits, name):
             raise failures.Conflict(reason=f'The trait {name} is in use by a resource provider.')
 
 
@@ -78,7 +82,7 @@ def check(connection, trait_names):
     :returns: {name: id}.
     :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
-    existing = names.ids(connection, traits, trait_names)
+    existing = names.ids(connection, tables.traits, trait_names)
     unknown = sorted(set(trait_names).difference(existing))
     if unknown:
         raise failures.TraitNotFound(names=', '.join(unknown))
@@ -91,7 +95,7 @@ def ids(connection, trait_names):
     :param trait_names: names.
     :returns: {name: id}.
     """
-    return names.ids(connection, traits, trait_names)
+    return names.ids(connection, tables.traits, trait_names)
 
 
 def has_one_of(trait_ids, trait_names):
@@ -100,18 +104,20 @@ def has_one_of(trait_ids, trait_names):
     :param trait_ids: {name: id}, the result of ``check`` or ``ids``.
     :param trait_names: names.
     """
-    foreign = sa.select(resource_provider_traits.c.resource_provider_id).where(
-        resource_provider_traits.c.trait_id.in_(sorted(trait_ids[name] for name in trait_names))
+    foreign = sa.select(tables.resource_provider_traits.c.resource_provider_id).where(
+        tables.resource_provider_traits.c.trait_id.in_(sorted(trait_ids[name] for name in trait_names))
     )
-    own = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(trait_names)))
+    own = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(trait_names)))
     # Two subqueries, each of which the databases run once. With one UNION, PostgreSQL makes a join, estimates its
     # result as tiny, and runs it again and again.
-    is_node = resource_providers.c.node_id.is_not(None)
-    return sa.or_(resource_providers.c.id.in_(foreign), sa.and_(is_node, resource_providers.c.node_id.in_(own)))
+    is_node = tables.resource_providers.c.node_id.is_not(None)
+    return sa.or_(
+        tables.resource_providers.c.id.in_(foreign), sa.and_(is_node, tables.resource_providers.c.node_id.in_(own))
+    )
 
 
 def _read(connection, name):
-    row = names.read(connection, traits, name)
+    row = names.read(connection, tables.traits, name)
     if row is None:
         raise failures.TraitNotFound(names=name)
     return row

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import allocations, consumers, resource_classes, resource_providers
+from ironic_traits.db import tables
 from ironic_traits.placement import capacity
 from ironic_traits.placement.single_provider import read
 
@@ -16,7 +16,7 @@ def of_provider(context, uuid):
     """
     with context.read() as connection:
         provider = read(connection, uuid)
-        rows = capacity.rows(connection, resource_providers.c.id == provider.id)
+        rows = capacity.rows(connection, tables.resource_providers.c.id == provider.id)
         return provider, {row.resource_class: int(row.used) for row in rows}
 
 
@@ -27,9 +27,9 @@ def of_project(context, project_id, user_id=None):
     :param user_id: only consumers of this user; None for all.
     :returns: {resource class: used amount}.
     """
-    statement = sa.select(resource_classes.c.name, sa.func.sum(allocations.c.used).label('used'))
+    statement = sa.select(tables.resource_classes.c.name, sa.func.sum(tables.allocations.c.used).label('used'))
     with context.read() as connection:
-        rows = connection.execute(_by_class(statement, project_id, user_id).group_by(resource_classes.c.name))
+        rows = connection.execute(_by_class(statement, project_id, user_id).group_by(tables.resource_classes.c.name))
         return {row.name: int(row.used) for row in rows}
 
 
@@ -42,18 +42,20 @@ def by_type(context, project_id, user_id=None, consumer_type=None):
         as one type; None for all types.
     :returns: {type: {'consumer_count': number of consumers, resource class: used amount, …}}.
     """
-    name = sa.func.coalesce(consumers.c.consumer_type, 'unknown').label('type')
+    name = sa.func.coalesce(tables.consumers.c.consumer_type, 'unknown').label('type')
     if consumer_type == 'all':
         name = sa.literal('all').label('type')
     used = _by_class(
-        sa.select(name, resource_classes.c.name, sa.func.sum(allocations.c.used).label('used')), project_id, user_id
-    ).group_by('type', resource_classes.c.name)
+        sa.select(name, tables.resource_classes.c.name, sa.func.sum(tables.allocations.c.used).label('used')),
+        project_id,
+        user_id,
+    ).group_by('type', tables.resource_classes.c.name)
     counted = _of_project(
-        sa.select(name, sa.func.count().label('consumers')).select_from(consumers), project_id, user_id
+        sa.select(name, sa.func.count().label('consumers')).select_from(tables.consumers), project_id, user_id
     ).group_by('type')
-    counted = counted.where(sa.exists().where(allocations.c.consumer_id == consumers.c.id))
+    counted = counted.where(sa.exists().where(tables.allocations.c.consumer_id == tables.consumers.c.id))
     if consumer_type not in (None, 'all'):
-        of_type = sa.func.coalesce(consumers.c.consumer_type, 'unknown') == consumer_type
+        of_type = sa.func.coalesce(tables.consumers.c.consumer_type, 'unknown') == consumer_type
         used, counted = used.where(of_type), counted.where(of_type)
     with context.read() as connection:
         usages = {row.type: {'consumer_count': row.consumers} for row in connection.execute(counted)}
@@ -65,13 +67,15 @@ def by_type(context, project_id, user_id=None, consumer_type=None):
 
 def _by_class(statement, project_id, user_id):
     joined = (
-        statement.select_from(allocations)
-        .join(consumers, consumers.c.id == allocations.c.consumer_id)
-        .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+        statement.select_from(tables.allocations)
+        .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
+        .join(tables.resource_classes, tables.resource_classes.c.id == tables.allocations.c.resource_class_id)
     )
     return _of_project(joined, project_id, user_id)
 
 
 def _of_project(statement, project_id, user_id):
-    conditions = [consumers.c.project_id == project_id] + ([consumers.c.user_id == user_id] if user_id else [])
+    conditions = [tables.consumers.c.project_id == project_id] + (
+        [tables.consumers.c.user_id == user_id] if user_id else []
+    )
     return statement.where(*conditions)

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
-from ironic_traits.db.models import node_traits, nodes
 from ironic_traits.db.types import now
 from tests.service import make_conf
 
@@ -31,7 +31,7 @@ def insert(database, name='one', **values):
     json = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra')
     json += ('clean_step', 'raid_config', 'target_raid_config')
     with database.write() as connection:
-        made = connection.execute(sa.insert(nodes).values(row | dict.fromkeys(json, {}) | values))
+        made = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
         return made.inserted_primary_key.id
 
 
@@ -40,15 +40,15 @@ def test_what_goes_in_comes_out(database):
     extra = {'text': 'é 😀 \\ " \n' * 10_000, 'number': 2**53, 'nothing': None}
     identity = insert(database, extra=extra, maintenance_reason='é 😀')
     with database.read() as connection:
-        row = connection.execute(sa.select(nodes).where(nodes.c.id == identity)).one()
+        row = connection.execute(sa.select(tables.nodes).where(tables.nodes.c.id == identity)).one()
     assert row.extra == extra
     assert row.maintenance_reason == 'é 😀'
     assert abs((row.created_at - now()).total_seconds()) < 60
     with database.write() as connection:
         moment = row.created_at.replace(microsecond=123456)
-        connection.execute(sa.update(nodes).values(created_at=moment))
+        connection.execute(sa.update(tables.nodes).values(created_at=moment))
     with database.read() as connection:
-        assert connection.scalar(sa.select(nodes.c.created_at)) == moment
+        assert connection.scalar(sa.select(tables.nodes.c.created_at)) == moment
 
 
 def test_names_are_compared_exactly(database):
@@ -57,46 +57,46 @@ def test_names_are_compared_exactly(database):
     insert(database, 'NAME')
     insert(database, 'näme')
     with database.read() as connection:
-        found = connection.scalars(sa.select(nodes.c.name).where(nodes.c.name == 'Name')).all()
+        found = connection.scalars(sa.select(tables.nodes.c.name).where(tables.nodes.c.name == 'Name')).all()
         assert found == []
-        assert connection.scalar(sa.select(sa.func.count()).where(nodes.c.name == 'NAME')) == 1
+        assert connection.scalar(sa.select(sa.func.count()).where(tables.nodes.c.name == 'NAME')) == 1
 
 
 def test_traits_go_with_their_node(database):
     identity = insert(database)
     with database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=identity, trait='HW_CPU_X86_VMX'))
+        connection.execute(sa.insert(tables.node_traits).values(node_id=identity, trait='HW_CPU_X86_VMX'))
     with database.write() as connection:
-        connection.execute(sa.delete(nodes))
+        connection.execute(sa.delete(tables.nodes))
     with database.read() as connection:
-        assert connection.scalar(sa.select(sa.func.count()).select_from(node_traits)) == 0
+        assert connection.scalar(sa.select(sa.func.count()).select_from(tables.node_traits)) == 0
 
 
 def test_a_trait_without_a_node_is_refused(database):
     with pytest.raises(db_exception.DBReferenceError), database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=12345, trait='HW_CPU_X86_VMX'))
+        connection.execute(sa.insert(tables.node_traits).values(node_id=12345, trait='HW_CPU_X86_VMX'))
 
 
 def test_ids_are_not_reused(database):
     first = insert(database, 'first')
     with database.write() as connection:
-        connection.execute(sa.delete(nodes))
+        connection.execute(sa.delete(tables.nodes))
     assert insert(database, 'second') > first
 
 
 def test_an_exception_rolls_back(database):
     with pytest.raises(RuntimeError), database.write() as connection:
-        connection.execute(sa.insert(node_traits).values(node_id=insert_id(connection), trait='HW_CPU_X86_VMX'))
+        connection.execute(sa.insert(tables.node_traits).values(node_id=insert_id(connection), trait='HW_CPU_X86_VMX'))
         raise RuntimeError
     with database.read() as connection:
-        assert connection.scalar(sa.select(sa.func.count()).select_from(nodes)) == 0
+        assert connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes)) == 0
 
 
 def insert_id(connection):
     json = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra')
     json += ('clean_step', 'raid_config', 'target_raid_config')
     values = {'uuid': 'u', 'driver': 'd', 'provision_state': 's', 'created_at': now(), **dict.fromkeys(json, {})}
-    return connection.execute(sa.insert(nodes).values(values)).inserted_primary_key.id
+    return connection.execute(sa.insert(tables.nodes).values(values)).inserted_primary_key.id
 
 
 def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
@@ -106,16 +106,16 @@ def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
 
     def first():
         with database.write() as connection:
-            connection.execute(sa.update(nodes).values(generation=nodes.c.generation + 1))
+            connection.execute(sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1))
             locked.set()
             time.sleep(0.3)
-            connection.execute(sa.update(nodes).values(resource_class='gold'))
+            connection.execute(sa.update(tables.nodes).values(resource_class='gold'))
 
     def second():
         locked.wait()
         with database.write() as connection:
-            connection.execute(sa.update(nodes).values(generation=nodes.c.generation + 1))
-            seen.append(connection.execute(sa.select(nodes.c.generation, nodes.c.resource_class)).one())
+            connection.execute(sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1))
+            seen.append(connection.execute(sa.select(tables.nodes.c.generation, tables.nodes.c.resource_class)).one())
 
     threads = [threading.Thread(target=work) for work in (first, second)]
     for thread in threads:
@@ -138,7 +138,9 @@ def test_a_deadlock_is_tried_again(database):
         with database.write() as connection:
             for name in names:
                 connection.execute(
-                    sa.update(nodes).where(nodes.c.name == name).values(generation=nodes.c.generation + 1)
+                    sa.update(tables.nodes)
+                    .where(tables.nodes.c.name == name)
+                    .values(generation=tables.nodes.c.generation + 1)
                 )
                 if database.url.get_backend_name() != 'sqlite' and len(tries) <= 2 and name == names[0]:
                     barrier.wait()
@@ -149,7 +151,7 @@ def test_a_deadlock_is_tried_again(database):
     for thread in threads:
         thread.join()
     with database.read() as connection:
-        assert connection.scalars(sa.select(nodes.c.generation)).all() == [2, 2]
+        assert connection.scalars(sa.select(tables.nodes.c.generation)).all() == [2, 2]
     if database.url.get_backend_name() != 'sqlite':
         assert len(tries) > 2
 

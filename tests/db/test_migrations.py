@@ -8,9 +8,8 @@ import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import metadata
 from tests.service import make_conf
 
 
@@ -33,9 +32,9 @@ def test_models_equal_migrations(database):
     migrations.upgrade(database)
     with database.read() as connection:
         context = MigrationContext.configure(
-            connection, opts={'compare_type': True, 'compare_server_default': True, 'target_metadata': metadata}
+            connection, opts={'compare_type': True, 'compare_server_default': True, 'target_metadata': tables.metadata}
         )
-        assert alembic.autogenerate.compare_metadata(context, metadata) == []
+        assert alembic.autogenerate.compare_metadata(context, tables.metadata) == []
 
 
 def test_upgrade_from_nothing_and_again(database):

@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import nodes
 from ironic_traits.db.one_transaction import Lost, OneTransaction
 from tests.db.test_engine import insert
 from tests.service import make_conf
@@ -21,7 +21,7 @@ def test_a_transaction_that_is_lost_takes_no_more(database_url):
         with pytest.raises(db_exception.DBDeadlock), together.write():
             raise db_exception.DBDeadlock
         with pytest.raises(Lost), together.write() as inside:
-            inside.execute(sa.delete(nodes))
+            inside.execute(sa.delete(tables.nodes))
         together.check()
     database.close()
 
@@ -42,7 +42,9 @@ def test_whoever_loses_a_lock_begins_again(database_url, database_kind):
                     with connection.begin_nested():
                         for name in names:
                             with together.write() as inside:
-                                inside.execute(sa.update(nodes).where(nodes.c.name == name).values(owner=names[0]))
+                                inside.execute(
+                                    sa.update(tables.nodes).where(tables.nodes.c.name == name).values(owner=names[0])
+                                )
                             if name == names[0]:
                                 both.wait()
                 except db_exception.DBError:

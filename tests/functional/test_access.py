@@ -10,8 +10,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-from ironic_traits.db import migrations
-from ironic_traits.db import models as tables
+from ironic_traits.db import migrations, tables
 from tests.client import Client, message
 from tests.routes import routes
 from tests.service import finish_work, make_app

@@ -7,7 +7,7 @@ import time
 import sqlalchemy as sa
 
 from ironic_traits.api import worker_check
-from ironic_traits.db.models import transitions, workers
+from ironic_traits.db import tables
 from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.inventory import workers as alive
 from tests.client import Client
@@ -18,7 +18,7 @@ from tests.service import Server, make_app
 def rows(app):
     """Return what is written of workers."""
     with app.service.read() as connection:
-        return connection.execute(sa.select(workers)).all()
+        return connection.execute(sa.select(tables.workers)).all()
 
 
 def wait_for_rows(app, number, seconds=30):
@@ -59,8 +59,8 @@ def test_heartbeats_by_the_clock_of_the_database(app):
 
 def _age(app, duration):
     with app.service.write() as connection:
-        for row in connection.execute(sa.select(workers)).all():
-            older = sa.update(workers).where(workers.c.id == row.id)
+        for row in connection.execute(sa.select(tables.workers)).all():
+            older = sa.update(tables.workers).where(tables.workers.c.id == row.id)
             connection.execute(older.values(heartbeat_at=row.heartbeat_at - duration))
 
 
@@ -73,12 +73,12 @@ def test_the_longest_wait(app, client):
     assert 100 <= alive.longest_wait(app.service) < 160
     # What a worker carries does not wait; and what is due later does not.
     with app.service.write() as connection:
-        now = connection.scalar(sa.select(transitions.c.due_at)) + datetime.timedelta(seconds=100)
+        now = connection.scalar(sa.select(tables.transitions.c.due_at)) + datetime.timedelta(seconds=100)
         later = now + datetime.timedelta(hours=1)
-        connection.execute(sa.update(transitions).values(lease='x', leased_until=later))
+        connection.execute(sa.update(tables.transitions).values(lease='x', leased_until=later))
     assert alive.longest_wait(app.service) == 0
     with app.service.write() as connection:
-        connection.execute(sa.update(transitions).values(lease=None, leased_until=None, due_at=later))
+        connection.execute(sa.update(tables.transitions).values(lease=None, leased_until=None, due_at=later))
     assert alive.longest_wait(app.service) == 0
 
 

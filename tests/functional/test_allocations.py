@@ -8,7 +8,7 @@ import random
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import inventories, nodes, resource_classes, resource_providers
+from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from ironic_traits.inventory import node_providers
 from tests.client import Client
@@ -33,21 +33,25 @@ def make_providers(app, count):
             {'id': number, 'uuid': uuid(number), 'name': uuid(number), 'root_provider_uuid': uuid(number)}
             for number in range(1, count + 1)
         ]
-        connection.execute(sa.insert(resource_providers), [row | {'created_at': MOMENT} for row in rows])
-        class_id = connection.scalar(sa.select(resource_classes.c.id).where(resource_classes.c.name == 'VCPU'))
+        connection.execute(sa.insert(tables.resource_providers), [row | {'created_at': MOMENT} for row in rows])
+        class_id = connection.scalar(
+            sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == 'VCPU')
+        )
         values = dict.fromkeys(('total', 'min_unit', 'max_unit', 'step_size'), 1)
         values |= {'reserved': 0, 'allocation_ratio': 1.0, 'resource_class_id': class_id, 'created_at': MOMENT}
-        connection.execute(sa.insert(inventories), [{'resource_provider_id': row['id'], **values} for row in rows])
+        connection.execute(
+            sa.insert(tables.inventories), [{'resource_provider_id': row['id'], **values} for row in rows]
+        )
 
 
 def make_nodes(app, count):
     """Make available nodes of class gold."""
-    blank = {column.name: {} for column in nodes.c if isinstance(column.type, Json)}
+    blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
     fixed = {'driver': 'fake-hardware', 'provision_state': 'available', 'power_state': 'power off'}
     with app.service.write() as connection:
         for number in range(1, count + 1):
             row = {**blank, **fixed, 'uuid': uuid(number), 'created_at': MOMENT, 'resource_class': 'gold'}
-            made = connection.execute(sa.insert(nodes).values(row))
+            made = connection.execute(sa.insert(tables.nodes).values(row))
             node_providers.create(connection, made.inserted_primary_key.id)
 
 

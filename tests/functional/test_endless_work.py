@@ -6,7 +6,7 @@ import logging
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes, transitions
+from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory import transitions as carried
 from tests.client import Client
@@ -68,7 +68,7 @@ def begin(app, client, action):
     uuid = client.node()['uuid']
     with app.service.write() as connection:
         changes = {'provision_state': state, 'power_state': states.POWER_OFF}
-        connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
     assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body).status_int == 202
     finish_work(app)
     return uuid
@@ -77,16 +77,18 @@ def begin(app, client, action):
 def pass_time(app, seconds):
     """Let some seconds pass: the rows are moved, not the clock."""
     with app.service.write() as connection:
-        for row in connection.execute(sa.select(transitions)).all():
+        for row in connection.execute(sa.select(tables.transitions)).all():
             span = datetime.timedelta(seconds=seconds)
             earlier = {'due_at': row.due_at - span, 'begun_at': row.begun_at - span}
-            connection.execute(sa.update(transitions).where(transitions.c.node_id == row.node_id).values(earlier))
+            connection.execute(
+                sa.update(tables.transitions).where(tables.transitions.c.node_id == row.node_id).values(earlier)
+            )
 
 
 def make_due(app):
     """Let the work be due that is due later."""
     with app.service.write() as connection:
-        connection.execute(sa.update(transitions).values(due_at=transitions.c.begun_at))
+        connection.execute(sa.update(tables.transitions).values(due_at=tables.transitions.c.begun_at))
 
 
 @pytest.mark.parametrize('action', ENDLESS)
@@ -168,7 +170,7 @@ def test_a_lock_without_work_is_broken(app, client):
     """It cannot be; but if it is, there is a way out."""
     uuid = client.node()['uuid']
     with app.service.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation='gone', target_power_state='power on'))
+        connection.execute(sa.update(tables.nodes).values(reservation='gone', target_power_state='power on'))
     assert client.ask('DELETE', f'/v1/nodes/{uuid}/lock').status_int == 204
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['reservation'], node['target_power_state']) == (None, None)

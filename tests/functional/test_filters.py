@@ -97,7 +97,7 @@ def test_more_names_than_a_node_can_carry(inventory):
         found = client.get(f'/v1/nodes?fields=uuid&{query}')['nodes']
         assert len(found) == (0 if argument == 'traits-any' else len(nodes))
     query = '&'.join(f'traits-any={pair}' for pair in pairs[:11])
-    assert 'more than 10 times' in client.ask('GET', f'/v1/nodes?{query}').text
+    assert 'at most 10 times' in client.ask('GET', f'/v1/nodes?{query}').text
 
 
 def test_many_required_traits(inventory):

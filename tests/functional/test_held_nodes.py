@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from ironic_traits.inventory import reservations
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
 from tests.functional.test_reservations import available, expire, instance, reserve
@@ -153,5 +153,5 @@ def test_a_node_keeps_its_instance_while_it_is_deployed(app, client):
     answer = client.ask('PATCH', f'/v1/nodes/{node}', removal)
     assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
     with app.service.database.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation=None))
+        connection.execute(sa.update(tables.nodes).values(reservation=None))
     assert client.ask('PATCH', f'/v1/nodes/{node}', removal).status_int == 200

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.api.nesting import MAX_DEPTH
-from ironic_traits.db import models as tables
+from ironic_traits.db import tables
 from tests.client import Client, message
 from tests.conftest import empty
 from tests.service import make_app

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_traits.client import Failed
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import nodes, resource_classes, resource_providers
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.transfer import documents, exports, imports, local
 from tests.functional.test_inventory_files import MANAGE, file, manage  # noqa: F401
@@ -104,9 +104,17 @@ def outcome(app, database, bring, *documents):
         client = local.LocalClient(app, together)
         refused = [bring(client, together, each) for each in documents]
         exported = exports.export(client)
-        columns = (nodes.c.name, resource_classes.c.name, resource_providers.c.uuid == nodes.c.uuid)
-        provider = sa.join(nodes, resource_providers, resource_providers.c.node_id == nodes.c.id)
-        statement = sa.select(*columns).select_from(provider.join(resource_classes)).order_by(nodes.c.name)
+        columns = (
+            tables.nodes.c.name,
+            tables.resource_classes.c.name,
+            tables.resource_providers.c.uuid == tables.nodes.c.uuid,
+        )
+        provider = sa.join(
+            tables.nodes, tables.resource_providers, tables.resource_providers.c.node_id == tables.nodes.c.id
+        )
+        statement = (
+            sa.select(*columns).select_from(provider.join(tables.resource_classes)).order_by(tables.nodes.c.name)
+        )
         providers = [tuple(row) for row in connection.execute(statement)]
         raise Undone
     exported.get('nodes', []).sort(key=lambda node: node['name'])

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from tests.client import Client
 from tests.service import Server, finish_work, make_app, worker
 
@@ -29,7 +29,7 @@ def clients(database_url, **options):
 def set_lock(app, uuid, host):
     """Lock a node, or unlock it."""
     with app.service.write() as connection:
-        connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(reservation=host))
+        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(reservation=host))
 
 
 def records(client, node):
@@ -127,7 +127,9 @@ def test_nobody_waits_for_a_node_that_waits_itself(app, client):
     """What a node waits for may take half an hour."""
     node = client.node(driver_info={'fake_delays': {'inspect': 300}})['uuid']
     with app.service.write() as connection:
-        connection.execute(sa.update(nodes).where(nodes.c.uuid == node).values(provision_state='inspect wait'))
+        connection.execute(
+            sa.update(tables.nodes).where(tables.nodes.c.uuid == node).values(provision_state='inspect wait')
+        )
     begun = time.monotonic()
     answer = client.ask('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power on'})
     assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import strategies as st
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from ironic_traits.matching.requests import understand
 from tests.client import Client
 from tests.conftest import empty
@@ -106,7 +106,7 @@ def fill(app, inventory):
         with app.service.write() as connection:
             for flaw in node.flaws & STATES.keys():
                 values = {name: value or instance(100 + number) for name, value in STATES[flaw].items()}
-                connection.execute(sa.update(nodes).where(nodes.c.uuid == node.uuid).values(values))
+                connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == node.uuid).values(values))
 
 
 def allocate(client, consumer, uuid, resource_class):

@@ -6,7 +6,7 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from tests.functional.test_reservations import expire, instance, reserve
 from tests.providers import GOLD, free, golden, moves, patch, provider, provision, put_traits
 
@@ -58,7 +58,7 @@ def test_maintenance_and_instances(client, node):
 def test_a_power_state_that_is_none(app, client, node, power_state):
     """Nobody may have such a node, by any door."""
     with app.service.write() as connection:
-        connection.execute(sa.update(nodes).values(power_state=power_state))
+        connection.execute(sa.update(tables.nodes).values(power_state=power_state))
     assert provider(client, node)[1]['inventories']['inventories'][GOLD]['reserved'] == 1
     assert free(client) == []
     assert reserve(client, 1, [node]).json['reasons'][0]['reason'] == 'power state'

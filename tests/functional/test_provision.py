@@ -11,7 +11,7 @@ import pathlib
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes, transitions
+from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.client import message
 
@@ -45,7 +45,7 @@ def node_in(app, client):
         uuid = client.node()['uuid']
         with app.service.write() as connection:
             changes = {'provision_state': state, 'power_state': 'power off', **more}
-            connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
         return uuid
 
     return make
@@ -76,9 +76,9 @@ def test_every_verb(app, client, node_in, state):
         assert shown['provision_updated_at']
         with app.service.read() as connection:
             row = connection.execute(
-                sa.select(nodes.c.reservation, transitions.c.action)
-                .outerjoin(transitions, transitions.c.node_id == nodes.c.id)
-                .where(nodes.c.uuid == uuid)
+                sa.select(tables.nodes.c.reservation, tables.transitions.c.action)
+                .outerjoin(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
+                .where(tables.nodes.c.uuid == uuid)
             ).one()
         # Somebody is to do something with the node, exactly when there is something to do.
         assert bool(row.action) is bool(row.reservation) is (wanted['state'] in states.WORKING), verb

@@ -5,8 +5,7 @@ import concurrent.futures
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import timeouts
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables, timeouts
 from ironic_traits.deploy import validate
 from tests.client import Client
 from tests.service import make_app
@@ -38,7 +37,7 @@ def test_a_lock_is_not_waited_for_without_end(database_url, monkeypatch):
         client = Client(app)
         uuid = client.node()['uuid']
         with app.service.database.write() as connection:
-            connection.execute(sa.update(nodes).values(generation=nodes.c.generation + 1))
+            connection.execute(sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1))
             answer = client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
         assert answer.status_int == 503, answer.text
         assert answer.json['code'] == 'baremetal.database_unavailable'
@@ -169,7 +168,7 @@ def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
         seen.add(deployed)
         with clients[0].app.service.write() as connection:
             back = {'provision_state': 'available', 'target_provision_state': None, 'reservation': None}
-            connection.execute(sa.update(nodes).values(back))
+            connection.execute(sa.update(tables.nodes).values(back))
         clients[0].ask('PUT', f'{path}/traits/CUSTOM_A')
     assert seen <= {202, 400}
 
@@ -355,7 +354,7 @@ def test_what_is_being_worked_on_keeps_its_traits(client, app):
     path = f'/v1/nodes/{uuid}/traits'
     client.ask('PUT', path, {'traits': ['CUSTOM_A']})
     with app.service.database.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation='one'))
+        connection.execute(sa.update(tables.nodes).values(reservation='one'))
     for method, more, document in (
         ('PUT', '', {'traits': []}),
         ('PUT', '', {'traits': ['CUSTOM_A']}),
@@ -369,7 +368,7 @@ def test_what_is_being_worked_on_keeps_its_traits(client, app):
         assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked'), (method, more)
     assert client.get(path) == {'traits': ['CUSTOM_A']}
     with app.service.database.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation=None))
+        connection.execute(sa.update(tables.nodes).values(reservation=None))
     assert client.ask('DELETE', path).status_int == 204
 
 
@@ -378,7 +377,7 @@ def test_what_is_being_worked_on_keeps_its_records(client, app):
     uuid = client.node()['uuid']
     port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
     with app.service.database.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation='one'))
+        connection.execute(sa.update(tables.nodes).values(reservation='one'))
     patch = [{'op': 'add', 'path': '/extra/a', 'value': 1}]
     asked = [
         ('PATCH', f'/v1/ports/{port}', patch),
@@ -390,5 +389,5 @@ def test_what_is_being_worked_on_keeps_its_records(client, app):
     assert client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}).status_int == 204
     assert client.ask('DELETE', f'/v1/nodes/{uuid}/vifs/left').status_int == 204
     with app.service.database.write() as connection:
-        connection.execute(sa.update(nodes).values(reservation=None))
+        connection.execute(sa.update(tables.nodes).values(reservation=None))
     assert client.ask('DELETE', f'/v1/ports/{port}').status_int == 204

@@ -10,7 +10,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from ironic_traits.cmd import manage
-from ironic_traits.db.models import node_traits, nodes, reservations, traits
+from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from tests import machines
 from tests.client import Client, message
@@ -40,15 +40,15 @@ def reserve(client, number, wanted, **more):
 def expire(app):
     """Let every reservation that ends some time have ended a moment ago: the rows are moved, not the clock."""
     with app.service.write() as connection:
-        ends = reservations.c.expires_at.is_not(None)
+        ends = tables.reservations.c.expires_at.is_not(None)
         past = datetime.datetime.fromisoformat('2026-01-01')
-        connection.execute(sa.update(reservations).where(ends).values(expires_at=past))
+        connection.execute(sa.update(tables.reservations).where(ends).values(expires_at=past))
 
 
 def rows(app):
     """Count the rows of reservations."""
     with app.service.read() as connection:
-        return connection.scalar(sa.select(sa.func.count()).select_from(reservations))
+        return connection.scalar(sa.select(sa.func.count()).select_from(tables.reservations))
 
 
 def test_what_has_expired_holds_nothing(app, client):
@@ -301,7 +301,7 @@ def _grab(url, wants, process, uuids, gate, results):
 def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, wants):
     """In four processes, until none is left: each node once, and no 5xx."""
     with app.service.write() as connection:
-        blank = {column.name: {} for column in nodes.c if isinstance(column.type, Json)}
+        blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
         made = [
             {
                 **blank,
@@ -313,10 +313,10 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, want
             }
             for number in range(HELD)
         ]
-        connection.execute(sa.insert(nodes), made)
-        connection.execute(sa.insert(traits), {'name': 'CUSTOM_A', 'created_at': made[0]['created_at']})
-        carried = sa.select(nodes.c.id, sa.literal('CUSTOM_A'))
-        connection.execute(sa.insert(node_traits).from_select(['node_id', 'trait'], carried))
+        connection.execute(sa.insert(tables.nodes), made)
+        connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': made[0]['created_at']})
+        carried = sa.select(tables.nodes.c.id, sa.literal('CUSTOM_A'))
+        connection.execute(sa.insert(tables.node_traits).from_select(['node_id', 'trait'], carried))
     uuids = [node['uuid'] for node in made]
     context = multiprocessing.get_context('spawn')
     gate, results = context.Barrier(PROCESSES), context.Queue()

@@ -4,7 +4,7 @@ import orjson
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import models as tables
+from ironic_traits.db import tables
 from ironic_traits.inventory import secrets
 from tests.client import Client
 from tests.service import finish_work, make_app

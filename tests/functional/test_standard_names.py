@@ -5,9 +5,8 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import node_traits, traits
 from ironic_traits.placement import standard
 from tests.client import Client
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
@@ -56,14 +55,14 @@ def test_nodes_that_were_there_before(new_database):
         assert shown[3]['traits']['traits'] == ['GONE_FROM_OS_TRAITS']
         assert client.get('/v1/nodes/' + rows[2]['uuid'] + '/traits') == {'traits': ['CUSTOM_A']}
         with app.service.read() as connection:
-            assert connection.scalar(sa.select(sa.func.count()).select_from(node_traits)) == len(carried)
+            assert connection.scalar(sa.select(sa.func.count()).select_from(tables.node_traits)) == len(carried)
 
 
 def test_a_standard_trait_before_a_sync(app, client, node):
     """os-traits is newer than the table: a node's use of the name adds it, and a sync adds the others, once."""
     with app.service.write() as connection:
-        standard_names = traits.c.name.in_(['HW_CPU_X86_VMX', 'HW_CPU_X86_AVX'])
-        assert connection.execute(sa.delete(traits).where(standard_names)).rowcount == 2
+        standard_names = tables.traits.c.name.in_(['HW_CPU_X86_VMX', 'HW_CPU_X86_AVX'])
+        assert connection.execute(sa.delete(tables.traits).where(standard_names)).rowcount == 2
     assert client.placement('GET', '/traits/HW_CPU_X86_VMX').status_int == 404
     client.ask('PUT', f'/v1/nodes/{node}/traits/HW_CPU_X86_VMX')
     assert client.placement('GET', '/traits/HW_CPU_X86_VMX').status_int == 204
@@ -75,16 +74,19 @@ def test_a_standard_trait_before_a_sync(app, client, node):
 def test_a_sync_takes_nothing_away(app, client, caplog):
     with app.service.write() as connection:
         moment = datetime.datetime.fromisoformat('2026-01-01')
-        connection.execute(sa.insert(traits).values(name='GONE_FROM_OS_TRAITS', created_at=moment))
+        connection.execute(sa.insert(tables.traits).values(name='GONE_FROM_OS_TRAITS', created_at=moment))
     assert standard.sync(app.service) == 0
     assert 'GONE_FROM_OS_TRAITS' in caplog.text
     with app.service.write() as connection:
-        assert connection.execute(sa.delete(traits).where(traits.c.name == 'GONE_FROM_OS_TRAITS')).rowcount == 1
+        assert (
+            connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'GONE_FROM_OS_TRAITS')).rowcount
+            == 1
+        )
 
 
 def test_syncs_at_once(app, clients):  # noqa: F811
     with app.service.write() as connection:
-        connection.execute(sa.delete(traits))
+        connection.execute(sa.delete(tables.traits))
     inserted = at_once(clients[:8], lambda client, number: standard.sync(client.app.service))
     with app.service.read() as connection:
-        assert sum(inserted) == connection.scalar(sa.select(sa.func.count()).select_from(traits))
+        assert sum(inserted) == connection.scalar(sa.select(sa.func.count()).select_from(tables.traits))

@@ -6,9 +6,8 @@ import pathlib
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from ironic_traits.db.models import nodes, traits
 from tests import commands
 from tests.service import make_conf, upgraded
 
@@ -61,8 +60,8 @@ def test_what_is_worth_a_look(database_url, client, tmp_path):
     (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     database = Database(make_conf(database_url))
     with database.write() as connection:
-        connection.execute(sa.update(nodes).values(driver='gone'))
-        connection.execute(sa.delete(traits).where(traits.c.name == 'HW_CPU_X86_AVX'))
+        connection.execute(sa.update(tables.nodes).values(driver='gone'))
+        connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'HW_CPU_X86_AVX'))
     try:
         assert check(database_url, '--config-file', f'{tmp_path}/one.conf', code=1) == {
             'Names of traits and resource classes': 'Names missing from the database: 1, the first is HW_CPU_X86_AVX. '

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from tests.client import message
 from tests.service import finish_work
 
@@ -20,7 +20,7 @@ def node_in(app, client):
         uuid = client.node(**fields)['uuid']
         with app.service.write() as connection:
             changes = {'provision_state': state, 'power_state': 'power off'}
-            connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
         return uuid
 
     return make

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes
+from ironic_traits.db import tables
 from tests.client import message
 
 CONNECTOR = {'type': 'iqn', 'connector_id': 'iqn.one'}
@@ -20,7 +20,7 @@ def volume(app, client):
         path = f'/v1/volume/{kind}'
         made = client.ask('POST', path, {'node_uuid': uuid, **KINDS[kind][1]}).json['uuid']
         with app.service.write() as connection:
-            connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(state))
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(state))
         return uuid, f'{path}/{made}'
 
     return make

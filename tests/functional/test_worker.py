@@ -13,7 +13,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import nodes, transitions
+from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory import transitions as carried
 from tests.client import Client
@@ -30,7 +30,7 @@ def available(app, client):
         uuid = client.node(**fields)['uuid']
         with app.service.write() as connection:
             changes = {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
-            connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
         return uuid
 
     return make
@@ -61,13 +61,15 @@ def until(client, uuid, wanted, seconds=30):
 def pass_time(app, seconds=LONG):
     """Let what is due later be due now: the rows are moved, not the clock."""
     with app.service.write() as connection:
-        for row in connection.execute(sa.select(transitions)).all():
+        for row in connection.execute(sa.select(tables.transitions)).all():
             earlier = {
                 name: getattr(row, name) - carried.datetime.timedelta(seconds=seconds)
                 for name in ('due_at', 'leased_until')
                 if getattr(row, name)
             }
-            connection.execute(sa.update(transitions).where(transitions.c.node_id == row.node_id).values(earlier))
+            connection.execute(
+                sa.update(tables.transitions).where(tables.transitions.c.node_id == row.node_id).values(earlier)
+            )
 
 
 #: For each verb: where it begins, where it waits, and where it ends.
@@ -105,7 +107,7 @@ def put_in(app, uuid, name):
     """Put a node into a state."""
     with app.service.write() as connection:
         changes = {'provision_state': name, 'power_state': states.POWER_OFF}
-        connection.execute(sa.update(nodes).where(nodes.c.uuid == uuid).values(changes))
+        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
 
 
 @pytest.mark.parametrize('verb', WAYS)
@@ -269,7 +271,7 @@ def test_a_node_is_deleted_while_it_is_waited_for(app, client):
     assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
     finish_work(app)
     with app.service.read() as connection:
-        assert connection.execute(sa.select(transitions)).all() == []
+        assert connection.execute(sa.select(tables.transitions)).all() == []
 
 
 def test_a_claim_is_for_one(app, client, available):
@@ -404,7 +406,7 @@ def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
 
 def _leased(app):
     with app.service.read() as connection:
-        return connection.scalar(sa.select(transitions.c.lease))
+        return connection.scalar(sa.select(tables.transitions.c.lease))
 
 
 def test_the_service_starts_a_worker_again(app, client, available, database_url):
@@ -488,8 +490,8 @@ def test_in_the_end_every_node_is_at_rest(app, database_url):
     assert max(statuses) < 500
     assert 202 in statuses
     with app.service.read() as connection:
-        assert connection.execute(sa.select(transitions)).all() == []
-        rows = connection.execute(sa.select(nodes)).all()
+        assert connection.execute(sa.select(tables.transitions)).all() == []
+        rows = connection.execute(sa.select(tables.nodes)).all()
     for row in rows:
         assert (row.reservation, row.target_power_state) == (None, None)
         assert row.provision_state not in states.WORKING | states.WAITING

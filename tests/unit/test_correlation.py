@@ -3,10 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db.models import allocations, nodes, reservations, resource_providers
+from ironic_traits.db import tables
 from tests.correlation import NotCorrelated
 
-_OF_PROVIDER = allocations.c.resource_provider_id == resource_providers.c.id
+_OF_PROVIDER = tables.allocations.c.resource_provider_id == tables.resource_providers.c.id
 
 
 def _reserved(is_allocated):
@@ -14,8 +14,8 @@ def _reserved(is_allocated):
 
     :param is_allocated: EXISTS clause for an allocation.
     """
-    is_reserved = sa.exists().where(reservations.c.node_uuid == resource_providers.c.uuid, ~is_allocated)
-    return sa.select(resource_providers.c.id).where(is_reserved.correlate(resource_providers))
+    is_reserved = sa.exists().where(tables.reservations.c.node_uuid == tables.resource_providers.c.uuid, ~is_allocated)
+    return sa.select(tables.resource_providers.c.id).where(is_reserved.correlate(tables.resource_providers))
 
 
 def test_a_subquery_that_is_not_correlated():
@@ -24,9 +24,13 @@ def test_a_subquery_that_is_not_correlated():
 
 
 def test_correlated_subqueries():
-    str(_reserved(sa.exists().where(_OF_PROVIDER).correlate(resource_providers)))
-    other = resource_providers.alias()
-    str(_reserved(sa.exists().where(allocations.c.resource_provider_id == other.c.id)))
-    one = sa.select(nodes.c.id)
+    str(_reserved(sa.exists().where(_OF_PROVIDER).correlate(tables.resource_providers)))
+    other = tables.resource_providers.alias()
+    str(_reserved(sa.exists().where(tables.allocations.c.resource_provider_id == other.c.id)))
+    one = sa.select(tables.nodes.c.id)
     str(one.union_all(one))
-    str(sa.update(nodes).where(sa.exists().where(reservations.c.node_uuid == nodes.c.uuid)).values(name=None))
+    str(
+        sa.update(tables.nodes)
+        .where(sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid))
+        .values(name=None)
+    )
