@@ -63,6 +63,7 @@ class LocalClient(Client):
         request.headers['X-OpenStack-Ironic-API-Version'] = VERSION
         if document is not None:
             request.json = document
+            request.content_type = 'application/json'
         response = request.get_response(self._application)
         if response.status_int >= 400:
             raise Failed(response.status_int, response.status, response.json if response.body else {})

@@ -30,7 +30,7 @@ _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
 #: What is different in each run: paths, uuids, times, addresses.
 _VARIES = re.compile(
-    r'sqlite:///\S+?\.sqlite|/\S+/ironic-traits-data|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
+    r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
     r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+'
 )
 _END = '-- end of the output --'
@@ -42,19 +42,23 @@ def run(commands, server, home):
     :param commands: texts, as a page shows them.
     :returns: what each of them printed, [[line, …], …].
     """
-    script = ''.join(f'{command.strip()} </dev/null\necho "{_END}"\n' for command in commands)
+    script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     programs = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
     environment |= {'PATH': programs, 'HOME': str(home), 'COLUMNS': '120', 'PYTHONWARNINGS': 'ignore'}
-    output = subprocess.run(
-        ['bash'],
-        input=script.replace('http://127.0.0.1:6385', server.base),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=home,
-        env=environment,
-    ).stdout.replace(server.base, 'http://127.0.0.1:6385')
+    output = (
+        subprocess.run(
+            ['bash'],
+            input=script.replace('http://127.0.0.1:6385', server.base),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=home,
+            env=environment,
+        )
+        .stdout.replace(server.base, 'http://127.0.0.1:6385')
+        .replace(str(home), '/home/you')
+    )
     return [[line.rstrip() for line in part.split('\n') if line.strip()] for part in output.split(_END)[:-1]]
 
 
