@@ -62,8 +62,7 @@ class LocalClient(Client):
         request = Request.blank(path if query is None else f'{path}?{urllib.parse.urlencode(query)}', method=method)
         request.headers['X-OpenStack-Ironic-API-Version'] = VERSION
         if document is not None:
-            request.json = document
-            request.content_type = 'application/json'
+            request.content_type, request.json = 'application/json', document
         response = request.get_response(self._application)
         if response.status_int >= 400:
             raise Failed(response.status_int, response.status, response.json if response.body else {})
