@@ -1,4 +1,4 @@
-"""How alembic reaches the database: over the connection it is given, or over ``-x database=URL`` for developers."""
+"""Environment of the migrations: alembic uses the connection of the caller, or ``-x database=URL`` for developers."""
 
 import sqlalchemy as sa
 from alembic import context
@@ -7,7 +7,7 @@ from ironic_traits.db.models import metadata
 
 
 def run(connection):
-    """Run the migrations over one connection, inside its transaction."""
+    """Run the migrations on a connection, in its transaction."""
     context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)
     with context.begin_transaction():
         context.run_migrations()

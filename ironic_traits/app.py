@@ -1,4 +1,4 @@
-"""The whole WSGI application, on one page."""
+"""The WSGI application: its layers, and the order in which a request passes them."""
 
 import functools
 import urllib.parse
@@ -17,7 +17,7 @@ from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
 from ironic_traits.service import Service
 
-# pecan makes a namedtuple class each time that it looks at a signature, twice for each request: a tenth of its time.
+# pecan creates a namedtuple class whenever it inspects a signature. Without the cache, a tenth of its time goes there.
 pecan.util._getargspec = functools.cache(pecan.util._getargspec)
 
 
@@ -25,7 +25,7 @@ def build(conf):
     """Build the WSGI application.
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    :returns: a WSGI application, with its ``service``.
+    :returns: a WSGI application, with the Service as its attribute ``service``.
     """
     service = Service(conf)
     application = pecan.make_app(
@@ -34,7 +34,7 @@ def build(conf):
         custom_renderers={'wsmejson': Renderer},
         request_cls=Request,
         force_canonical=False,
-        # A node named my.json would arrive as "my".
+        # Otherwise pecan would cut ".json" off the name of a node.
         guess_content_type_from_ext=False,
     )
     application = identity.authenticate(application, conf)
@@ -43,14 +43,14 @@ def build(conf):
     application = Overload(application, conf.api.threads)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
-        application = _counted(application)
+        application = _with_metrics(application)
     if conf.cors.allowed_origin:
-        application = _Shared(application, conf)
+        application = _Cors(application, conf)
     return application
 
 
 def _health(service):
-    """Build what answers /healthcheck, and /healthcheck?detailed, which says more to people."""
+    """Return the WSGI application for /healthcheck, and for /healthcheck?detailed, which reports the workers too."""
     backends = ['ironic_traits_database']
     if service.conf.api.auth_strategy == 'keystone':
         backends.append('ironic_traits_keystone')
@@ -60,24 +60,24 @@ def _health(service):
         for names in (backends, [*backends, 'ironic_traits_workers'])
     )
 
-    def answer(environ, start_response):
+    def respond(environ, start_response):
         query = urllib.parse.parse_qs(environ.get('QUERY_STRING', ''), keep_blank_values=True)
         return (detailed if 'detailed' in query else plain)(environ, start_response)
 
-    return answer
+    return respond
 
 
-def _counted(application):
-    # Whether processes count together is decided by the environment when the library is imported.
+def _with_metrics(application):
+    # Imported late: at import, prometheus_client reads from the environment whether to merge the counts of processes.
     from ironic_traits.api.metrics import Metrics
 
     return Metrics(application, application.service)
 
 
-class _Shared(cors.CORS):
-    """Lets pages of other origins ask, as [cors] says.
+class _Cors(cors.CORS):
+    """The CORS middleware, which lets web pages of the origins in [cors] call the API.
 
-    :ivar service: of the application inside.
+    :ivar service: the Service of the wrapped application.
     """
 
     simple_headers = [
@@ -95,7 +95,11 @@ class _Shared(cors.CORS):
 
 
 def _dispatch(by_path, otherwise):
-    """Send requests for certain paths one way and all others another."""
+    """Return a WSGI application that routes by exact path.
+
+    :param by_path: {path: WSGI application}.
+    :param otherwise: WSGI application for all other paths.
+    """
 
     def dispatch(environ, start_response):
         path = environ['PATH_INFO']

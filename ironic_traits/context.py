@@ -1,4 +1,4 @@
-"""Who asks, at which version, and what the service has to answer with."""
+"""The context of a request: its caller, its API version, and the parts of the service that handle it."""
 
 import urllib.parse
 
@@ -8,21 +8,22 @@ from ironic_traits import failures
 
 
 def target_of(owner):
-    """Give what policy is told of a node.
+    """Return the policy target of a node.
 
     :param owner: row with ``owner`` and ``lessee``.
+    :returns: {'node.owner': …, 'node.lessee': …}.
     """
     return {'node.owner': owner.owner, 'node.lessee': owner.lessee}
 
 
 class Context(oslo_context.RequestContext):
-    """One request.
+    """The context of one request.
 
     :param service: ironic_traits.service.Service: configuration, database, drivers, policy.
-    :param protocol: ironic_traits.api.protocols.Protocol: which of the two APIs is spoken.
-    :param minor: the negotiated version of it, as its minor number.
-    :param base: where clients reach the API: scheme, host, and the prefix that it is mounted under.
-    :param ids: what oslo.context takes: request_id, global_request_id, user_id, project_id, roles, …
+    :param protocol: ironic_traits.api.protocols.Protocol: which of the two APIs the request is for.
+    :param minor: the negotiated version of that API, as its minor number.
+    :param base: URL at which clients reach the API: scheme, host, and the prefix that it is mounted under.
+    :param ids: arguments of oslo.context: request_id, global_request_id, user_id, project_id, roles, …
     """
 
     def __init__(self, service, protocol, minor, base, **ids):
@@ -38,13 +39,13 @@ class Context(oslo_context.RequestContext):
         self.minor = minor
         self.base = base
         self._service = service
-        #: The rules that policy is still to be asked by, of a certain node; () for none.
+        #: The policy rules that are still to be checked against the node of the request; () for none.
         self.limited_to = ()
 
     def identified(self, environ):
-        """Give the same context with whom keystonemiddleware found to be asking.
+        """Return the same context with the user, project and roles that keystonemiddleware found.
 
-        :param environ: the request's, behind keystonemiddleware.
+        :param environ: WSGI environ of the request, behind keystonemiddleware.
         """
         return self.from_environ(
             environ,
@@ -57,47 +58,51 @@ class Context(oslo_context.RequestContext):
         )
 
     def to_policy_values(self):
-        """Return what rules compare with, as a dict: oslo.context leaves the project's name out.
+        """Return the credentials that policy rules compare with, as a dict.
 
-        A request without a project has no ``project_id`` to compare.  oslo.policy compares texts, and "None" would
-        equal the owner of a node without one.
+        ``project_name`` is added, which oslo.context leaves out. ``project_id`` is removed when the request has no
+        project: oslo.policy compares strings, and "None" would equal the owner of a node that has no owner.
         """
         values = {**super().to_policy_values(), 'project_name': self.project_name}
         return values if self.project_id else {key: values[key] for key in values.keys() - {'project_id'}}
 
     def can(self, rule, *others, target=None):
-        """Do nothing when policy allows it, for all nodes or for some.
+        """Raise Forbidden unless policy allows the action, for all nodes or for nodes of the caller's project.
 
-        Without a target the latter is enough: ``limited_to`` then names the rules that are still to be asked, of the
-        node that it is done to (``api.v1.access``).
+        Without a target, it is enough that policy allows the action for nodes of the caller's project.
+        ``limited_to`` then has the rules that ``api.v1.access`` checks once it has the node.
 
         :param rule: name of a policy rule (``policies/``).
-        :param others: rules each of which will do instead.
-        :param target: what it is done to, as a dict.
+        :param others: names of alternative rules: one that allows the action is enough.
+        :param target: policy target of the action, as a dict.
         :raises failures.Forbidden: policy does not allow it.
         """
         rules = (rule, *others)
         if any(self.may(each, target) for each in rules):
             self.limited_to = ()
             return
-        mine = {'node.owner': self.project_id, 'node.lessee': self.project_id}
-        if target is not None or not self.project_id or not any(self.may(each, mine) for each in rules):
+        own_node = {'node.owner': self.project_id, 'node.lessee': self.project_id}
+        if target is not None or not self.project_id or not any(self.may(each, own_node) for each in rules):
             raise failures.Forbidden(rule=rule)
         self.limited_to = rules
 
     def limit_to(self, *rules):
-        """Name the policy rules that decide about the one node, or record, that the request is for.
+        """Set the policy rules that are to be checked against the one node, or record, that the request is for.
 
-        Nothing is refused here: ``api.v1.access`` asks the rules when it knows the node.  A caller who may not see the
-        node gets the same 404 as for one that does not exist, as in the real service.
+        Nothing is refused here: ``api.v1.access`` checks the rules once it has the node. A caller who may not see the
+        node gets the same 404 as for a node that does not exist, as in Ironic.
 
-        :param rules: names of policy rules, any of which allows it.
+        :param rules: names of policy rules: one that allows the action is enough.
         """
         self.limited_to = () if any(self.may(rule) for rule in rules) else rules
 
     def may(self, rule, target=None):
-        """Tell whether policy allows it; as ``can``."""
-        # Under noauth there is no enforcer, and everything is allowed.
+        """Whether policy allows an action.
+
+        :param rule: name of a policy rule.
+        :param target: policy target of the action, as a dict.
+        """
+        # Under noauth and http_basic there is no enforcer, and everything is allowed.
         enforcer = self._service.enforcer
         if enforcer is None:
             return True
@@ -105,31 +110,37 @@ class Context(oslo_context.RequestContext):
         return enforcer.authorize(rule, services | (target or {}), self)
 
     def sees_secrets(self, rule):
-        """Tell whether policy says that secrets are not masked; where there is no policy, they are."""
+        """Whether policy lets the caller see secrets unmasked. Without policy, they are masked.
+
+        :param rule: name of a policy rule.
+        """
         return self._service.enforcer is not None and self.may(rule)
 
     def needs(self, minor, what):
-        """Do nothing when the version is high enough.
+        """Raise VersionTooLow unless the version of the request is high enough.
 
-        :param minor: the minor version with which it came.
-        :param what: what the client asked for, for the sentence.
-        :raises failures.VersionTooLow: it came later.
+        :param minor: the minor version that brought the feature.
+        :param what: name of the feature, for the message.
+        :raises failures.VersionTooLow: the request has an earlier version.
         """
         if self.minor < minor:
             raise failures.VersionTooLow(what=what, version=f'1.{minor}')
 
     def url(self, path):
-        """Make an address of a path."""
+        """Return the URL of a path."""
         return self.base + path
 
     def path(self, path):
-        """Make a path of a path: below what the service, and the API in it, are mounted under."""
+        """Return a path with the prefix that the API is mounted under."""
         return urllib.parse.urlsplit(self.base).path + path
 
     def links(self, *path):
-        """Make the two links that Ironic gives for everything: to itself, and to itself without a version."""
-        below = '/'.join(path)
+        """Return the two links that Ironic has for each resource: one with the version in its path, one without.
+
+        :param path: segments below /v1.
+        """
+        joined = '/'.join(path)
         return [
-            {'href': f'{self.base}/v1/{below}', 'rel': 'self'},
-            {'href': f'{self.base}/{below}', 'rel': 'bookmark'},
+            {'href': f'{self.base}/v1/{joined}', 'rel': 'self'},
+            {'href': f'{self.base}/{joined}', 'rel': 'bookmark'},
         ]

@@ -1,8 +1,8 @@
-"""Every failure that a client can be told of: its HTTP status, its stable code, its sentence.
+"""The failures that clients see: each has an HTTP status, a stable code and a message.
 
-Code raises one of these classes; ``api.rendering`` makes the body.  ``from_exception`` turns the exceptions of the
-libraries below (the database's, WSME's) into one of them, and everything else into InternalError, which carries no text
-of its cause.
+Code raises one of these classes, and ``api.rendering`` builds the body. ``from_exception`` maps the exceptions of
+libraries (pecan, WSME, the database) to these classes, and all others to InternalError, whose message does not reveal
+the cause.
 """
 
 from collections import Counter
@@ -13,47 +13,51 @@ import wsme.exc
 
 from ironic_traits.db import outage
 
-#: Most characters of a sentence.
+#: Maximum length of a message, in characters.
 MAX_LENGTH = 2000
 
 
 class Failure(Exception):
-    """What went wrong, for the client.
+    """A failure that is reported to the client.
 
-    :param facts: what the class's sentence names; kept as ``facts``.
+    :param facts: the values for the placeholders in ``text``.
+    :cvar status: HTTP status.
+    :cvar code: code for programs. It never changes.
+    :cvar text: message, with placeholders.
+    :ivar facts: the same values.
     """
 
     status = 500
     code = 'baremetal.internal_error'
     text = '{reason}'
-    #: What stands beside the sentence in the body, {key: value}.
+    #: Further keys of the body, next to the message: {key: value}.
     beside: dict[str, Any] = {}
-    #: Whether it stands for what Ironic finds before a controller is reached: its bodies have another shape then.
+    #: Whether Ironic reports this before a controller is reached. The body has a different format then.
     routing = False
-    #: The Allow header of the answer; None for none.
+    #: The Allow header of the response; None for no header.
     allow: str | None = None
 
     def __init__(self, **facts):
         self.facts = facts
-        # What a client sent may be in it, and of any length.
+        # The message may quote the request, which may be of any length.
         super().__init__(self.text.format(**facts)[:MAX_LENGTH])
 
 
 class InternalError(Failure):
-    """A defect of the service.  The log has the rest, under the request id."""
+    """A bug in the service. The log has the traceback, with the request id."""
 
-    text = 'The service failed; its log says why, under the request id of this answer.'
+    text = 'The service failed. Its log has the cause, with the request id of this response.'
 
 
 class InvalidInput(Failure):
-    """Something in the request is not what it must be."""
+    """A value in the request is invalid."""
 
     status = 400
     code = 'baremetal.invalid_input'
 
 
 class UnexpectedArguments(Failure):
-    """Query arguments that the route does not take."""
+    """Query parameters that the route does not have."""
 
     status = 400
     code = 'baremetal.unexpected_arguments'
@@ -61,7 +65,7 @@ class UnexpectedArguments(Failure):
 
 
 class InvalidIdent(Failure):
-    """What stands in the path where a uuid or a name must stand."""
+    """A text in place of a uuid or a name in the path, which can be neither."""
 
     status = 400
     code = 'baremetal.invalid_input'
@@ -70,7 +74,7 @@ class InvalidIdent(Failure):
 
 
 class InvalidTrait(Failure):
-    """A name that a node cannot carry."""
+    """A name that is not allowed as a trait of a node."""
 
     status = 400
     code = 'baremetal.trait.invalid'
@@ -85,7 +89,7 @@ class InvalidTrait(Failure):
 
 
 class ConflictingTraits(Failure):
-    """A trait is required and forbidden by one request."""
+    """A request that both requires and forbids a trait."""
 
     status = 400
     code = 'baremetal.match.conflict'
@@ -93,7 +97,7 @@ class ConflictingTraits(Failure):
 
 
 class TooManyTraits(Failure):
-    """More traits than a node may carry."""
+    """More traits than a node may have."""
 
     status = 400
     code = 'baremetal.trait.too_many'
@@ -104,7 +108,7 @@ class TooManyTraits(Failure):
 
 
 class NotEmpty(Failure):
-    """Something still belongs to what was to be deleted or moved."""
+    """A record that cannot be deleted or moved, because other records belong to it."""
 
     status = 400
     code = 'baremetal.not_empty'
@@ -120,7 +124,7 @@ class VifNotAttached(Failure):
 
 
 class InvalidTransition(Failure):
-    """The node's state does not know the verb."""
+    """A verb that is not allowed in the provision state of the node."""
 
     status = 400
     code = 'baremetal.node.invalid_transition'
@@ -128,7 +132,7 @@ class InvalidTransition(Failure):
 
 
 class NodeInMaintenance(Failure):
-    """The node is in maintenance, and the verb wants it out of it."""
+    """A verb that is not allowed while the node is in maintenance."""
 
     status = 400
     code = 'baremetal.node.in_maintenance'
@@ -136,7 +140,7 @@ class NodeInMaintenance(Failure):
 
 
 class NodeRetired(Failure):
-    """The node is retired, and is not to become available."""
+    """The node is retired, and cannot become available."""
 
     status = 400
     code = 'baremetal.node.retired'
@@ -144,7 +148,7 @@ class NodeRetired(Failure):
 
 
 class DeployRefused(Failure):
-    """A deploy-validate hook says no."""
+    """A deploy-validate hook refused the deployment."""
 
     status = 400
     code = 'baremetal.node.deploy_refused'
@@ -152,16 +156,16 @@ class DeployRefused(Failure):
 
 
 class Unauthorized(Failure):
-    """Nobody known asks."""
+    """The request is not authenticated."""
 
     status = 401
     code = 'baremetal.unauthorized'
-    text = 'The request needs somebody who is known: a valid token, or a user with the right password.'
+    text = 'The request needs authentication: a valid token, or a user name and its password.'
     routing = True
 
 
 class Forbidden(Failure):
-    """Policy says no."""
+    """Policy does not allow the request."""
 
     status = 403
     code = 'baremetal.forbidden'
@@ -177,7 +181,7 @@ class NodeProtected(Failure):
 
 
 class NodeNotFound(Failure):
-    """No such node (for this caller)."""
+    """No such node that the caller may see."""
 
     status = 404
     code = 'baremetal.node.not_found'
@@ -193,7 +197,7 @@ class ReservationNotFound(Failure):
 
 
 class TraitNotFound(Failure):
-    """The node does not carry the trait."""
+    """The node does not have the trait."""
 
     status = 404
     code = 'baremetal.trait.not_found'
@@ -201,15 +205,15 @@ class TraitNotFound(Failure):
 
 
 class InstanceNotFound(Failure):
-    """The instance holds nothing (that this caller may see)."""
+    """The instance has no node and no allocations that the caller may see."""
 
     status = 404
     code = 'baremetal.instance.not_found'
-    text = 'Instance {instance} holds no node, and nothing is allocated to it.'
+    text = 'Instance {instance} has neither a node nor allocations.'
 
 
 class DriverNotFound(Failure):
-    """No such driver is enabled."""
+    """The driver is not enabled."""
 
     status = 404
     code = 'baremetal.driver.not_found'
@@ -225,7 +229,7 @@ class RecordNotFound(Failure):
 
 
 class ResourceNotFound(Failure):
-    """Nothing is served there at the version asked for."""
+    """The requested version has no resource at this URL."""
 
     status = 404
     code = 'baremetal.not_found'
@@ -233,40 +237,40 @@ class ResourceNotFound(Failure):
 
 
 class AddressNotFound(Failure):
-    """Nothing is served at the address."""
+    """No version of the API has a resource at this URL."""
 
     status = 404
     code = 'baremetal.not_found'
-    text = 'Nothing is served at this address.'
+    text = 'There is no resource at this URL.'
     routing = True
 
 
 class MethodNotAllowed(Failure):
-    """The address is there, the method is not, or not at the version asked for.
+    """The resource does not support the method, or not at the requested version.
 
-    :param allowed: the methods that are.
+    :param allowed: the methods that it supports.
     """
 
     status = 405
     code = 'baremetal.method_not_allowed'
     routing = True
 
-    def __init__(self, reason='This method is not served at this address.', allowed=()):
+    def __init__(self, reason='The resource at this URL does not support this method.', allowed=()):
         super().__init__(reason=reason)
         self.allow = ', '.join(allowed)
 
 
 class NotAcceptable(Failure):
-    """The Accept header allows no answer that could be given."""
+    """The Accept header excludes JSON."""
 
     status = 406
     code = 'baremetal.version.not_supported'
-    text = 'Answers are application/json: the Accept header allows no such answer.'
+    text = 'Responses are application/json, which the Accept header excludes.'
     routing = True
 
 
 class VersionNotSupported(Failure):
-    """The version asked for is outside the range, or none."""
+    """The requested version is malformed or not supported."""
 
     status = 406
     code = 'baremetal.version.not_supported'
@@ -274,18 +278,18 @@ class VersionNotSupported(Failure):
 
 
 class VersionTooLow(Failure):
-    """What is asked for came with a later version."""
+    """The request uses a feature of a later version."""
 
     status = 406
     code = 'baremetal.version.too_low'
     text = (
-        'Request not acceptable: {what} needs API version {version} (ask for it with the header '
+        'Request not acceptable: {what} needs API version {version} (request it with the header '
         'X-OpenStack-Ironic-API-Version: {version}). The minimal required API version should be {version}'
     )
 
 
 class NodeExists(Failure):
-    """Another node has the uuid or the name."""
+    """Another node has the same uuid or name."""
 
     status = 409
     code = 'baremetal.node.duplicate'
@@ -293,7 +297,7 @@ class NodeExists(Failure):
 
 
 class RecordExists(Failure):
-    """Another chassis, port, portgroup, volume connector or volume target has the uuid, or what else is unique."""
+    """Another chassis, port, portgroup, volume connector or volume target has the same uuid or other unique field."""
 
     status = 409
     code = 'baremetal.record.duplicate'
@@ -301,7 +305,7 @@ class RecordExists(Failure):
 
 
 class VifAlreadyAttached(Failure):
-    """The node has the VIF already."""
+    """The node already has the VIF."""
 
     status = 409
     code = 'baremetal.vif.attached'
@@ -309,7 +313,7 @@ class VifAlreadyAttached(Failure):
 
 
 class NoStandalonePorts(Failure):
-    """The portgroup takes no port that boots by itself."""
+    """The portgroup does not support standalone ports (with ``pxe_enabled``)."""
 
     status = 409
     code = 'baremetal.portgroup.not_standalone'
@@ -320,7 +324,7 @@ class NoStandalonePorts(Failure):
 
 
 class OtherNetwork(Failure):
-    """The ports of a portgroup are on one physical network."""
+    """A port on a different physical network than the other ports of its portgroup."""
 
     status = 409
     code = 'baremetal.portgroup.other_network'
@@ -331,7 +335,7 @@ class OtherNetwork(Failure):
 
 
 class NodeAssociated(Failure):
-    """The node is held by an instance."""
+    """The node is associated with an instance."""
 
     status = 409
     code = 'baremetal.node.associated'
@@ -339,7 +343,7 @@ class NodeAssociated(Failure):
 
 
 class InstanceAssociated(Failure):
-    """The instance holds another node."""
+    """The instance is associated with another node."""
 
     status = 409
     code = 'baremetal.instance.associated'
@@ -347,27 +351,27 @@ class InstanceAssociated(Failure):
 
 
 class NodeLocked(Failure):
-    """Work on the node goes on, or another request was quicker."""
+    """The node is locked by work in progress, or another request changed it first."""
 
     status = 409
     code = 'baremetal.node.locked'
     text = 'Node {node} is locked by host {host}, please retry after the current operation is completed.'
-    #: Whether the lock is likely to go soon, so that it is worth waiting for.
+    #: Whether the lock is likely to be released soon, so that waiting for it makes sense.
     is_short = True
 
 
 class NodeWaiting(NodeLocked):
-    """Nobody holds the node, but its state waits for the end of work that may take long."""
+    """The node is not locked, but is in a state that lasts until work ends, which may take long."""
 
     is_short = False
 
 
 class NodeNotLocked(Failure):
-    """A lock was to be broken, and no work on the node goes on."""
+    """A request to break the lock of a node that is not locked."""
 
     status = 409
     code = 'baremetal.node.not_locked'
-    text = 'Node {node} is not locked: no work on it goes on.'
+    text = 'Node {node} is not locked: no work on it is in progress.'
 
 
 class NodeReserved(Failure):
@@ -379,7 +383,7 @@ class NodeReserved(Failure):
 
 
 class NodeAllocated(Failure):
-    """The node is allocated to a consumer of the Placement API, and to no other."""
+    """The node is allocated to another consumer in the Placement API."""
 
     status = 409
     code = 'baremetal.node.allocated'
@@ -387,7 +391,7 @@ class NodeAllocated(Failure):
 
 
 class ReservationUnknown(Failure):
-    """The reservation that was shown is not the node's, or has expired."""
+    """The reservation in the request does not hold the node, or has expired."""
 
     status = 409
     code = 'baremetal.reservation.unknown'
@@ -395,15 +399,15 @@ class ReservationUnknown(Failure):
 
 
 class InstanceReserved(Failure):
-    """The instance holds a node by a reservation, and none such as is wanted."""
+    """The instance has a reservation of a node that does not fit the request."""
 
     status = 409
     code = 'baremetal.instance.reserved'
-    text = 'Instance {instance} holds {node} by a reservation, and that node {why}.'
+    text = 'Instance {instance} already has a reservation of {node}, and that node {why}.'
 
 
 class InstanceOnNode(Failure):
-    """The instance is on a node already."""
+    """The instance is already on a node."""
 
     status = 409
     code = 'baremetal.instance.on_node'
@@ -411,19 +415,19 @@ class InstanceOnNode(Failure):
 
 
 class InstanceUnavailable(Failure):
-    """The instance holds a node, or is on one, that the caller may not see."""
+    """The instance has a reservation of a node, or is on one, that the caller may not see."""
 
     status = 409
     code = 'baremetal.instance.unavailable'
-    text = 'No node can be given to instance {instance}.'
+    text = 'No node can be reserved for instance {instance}.'
 
 
 class NothingToReserve(Failure):
-    """Too few nodes of a list can be held.
+    """Too few nodes of a list can be reserved.
 
-    :param needed: how many are wanted.
+    :param needed: how many nodes the request needs.
     :param refusals: [(the node as the client named it, {'reason': …, 'message': …, …}), …], in the client's order.
-    :param explanation: of a request, as for NoMatch; None where nothing but the list is given.
+    :param explanation: as for NoMatch, if the request has requirements; None if it has only the list.
     """
 
     status = 409
@@ -431,9 +435,9 @@ class NothingToReserve(Failure):
     text = '{what} can be reserved: {summary}.'
 
     def __init__(self, needed, refusals, explanation=None):
-        counted = Counter(refusal['reason'] for _, refusal in refusals)
+        counts = Counter(refusal['reason'] for _, refusal in refusals)
         what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
-        summary = ', '.join(f'{count} {reason}' for reason, count in counted.items()) or 'the list is too short'
+        summary = ', '.join(f'{count} {reason}' for reason, count in counts.items()) or 'the list is too short'
         super().__init__(what=what, summary=summary)
         self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
         if explanation:
@@ -441,10 +445,10 @@ class NothingToReserve(Failure):
 
 
 class NoMatch(Failure):
-    """Too few nodes match a request, and can be held.
+    """Too few nodes match a request and can be reserved.
 
-    :param needed: how many are wanted.
-    :param explanation: what ``inventory.explanations.explain`` gave.
+    :param needed: how many nodes the request needs.
+    :param explanation: as ``inventory.explanations.explain`` returns it.
     """
 
     status = 409
@@ -453,7 +457,7 @@ class NoMatch(Failure):
 
     def __init__(self, needed, explanation):
         rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
-        told = ', '.join(f'{clause["clause"]} {clause["rejected"]}' for clause in rejected[:5] if clause['rejected'])
+        counts = ', '.join(f'{clause["clause"]} {clause["rejected"]}' for clause in rejected[:5] if clause['rejected'])
         relaxed = ''
         if explanation['relaxations']:
             first = explanation['relaxations'][0]
@@ -462,33 +466,33 @@ class NoMatch(Failure):
             matched=explanation['matched'],
             considered=explanation['considered'],
             needed=f'{needed} {"is" if needed == 1 else "are"}',
-            rejected=f'Rejected by {told}.' if told else 'There are no others.',
+            rejected=f'Rejected by {counts}.' if counts else 'There are no others.',
             relaxed=relaxed,
         )
         self.beside = {'explanation': explanation}
 
 
 class ProviderTaken(Failure):
-    """Another resource provider has what the node's must have."""
+    """An existing resource provider prevents the node from becoming one."""
 
     status = 409
     code = 'baremetal.node.provider_taken'
     text = (
-        'Node {node} cannot be a resource provider: {provider} has its uuid for a name, stands below another one, or '
-        'is allocated.'
+        'Node {node} cannot become a resource provider because of provider {provider}: its name is the uuid of the '
+        'node, it has a parent, or it has allocations.'
     )
 
 
 class ProviderInUse(Failure):
-    """The resource provider that the node is cannot go, or change its class."""
+    """The resource provider of the node cannot be deleted, or change its resource class."""
 
     status = 409
     code = 'baremetal.node.provider_in_use'
-    text = 'The resource provider of node {node} cannot be changed so: {reason}.'
+    text = 'The resource provider of node {node} cannot be changed: {reason}.'
 
 
 class InvalidState(Failure):
-    """The node's provision state forbids it."""
+    """The provision state of the node does not allow the change."""
 
     status = 409
     code = 'baremetal.node.invalid_state'
@@ -503,23 +507,23 @@ class BodyTooLarge(Failure):
 
 
 class UnsupportedMediaType(Failure):
-    """The request body is not called JSON, where a browser may have sent it."""
+    """A request body without a JSON Content-Type, which a web page may have made a browser send."""
 
     status = 415
     code = 'baremetal.unsupported_media_type'
-    text = 'The body came with {content_type}: send it with "Content-Type: application/json".'
+    text = 'The body was sent with {content_type}. Send it with "Content-Type: application/json".'
 
 
 class HostNotAllowed(Failure):
-    """The Host header has a name that is not known to be the service's, where everyone may do everything."""
+    """The Host header does not have a name of the service. This is checked only under noauth."""
 
     status = 400
     code = 'baremetal.host_not_allowed'
-    text = "The host name '{host}' is not one of this service. If it should be: [api] allowed_hosts."
+    text = "The host name '{host}' is not one of this service. If it should be, add it to [api] allowed_hosts."
 
 
 class Overloaded(Failure):
-    """Nearly all threads of the process wait for something."""
+    """Nearly all threads of the process are blocked."""
 
     status = 503
     code = 'baremetal.overloaded'
@@ -527,19 +531,19 @@ class Overloaded(Failure):
 
 
 class DatabaseUnavailable(Failure):
-    """The database cannot be reached, or did not let a write through in time; nothing is known to be written."""
+    """The database cannot be reached, or a write timed out. The write may or may not have taken effect."""
 
     status = 503
     code = 'baremetal.database_unavailable'
-    text = 'The database is not available at the moment. Look whether the request took effect before you repeat it.'
+    text = 'The database is not available at the moment. Check whether the request took effect before you retry it.'
 
 
 class IdentityUnavailable(Failure):
-    """Keystone cannot be asked who asks."""
+    """Keystone cannot validate the token at the moment."""
 
     status = 503
     code = 'baremetal.identity_unavailable'
-    text = 'It cannot be found out at the moment who asks: keystone does not answer.'
+    text = 'The token cannot be validated at the moment: keystone does not respond.'
     routing = True
 
 
@@ -548,22 +552,22 @@ class UsersUnavailable(Failure):
 
     status = 503
     code = 'baremetal.identity_unavailable'
-    text = 'The file of users cannot be read; the log says why, under the request id of this answer.'
+    text = 'The file of users cannot be read. The log has the cause, with the request id of this response.'
     routing = True
 
 
 class GlanceUnavailable(Failure):
-    """An image that was named by its id could not be looked up."""
+    """An image could not be looked up in Glance."""
 
     status = 503
     code = 'baremetal.glance_unavailable'
-    text = 'Image {image} could not be looked up: Glance did not answer, or not with an image.'
+    text = 'Image {image} could not be looked up: Glance did not respond, or its response is not an image.'
 
 
 def from_exception(error):
-    """Give the Failure that stands for any exception.
+    """Return the Failure for an exception.
 
-    :returns: the exception itself when it is a Failure; InternalError when nobody expected it.
+    :returns: the exception itself if it is a Failure; InternalError for an unexpected exception.
     """
     if isinstance(error, Failure):
         return error
@@ -579,8 +583,8 @@ def from_exception(error):
 
 
 def _routing(error):
-    """Give the failure that stands for what pecan found."""
+    """Return the failure for an exception that pecan or the router raised."""
     if error.status_int == 405:
         return MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
-    found = {404: AddressNotFound, 406: NotAcceptable}.get(error.status_int)
-    return found() if found else InvalidInput(reason=error.detail or error.explanation)
+    failure = {404: AddressNotFound, 406: NotAcceptable}.get(error.status_int)
+    return failure() if failure else InvalidInput(reason=error.detail or error.explanation)

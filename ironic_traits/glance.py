@@ -1,6 +1,6 @@
-"""Images, looked up in Glance: what somebody wants of a node may stand in the properties of an image.
+"""Lookup of images in Glance, whose properties may require traits.
 
-Nothing is kept: a property may change at any time, and an image is asked for once in a boot.
+Images are not cached: their properties may change at any time, and an image is looked up only once for each boot.
 """
 
 import logging
@@ -14,49 +14,49 @@ from ironic_traits import failures
 LOG = logging.getLogger(__name__)
 
 
-def image(context, given):
-    """Give an image with its properties; they are looked up when nothing but its id is given.
+def image(context, value):
+    """Return an image with its properties, which are looked up in Glance when the request has only an id.
 
-    :param given: {'id': uuid} or {'properties': {…}}, or whatever else a client sent.
-    :returns: {'properties': {…}} in the first case, else what was given.
-    :raises failures.InvalidInput: there is no such image, or images cannot be looked up here.
-    :raises failures.GlanceUnavailable: Glance does not answer, or not with an image.
+    :param value: {'id': uuid}, {'properties': {…}}, or any other JSON value that a client sent.
+    :returns: {'properties': {…}} for an id without properties; any other value unchanged.
+    :raises failures.InvalidInput: there is no such image, or [glance] endpoint_override is not set.
+    :raises failures.GlanceUnavailable: Glance does not respond, or its response is not an image.
     """
-    if not isinstance(given, dict) or given.get('id') is None or given.get('properties') is not None:
-        return given
-    image_id = given['id']
+    if not isinstance(value, dict) or value.get('id') is None or value.get('properties') is not None:
+        return value
+    image_id = value['id']
     if not isinstance(image_id, str) or not uuidutils.is_uuid_like(image_id):
-        raise failures.InvalidInput(reason=f"'id' of the image is a uuid, and not {reprlib.repr(image_id)}.")
+        raise failures.InvalidInput(reason=f"'id' of the image must be a uuid, not {reprlib.repr(image_id)}.")
     image_id = str(uuid.UUID(image_id))
     if not context.conf.glance.endpoint_override:
         raise failures.InvalidInput(
-            reason=f'Image {image_id} cannot be looked up, because [glance] endpoint_override is not set here. '
-            "Give the image's 'properties'."
+            reason=f'Image {image_id} cannot be looked up, because [glance] endpoint_override is not set. '
+            "Send the image's 'properties' instead."
         )
     return {'properties': _properties(context, image_id)}
 
 
 def _properties(context, image_id):
-    # Half a second and many MiB, which a service that looks up no image does without.
+    # Imported late: openstacksdk takes half a second and many MiB, which a service without Glance does not need.
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import NotFoundException, SDKException
 
     try:
-        found = _connection(context).image.get_image(image_id)
+        response = _connection(context).image.get_image(image_id)
     except NotFoundException as error:
         raise failures.InvalidInput(reason=f'Glance has no image {image_id}.') from error
     except (SDKException, ClientException, TypeError, AttributeError, RecursionError) as error:
-        # The last three are what becomes of JSON that is no image.
+        # openstacksdk raises the last three for JSON that is not an image.
         LOG.warning('Image %s could not be looked up: %s: %s', image_id, type(error).__name__, error)
         raise failures.GlanceUnavailable(image=image_id) from error
-    if found.status is None:
-        LOG.warning('Image %s could not be looked up: what came is no image', image_id)
+    if response.status is None:
+        LOG.warning('Image %s could not be looked up: the response is not an image', image_id)
         raise failures.GlanceUnavailable(image=image_id)
-    return found.properties
+    return response.properties
 
 
 def _connection(context):
-    """Connect to Glance, as who asks: with the token of the request."""
+    """Return a connection to Glance with the token of the request."""
     import openstack.connection
     from keystoneauth1 import loading, noauth, token_endpoint
 
@@ -65,6 +65,6 @@ def _connection(context):
     return openstack.connection.Connection(
         session=loading.load_session_from_conf_options(context.conf, 'glance', auth=auth),
         image_endpoint_override=endpoint,
-        # The client waits, and may ask again by itself.
+        # No retries: the client is waiting, and can retry itself.
         image_status_code_retries=0,
     )

@@ -1,4 +1,4 @@
-"""What one process of the service works with."""
+"""The resources of one process of the service."""
 
 import os
 import threading
@@ -9,16 +9,16 @@ from ironic_traits.deploy import drivers, validate
 
 
 class Service:
-    """The configuration, the database, and what operators plug in.
+    """The configuration, the database, the drivers and hooks, and policy.
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    :ivar read: gives a connection for reading.
-    :ivar write: gives a connection in a transaction.
+    :ivar read: context manager of a connection for reading.
+    :ivar write: context manager of a connection in a transaction.
     :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
     :ivar hooks: [ironic_traits.deploy.validate.Hook, …].
-    :ivar enforcer: oslo.policy's; None where everyone may do everything.
-    :ivar waiters: semaphore of the requests that may wait for a locked node at a time.
-    :ivar wake_worker: function that tells the worker of this machine that there is work.
+    :ivar enforcer: oslo.policy's Enforcer; None under noauth and http_basic, where everything is allowed.
+    :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
+    :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
 
     def __init__(self, conf):
@@ -35,6 +35,6 @@ class Service:
         self.wake_worker = self._wakeups.send
 
     def close(self):
-        """Close what is open."""
+        """Close the database connections and the socket that wakes the worker."""
         self._wakeups.close()
         self.database.close()

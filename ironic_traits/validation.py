@@ -1,7 +1,7 @@
-"""What configuration files say that nothing reads: a mistyped name would leave an option at its default, silently.
+"""Validation of configuration files: sections and options that nothing reads, such as a mistyped name.
 
-oslo.config's own validator checks files against everything that a generator's namespaces list, and takes each section
-that is not listed for an error; a file with the sections of other libraries would never be without one.
+oslo.config's own validator reports every section that is not in the namespaces of a generator. That includes the
+sections of other libraries, which a valid file may have.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from ironic_traits import conf as options
 
-#: Entry points of oslo.config.opts with the options of libraries that the service uses.
+#: Entry points of oslo.config.opts with the options of the libraries that the service uses.
 _LIBRARIES = (
     'oslo.config',
     'oslo.log',
@@ -23,45 +23,45 @@ _LIBRARIES = (
     'oslo.cache',
     'keystonemiddleware.auth_token',
 )
-#: How similar a name must be to be taken for a misspelling.
+#: Minimum similarity, from 0 to 1, of a misspelled name.
 _SIMILAR = 0.83
-#: Options of sections that name a plugin depend on the plugin.
+#: Sections whose options depend on the authentication plugin that they name.
 _OPEN = frozenset({'keystone_authtoken'})
 
 
 def problems(conf):
-    """List the sections and options that nothing reads.
+    """Return the sections and options that nothing reads.
 
-    Sections of libraries may have options that are not known here, so of these only names that look misspelled are
-    listed; the same goes for sections that are not known at all.
+    Sections of libraries may have options that the library does not list. There, and among unknown sections, only names
+    that look misspelled are returned.
 
-    :param conf: ConfigOpts that was made with configuration files.
-    :returns: sentences.
+    :param conf: parsed ConfigOpts.
+    :returns: [sentence with the path of the file, …].
     """
-    known = _known()
-    return [f'{path}: {sentence}' for path in files(conf) for sentence in known.problems(path)]
+    schema = _schema()
+    return [f'{path}: {sentence}' for path in files(conf) for sentence in schema.problems(path)]
 
 
-def _known():
-    ours = _names(options.list_opts())
+def _schema():
+    own = _names(options.list_opts())
     libraries = _names(
         pair
         for point in metadata.entry_points(group='oslo.config.opts')
         if point.name in _LIBRARIES
         for pair in point.load()()
     )
-    ours['DEFAULT'] |= libraries.pop('DEFAULT', set())
-    return _Known(ours, libraries)
+    own['DEFAULT'] |= libraries.pop('DEFAULT', set())
+    return _Schema(own, libraries)
 
 
 def files(conf):
-    """List the paths of the configuration files that were read."""
-    folders = [os.path.join(folder, '*.conf') for folder in conf.config_dir or ()]
-    return [*(conf.config_file or ()), *(path for folder in folders for path in sorted(glob.glob(folder)))]
+    """Return the paths of the configuration files that were read."""
+    patterns = [os.path.join(directory, '*.conf') for directory in conf.config_dir or ()]
+    return [*(conf.config_file or ()), *(path for pattern in patterns for path in sorted(glob.glob(pattern)))]
 
 
 def _names(pairs):
-    """Return {section: the names of its options in a file}, former names included."""
+    """Return {section: names of its options in a file}, with deprecated names."""
     names: dict[str, set] = {'DEFAULT': set()}
     for group, opts in pairs:
         section = getattr(group, 'name', group) or 'DEFAULT'
@@ -72,54 +72,54 @@ def _names(pairs):
     return names
 
 
-class _Known:
-    """What is known of sections and options.
+class _Schema:
+    """The names of sections and options that something reads.
 
-    :param ours: {section: option names}, all there are.
-    :param libraries: the same of libraries, which may have more.
+    :param own: {section: option names} of the service, complete.
+    :param libraries: {section: option names} of libraries, which may have more.
     """
 
-    def __init__(self, ours, libraries):
-        self._ours = ours
+    def __init__(self, own, libraries):
+        self._own = own
         self._libraries = libraries
 
     def problems(self, path):
-        """List what a file has that nothing reads."""
+        """Return a sentence for each name in a file that nothing reads."""
         sections: dict[str, dict] = {}
         cfg.ConfigParser(path, sections).parse()
-        # A section that another one refers to may have any name.
-        referred = sections.get('keystone_authtoken', {}).get('auth_section', ())
+        # The section that auth_section names may have any name.
+        referenced = sections.get('keystone_authtoken', {}).get('auth_section', ())
         return [
             sentence
-            for section, found in sections.items()
-            if section not in referred
-            for sentence in self._section(section, found)
+            for section, values in sections.items()
+            if section not in referenced
+            for sentence in self._section(section, values)
         ]
 
-    def _section(self, section, found):
-        if section in self._ours:
-            return [self._option(section, name) for name in found if name not in self._ours[section]]
+    def _section(self, section, values):
+        if section in self._own:
+            return [self._option(section, name) for name in values if name not in self._own[section]]
         if section in self._libraries:
-            known = set() if section in _OPEN else self._libraries[section]
-            misspelled = [name for name in found if name not in known and _similar(name, known)]
+            names = set() if section in _OPEN else self._libraries[section]
+            misspelled = [name for name in values if name not in names and _similar(name, names)]
             return [self._option(section, name) for name in misspelled]
-        similar = _similar(section, [*self._ours, *self._libraries])
+        similar = _similar(section, [*self._own, *self._libraries])
         if similar:
-            return [f'nothing reads the section [{section}]: do you mean [{similar}]?']
+            return [f'unknown section [{section}]: did you mean [{similar}]?']
         return []
 
     def _option(self, section, name):
-        known = self._ours.get(section) or self._libraries[section]
-        similar = _similar(name.replace('-', '_'), known)
+        names = self._own.get(section) or self._libraries[section]
+        similar = _similar(name.replace('-', '_'), names)
         if similar:
-            return f'nothing reads [{section}] {name}: do you mean {similar}?'
-        elsewhere = sorted(each for each, names in self._ours.items() if name in names)
+            return f'unknown option [{section}] {name}: did you mean {similar}?'
+        elsewhere = sorted(other for other, other_names in self._own.items() if name in other_names)
         if elsewhere:
-            return f'nothing reads [{section}] {name}: do you mean [{elsewhere[0]}] {name}?'
-        begins = sorted(each for each in known if each.startswith(name))
-        return f'nothing reads [{section}] {name}' + (f': do you mean {begins[0]}?' if begins else '')
+            return f'unknown option [{section}] {name}: did you mean [{elsewhere[0]}] {name}?'
+        longer = sorted(each for each in names if each.startswith(name))
+        return f'unknown option [{section}] {name}' + (f': did you mean {longer[0]}?' if longer else '')
 
 
 def _similar(name, names):
-    """Return the name among some that another is most likely meant to be; None for none."""
+    """Return the one of the names that is most similar to another name, or None."""
     return next(iter(difflib.get_close_matches(name, names, 1, _SIMILAR)), None)

@@ -1,11 +1,11 @@
 """``application``, for any WSGI server: gunicorn ironic_traits.wsgi:application, uwsgi --module ironic_traits.wsgi.
 
-Reads /etc/ironic-traits/ironic-traits.conf and its like, or the files and folders that IRONIC_TRAITS_CONFIG_FILES names
-(separated by colons).
+The configuration is read from the default files (/etc/ironic-traits/ironic-traits.conf and others), or from the files
+and directories in IRONIC_TRAITS_CONFIG_FILES, separated by colons.
 
-Which address the server listens on is not known here, and neither is it known from a request who can reach the server:
-behind a proxy every client seems to be on this machine.  So nobody is served without authentication unless the
-configuration says explicitly that everyone may come; and noauth2, which is for tests, is not served at all.
+This module cannot know which address the server listens on. Requests do not say who can reach it either: behind a
+proxy, every client seems to be on this machine. So the service does not start without authentication unless the
+configuration allows that explicitly (noauth_beyond_loopback). It never starts with noauth2, which is for tests.
 """
 
 import os
@@ -22,9 +22,9 @@ def _load():
     strategy = conf.api.auth_strategy
     if strategy == 'noauth2' or (strategy == 'noauth' and not conf.api.noauth_beyond_loopback):
         sys.exit(
-            f'The configuration cannot be used: [api] auth_strategy = {strategy} behind a WSGI server whose address is '
-            'not known here: everyone who reaches it could do everything. If that is what you want, set auth_strategy '
-            '= noauth and noauth_beyond_loopback = true.'
+            f'The configuration cannot be used: with [api] auth_strategy = {strategy} behind a WSGI server, which may '
+            'listen on any address, every client that reaches the server could do everything. To allow that, set '
+            'auth_strategy = noauth and noauth_beyond_loopback = true.'
         )
     setup.schema(conf)
     with setup.usable():
@@ -36,5 +36,5 @@ def _load():
 try:
     application = _load()
 except SystemExit as error:
-    # uWSGI and gunicorn start a process that exits again and again, and give up only on other exceptions.
+    # uWSGI and gunicorn restart a process that exits, forever. They give up only on other exceptions.
     raise RuntimeError(str(error)) from None

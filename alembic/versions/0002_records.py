@@ -91,7 +91,7 @@ def upgrade():
 
 
 def create(name, *parts):
-    """Make a table of records: what they all have, and what is said here."""
+    """Create a table with the columns that all of these tables have, and the columns and constraints given."""
     op.create_table(
         name,
         sa.Column('id', sa.Integer, nullable=False),
@@ -107,16 +107,16 @@ def create(name, *parts):
 
 
 def of_a_node(name):
-    """Tie the rows of a table to a node, with which they go."""
+    """Return a foreign key to nodes. Rows are deleted with their node."""
     return sa.ForeignKeyConstraint(['node_uuid'], ['nodes.uuid'], name=f'{name}_node_uuid_fkey', ondelete='CASCADE')
 
 
 def place_nodes_in_chassis():
-    """Make nodes.chassis_uuid, null in every row so far, point to a chassis."""
+    """Add a foreign key to nodes.chassis_uuid, which is null in all existing rows."""
     key = 'nodes_chassis_uuid_fkey'
     if op.get_bind().dialect.name == 'sqlite':
-        # SQLite adds no constraint to a column.  The table is not made anew: dropping the old one would take the
-        # traits of all nodes along.
+        # SQLite cannot add a constraint to a column. Creating the table again is no option: dropping the old one would
+        # delete the traits of all nodes.
         op.execute('ALTER TABLE nodes DROP COLUMN chassis_uuid')
         op.execute(f'ALTER TABLE nodes ADD COLUMN chassis_uuid VARCHAR(36) CONSTRAINT {key} REFERENCES chassis (uuid)')
         op.create_index('nodes_chassis_uuid_idx', 'nodes', ['chassis_uuid'])

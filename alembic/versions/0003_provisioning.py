@@ -1,4 +1,4 @@
-"""Provisioning: what nodes need for it, and the transitions that workers carry
+"""Provisioning: fields of nodes, and the transitions that workers run
 
 Revision ID: 0003
 Revises: 0002
@@ -34,7 +34,7 @@ def upgrade():
 
 
 def _add_node_columns():
-    # MySQL takes a default for a text only as an expression, SQLite adds a column only with a plain one.
+    # The default of a text column must be an expression in MySQL, and must not be one in SQLite.
     no_document = sa.text("('{}')" if op.get_bind().dialect.name in ('mysql', 'mariadb') else "'{}'")
     for column in (
         sa.Column('bios_interface', exact_string(255)),
@@ -62,7 +62,7 @@ def _add_node_columns():
 
 
 def _fill_node_columns():
-    # The defaults of the only driver there was.
+    # fake-hardware was the only driver before this migration. These are its defaults.
     op.execute("UPDATE nodes SET bios_interface = 'fake', rescue_interface = 'fake' WHERE driver = 'fake-hardware'")
-    # Nodes made before version 1.11 are available from the start; nova schedules to none whose power state is unknown.
+    # Nodes created before API version 1.11 start as available. nova does not use nodes with an unknown power state.
     op.execute("UPDATE nodes SET power_state = 'power off' WHERE power_state IS NULL AND provision_state <> 'enroll'")

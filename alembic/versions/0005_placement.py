@@ -46,18 +46,18 @@ def _create_names(table, standard, custom, moment):
         mysql_engine='InnoDB',
         sqlite_autoincrement=True,
     )
-    # The standard ones in the library's order, which is the one that lists of classes are given in.
+    # Insert the standard names in the library's order, because lists of resource classes have that order.
     names = [*standard, *sorted(set(custom).difference(standard))]
     op.bulk_insert(created, [{'name': name, 'created_at': moment} for name in names])
 
 
 def _refer_to_traits():
-    """Give node_traits.trait a foreign key."""
+    """Add a foreign key to node_traits.trait."""
     name, columns = 'node_traits_trait_fkey', (['trait'], ['name'])
     if op.get_bind().dialect.name != 'sqlite':
         op.create_foreign_key(name, 'node_traits', 'traits', *columns)
         return
-    # SQLite takes no constraint later: the table is made anew.
+    # SQLite cannot add a constraint to a table: create the table again.
     op.create_table(
         'node_traits_new',
         sa.Column('node_id', sa.Integer, nullable=False),
@@ -141,7 +141,7 @@ def _create_of_provider(table, key, type_, *parts, **options):
 
 
 def _insert_providers(name, class_name, moment):
-    """Make the providers of all nodes of one resource class."""
+    """Insert a provider for each node with this resource class."""
     statement = sa.text(
         'INSERT INTO resource_providers (uuid, name, root_provider_uuid, created_at, node_id, resource_class_id) '
         'SELECT uuid, uuid, uuid, :moment, nodes.id, resource_classes.id FROM nodes, resource_classes '

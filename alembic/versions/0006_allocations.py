@@ -1,4 +1,4 @@
-"""Consumers and what is allocated to them
+"""Consumers and their allocations
 
 Revision ID: 0006
 Revises: 0005

@@ -1,4 +1,4 @@
-"""Workers, and when each was last alive
+"""Workers and their heartbeats
 
 Revision ID: 0007
 Revises: 0006

@@ -1,4 +1,4 @@
-"""Fields with secrets are stored with the secrets masked, too: that is what lists show
+"""Copies of the fields with secrets, with the secrets masked, for responses
 
 Revision ID: 0008
 Revises: 0007
@@ -15,9 +15,9 @@ revision = '0008'
 down_revision = '0007'
 
 _MASK = '******'
-#: What is shown of a document that earlier releases took, and that is nested too deep to be masked.
+#: Replaces a document that is nested too deep to be masked. Earlier releases accepted such documents.
 _TOO_DEEP = '{"content": "** Not shown: nested too deep. **"}'
-#: Rows masked with one statement.
+#: Number of rows per statement.
 _BATCH = 500
 _FIELDS = (('nodes', 'driver_info'), ('nodes', 'instance_info'), ('volume_targets', 'properties'))
 

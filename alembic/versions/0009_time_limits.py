@@ -1,4 +1,4 @@
-"""When the work of a transition began: it has a time limit
+"""Time at which a transition began, for its time limit
 
 Revision ID: 0009
 Revises: 0008

@@ -1,1 +1,1 @@
-"""What speaks HTTP.  No SQL in here."""
+"""The HTTP layer: requests and responses. SQL belongs into ``inventory`` and ``placement``."""

@@ -1,4 +1,4 @@
-"""Request bodies: read, never more than is allowed, and typed."""
+"""Reading of request bodies, up to the allowed size, and their conversion to WSME types."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from wsme.rest import json as wsme_json
 from ironic_traits import failures
 from ironic_traits.api import nesting
 
-#: What an integer of more than 64 bits looks like, and the most characters of a smaller one.
+#: A body without such digits has no integer of more than 64 bits. An integer of 64 bits has at most 20 characters.
 _LONG_NUMBER = re.compile(rb'[0-9]{19}')
 _MAX_DIGITS = 20
 
@@ -19,13 +19,13 @@ _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
 def read(context, datatype, optional):
-    """Read the body of the request.
+    """Return the body of the request as an object of a WSME type.
 
     :param context: of the request.
-    :param datatype: WSME type that it must be of.
-    :param optional: whether there may be none.
+    :param datatype: WSME type.
+    :param optional: whether the body may be missing.
     :returns: an object of the type; None for no body.
-    :raises failures.InvalidInput: there is none, it is no JSON, or not of the type.
+    :raises failures.InvalidInput: the body is missing, is not JSON, or not of the type.
     :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
     """
     raw = content(context)
@@ -35,7 +35,7 @@ def read(context, datatype, optional):
         raise failures.InvalidInput(reason='The request needs a body: a JSON document.')
     if pecan.request.content_type in _FORM_TYPES:
         raise failures.InvalidInput(
-            reason=f'The body came as {pecan.request.content_type}: send it with "Content-Type: application/json".'
+            reason=f'The body is {pecan.request.content_type}: send JSON with "Content-Type: application/json".'
         )
     document = parse(raw)
     if document is None and optional:
@@ -44,12 +44,12 @@ def read(context, datatype, optional):
 
 
 def refuse(context):
-    """Do nothing when the request has no body.
+    """Raise InvalidInput if the request has a body.
 
     :raises failures.InvalidInput: it has one.
     """
     raw = content(context)
-    # An empty object is what some clients send where nothing is wanted.
+    # Some clients send an empty object where no body is expected.
     if raw.strip() not in (b'', b'{}', b'null'):
         raise failures.InvalidInput(reason='The request takes no body.')
 
@@ -74,9 +74,10 @@ def parse(raw):
     """Return the document of a body.
 
     :param raw: bytes.
-    :raises failures.InvalidInput: it is no JSON, is nested too deep, or has something in it that cannot be stored.
+    :raises failures.InvalidInput: it is not JSON, is nested too deep, or has a value that cannot be stored.
     """
-    # orjson refuses what no database keeps or no answer could carry again: NaN, lone surrogates, bottomless nesting.
+    # orjson refuses values that a database cannot store or a response cannot contain: NaN, lone surrogates, and very
+    # deep nesting.
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -86,42 +87,41 @@ def parse(raw):
     if _LONG_NUMBER.search(raw):
         json.loads(raw, parse_int=_integer)
     if b'\\u0000' in raw and _has_nul(document):
-        raise failures.InvalidInput(reason='The body has a NUL character (\\u0000) in it: no text may contain one.')
+        raise failures.InvalidInput(reason='The body contains a NUL character (\\u0000), which is not allowed.')
     return document
 
 
 def _integer(digits):
-    """Raise InvalidInput unless an integer has 64 bits at most.
+    """Return an integer from its digits; raise InvalidInput if it has more than 64 bits.
 
-    orjson makes floats of larger ones, which are not the same number.
+    orjson turns larger integers into floats, which lose digits.
     """
     if len(digits) > _MAX_DIGITS or not -(2**63) <= int(digits) < 2**64:
-        raise failures.InvalidInput(reason=f'The integer {digits[:40]} is too large: 64 bits are allowed.')
+        raise failures.InvalidInput(reason=f'The integer {digits[:40]} is too large: it may have at most 64 bits.')
     return int(digits)
 
 
 def _has_nul(document):
-    # Not by recursion: a body may be nested deeper than that goes.
-    left = [document]
-    while left:
-        part = left.pop()
+    # Not recursive: a body may be nested deeper than Python's recursion limit.
+    remaining = [document]
+    while remaining:
+        part = remaining.pop()
         if isinstance(part, dict):
-            left += part.keys()
-            left += part.values()
+            remaining += part.keys()
+            remaining += part.values()
         elif isinstance(part, list):
-            left += part
+            remaining += part
         elif isinstance(part, str) and '\0' in part:
             return True
     return False
 
 
 def typed(datatype, document):
-    """Turn a JSON document into what a route takes.
+    """Return a JSON document as an object of a WSME type.
 
     :param datatype: WSME type.
-    :returns: an object of it.
     :raises failures.InvalidInput: the document is not of the type.
-    :raises wsme.exc.ClientSideError: the same, found by WSME.
+    :raises wsme.exc.ClientSideError: the same, from WSME's own checks.
     """
     if wsme.types.isarray(datatype):
         if not isinstance(document, list):
@@ -133,17 +133,17 @@ def typed(datatype, document):
         _check_fields(datatype, document)
     try:
         if wsme.types.isusertype(datatype):
-            # WSME validates these where they are set, and a whole body is set nowhere.
+            # WSME validates user types only where they are attributes of another type.
             return datatype.validate(document)
         return wsme_json.fromjson(datatype, document)
     except (TypeError, ValueError) as error:
-        raise failures.InvalidInput(reason=f'The body is not what it must be: {error}') from error
+        raise failures.InvalidInput(reason=f'Invalid body: {error}') from error
 
 
 def _check_fields(datatype, document):
-    """Refuse a document without a mandatory field, or with something else where a list must be.
+    """Raise InvalidInput if a document lacks a mandatory field, or has another value in place of a list.
 
-    WSME lets null stand for a mandatory field, and does not say which field is no list.
+    WSME accepts null for a mandatory field, and its message does not name the field that should be a list.
     """
     for attribute in wsme.types.list_attributes(datatype):
         value = document.get(attribute.name)

@@ -1,8 +1,8 @@
-"""Refusals of requests that the web page of a stranger makes a browser send.
+"""Protection against requests that a foreign web page makes a browser send.
 
-Under noauth and http_basic a browser is let in by itself: no page needs to know a token.  A page of any origin may
-make it send a POST, with a body that is not called JSON; a page whose host name was pointed at this service may even
-read the answers (DNS rebinding).  Neither gets through here.
+Under noauth and http_basic, a page needs no token: the browser sends the password by itself. A page of any origin can
+make a browser send a POST whose Content-Type is not JSON. A page whose host name resolves to this service can even
+read the responses (DNS rebinding). This module refuses both kinds of request.
 """
 
 import ipaddress
@@ -17,9 +17,9 @@ _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
 
 
 class Browsers:
-    """A WSGI layer that refuses bodies that are not JSON, and foreign host names.
+    """A WSGI layer that refuses bodies without a JSON Content-Type and, under noauth, foreign host names.
 
-    :param inside: WSGI application.
+    :param inside: the wrapped WSGI application.
     :param conf: ConfigOpts.
     """
 
@@ -37,7 +37,7 @@ class Browsers:
         return self._inside(environ, start_response)
 
     def _failure(self, environ):
-        """Return the failure of a request, None for a good one."""
+        """Return the failure that refuses a request; None if it is allowed."""
         host = environ.get('HTTP_HOST', '')
         if not self._any_host and not self._is_allowed(host):
             return failures.HostNotAllowed(host=host)
@@ -46,10 +46,10 @@ class Browsers:
         return None
 
     def _is_allowed(self, host):
-        """Whether a Host header has a name that no stranger can have pointed here.
+        """Whether nobody else can control the host name of a Host header.
 
-        Those are addresses, names without a dot (they are only known in the local network), and what the configuration
-        names.
+        That is so for IP addresses, for names without a dot (which only the local network resolves), for names below
+        ``localhost``, and for the names in the configuration.
         """
         try:
             name = urllib.parse.urlsplit(f'//{host}').hostname or ''

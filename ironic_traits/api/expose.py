@@ -1,10 +1,11 @@
-"""The decorator that makes a method a route: typed arguments in, an answer or a failure out.
+"""The decorator that makes a method a route of the Bare Metal API.
 
-Of the Bare Metal API; ``api.placement.expose`` has the Placement API's, which stands on the same ``route``.
+The method gets typed arguments, and its result or exception becomes the response. ``api.placement.expose`` has the
+decorator of the Placement API, which uses the same ``route``.
 
-WSME types what comes in: query arguments here, bodies in ``api.body``.  Its own ``wsexpose`` is not used: it turns an
-unexpected exception into a 500 with its text, lets bad bodies raise what they like, and cannot take an argument with a
-dash in its name.
+WSME converts and validates the input: query parameters here, bodies in ``api.body``. WSME's own ``wsexpose`` is not
+used: it puts the text of an unexpected exception into a 500, lets malformed bodies raise arbitrary exceptions, and does
+not support query parameters with a dash in the name.
 """
 
 import functools
@@ -26,19 +27,19 @@ from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
 
-#: Failures that say that the name at the end of a path is nothing's.
-_UNNAMED = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Where the door (``api.middleware``) leaves the context of a request.
+#: Failures that mean that nothing has the name at the end of the path.
+_NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
+#: Key in the WSGI environ under which the middleware (``api.middleware``) stores the context of a request.
 CONTEXT = 'ironic_traits.context'
 
 
-class Answer:
-    """What a method returns when a body alone does not say it.
+class Response:
+    """The response of a route that is not just a body with status 200.
 
     :param body: a JSON document; None for no body.
     :param status: the HTTP status.
-    :param location: path of what was made, below the host.
-    :param headers: more of them, {name: value}.
+    :param location: path for the Location header, below the host.
+    :param headers: further headers, {name: value}.
     """
 
     def __init__(self, body=None, status=200, location=None, headers=None):
@@ -51,19 +52,19 @@ class Answer:
 def expose(returns=None, *, query=None, body=None, optional_body=False):
     """Make a method a route of the Bare Metal API.
 
-    The method gets the request's context, then the rest of the path, then the query arguments that were given, by name
-    with underscores for dashes, then ``body`` if the route takes one.
+    The method gets the context of the request, then the path parameters, then the query parameters in the request as
+    keyword arguments (with underscores for dashes), then ``body`` if the route takes one.
 
-    :param returns: WSME type of the answer: documentation, checked in the tests.
-    :param query: {name: WSME type} of the query arguments.
+    :param returns: WSME type of the response. It is documentation, which the tests check.
+    :param query: {name: WSME type} of the query parameters.
     :param body: WSME type of the body.
-    :param optional_body: no body is allowed, too: ``body`` is None then.
+    :param optional_body: whether the body may be missing; ``body`` is None then.
     """
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
 
-        def answer(self, context, path):
+        def respond(self, context, path):
             if not accepts_json():
                 raise failures.NotAcceptable
             arguments = _query(definition)
@@ -73,48 +74,49 @@ def expose(returns=None, *, query=None, body=None, optional_body=False):
                 request_body.refuse(context)
             try:
                 return method(self, context, *path, **arguments)
-            except _UNNAMED:
+            except _NAME_FAILURES:
                 if SUFFIXED not in pecan.request.environ:
                     raise
+                # Nothing has the name with the suffix, so the name without it may be meant.
                 return method(self, context, *path[:-1], path[-1].rpartition('.')[0], **arguments)
 
-        exposed = route(method, answer)
+        exposed = route(method, respond)
         exposed.definition = definition
         return exposed
 
     return decorate
 
 
-def route(method, answer):
-    """Make what pecan calls for a method: it answers, also when that fails.
+def route(method, respond):
+    """Return the function that pecan calls for a method. It turns results and exceptions into responses.
 
-    :param method: its positional-only parameters after self and context stand in the path.
-    :param answer: function of the controller, the context and the path's parameters that gives an Answer, or its body.
+    :param method: its positional-only parameters after self and context are the path parameters.
+    :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
     """
-    in_path = _path_parameters(method)
+    path_parameters = _path_parameters(method)
 
     @functools.wraps(method)
-    def called(self, *path):
+    def handler(self, *path):
         context = pecan.request.environ[CONTEXT]
         try:
-            answered = answer(self, context, path)
+            result = respond(self, context, path)
         except Exception as error:
             return _fail(context, error)
-        return _answer(context, answered)
+        return _send(context, result)
 
-    exposed: Any = called
-    # pecan asks for the signature, to know how much of the path the method takes.
-    exposed.__signature__ = inspect.Signature([_SELF, *in_path])
+    exposed: Any = handler
+    # pecan inspects the signature to find out how many path parameters the method takes.
+    exposed.__signature__ = inspect.Signature([_SELF, *path_parameters])
     pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
     pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
-    required = sum(parameter.default is parameter.empty for parameter in in_path)
-    exposed.path_names = [parameter.name for parameter in in_path]
-    exposed.path_parameters = range(required, len(in_path) + 1)
+    required = sum(parameter.default is parameter.empty for parameter in path_parameters)
+    exposed.path_names = [parameter.name for parameter in path_parameters]
+    exposed.path_parameters = range(required, len(path_parameters) + 1)
     return exposed
 
 
 def accepts_json():
-    """Tell whether the client takes a JSON document as an answer."""
+    """Whether the Accept header of the request allows a JSON response."""
     accept = acceptparse.create_accept_header(pecan.request.environ.get('HTTP_ACCEPT'))
     return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
@@ -123,7 +125,7 @@ _SELF = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _path_parameters(method):
-    """Give the parameters that stand in the path: the positional-only ones after self and context."""
+    """Return the path parameters of a method: the positional-only ones after self and context."""
     parameters = list(inspect.signature(method).parameters.values())[2:]
     return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.kind is p.POSITIONAL_ONLY]
 
@@ -153,7 +155,7 @@ def _argument(name, datatype):
     values = pecan.request.GET.getall(name)
     if not wsme.types.isarray(datatype):
         if len(values) > 1:
-            raise failures.InvalidInput(reason=f'Parameter {name} was given several times')
+            raise failures.InvalidInput(reason=f'Parameter {name} may be given only once')
         values = values[0]
     try:
         return wsme.types.validate_value(datatype, values)
@@ -163,31 +165,31 @@ def _argument(name, datatype):
         raise failures.InvalidInput(reason=f'Invalid {name}: {error.msg}') from error
 
 
-def _answer(context, answer):
-    if not isinstance(answer, Answer):
-        answer = Answer(answer)
+def _send(context, result):
+    if not isinstance(result, Response):
+        result = Response(result)
     response = pecan.response
-    response.status = answer.status
-    if answer.location:
-        response.headers['Location'] = context.url(answer.location)
-    response.headers.update(answer.headers)
-    if answer.body is None:
+    response.status = result.status
+    if result.location:
+        response.headers['Location'] = context.url(result.location)
+    response.headers.update(result.headers)
+    if result.body is None:
         return _bytes(b'', None)
-    return {'result': answer.body}
+    return {'result': result.body}
 
 
 def _fail(context, error):
-    known = failures.from_exception(error)
-    if known.status >= 500 and not outage.is_one(error):
+    failure = failures.from_exception(error)
+    if failure.status >= 500 and not outage.is_one(error):
         LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
-    pecan.response.status = known.status
-    if known.allow is not None:
-        pecan.response.headers['Allow'] = known.allow
-    return _bytes(*context.protocol.failure(known, pecan.request.environ))
+    pecan.response.status = failure.status
+    if failure.allow is not None:
+        pecan.response.headers['Allow'] = failure.allow
+    return _bytes(*context.protocol.failure(failure, pecan.request.environ))
 
 
 def _bytes(body, content_type):
-    """Answer with bytes that are made already: pecan leaves a response alone that is given back to it."""
+    """Return the response with a body that is already serialized. pecan sends a returned response as it is."""
     pecan.response.body = body
     pecan.response.content_type = content_type
     return pecan.response

@@ -1,4 +1,4 @@
-"""What pecan calls around each request."""
+"""The hook and the request class that pecan is configured with."""
 
 import logging
 
@@ -14,22 +14,22 @@ LOG = logging.getLogger(__name__)
 
 
 class FailureHook(PecanHook):
-    """Gives failures that the router finds (404, 405, 406) their body; a defect there becomes a plain 500."""
+    """A hook that renders failures of the router (404, 405, 406). A bug in the router becomes a plain 500."""
 
     def on_error(self, state, error):
-        known = failures.from_exception(error)
-        if known.status >= 500 and not outage.is_one(error):
+        failure = failures.from_exception(error)
+        if failure.status >= 500 and not outage.is_one(error):
             LOG.error('%s %s failed', state.request.method, state.request.path, exc_info=error)
         protocol = state.request.environ[CONTEXT].protocol
-        body, content_type = protocol.failure(known, state.request.environ)
-        response = pecan.Response(status=known.status, body=body, content_type=content_type)
-        if known.allow is not None:
-            response.headers['Allow'] = known.allow
+        body, content_type = protocol.failure(failure, state.request.environ)
+        response = pecan.Response(status=failure.status, body=body, content_type=content_type)
+        if failure.allow is not None:
+            response.headers['Allow'] = failure.allow
         return response
 
 
 class Request(pecan.Request):
-    """A request whose body and Accept header pecan leaves alone: routes read them, as far as they want them."""
+    """A request whose body and Accept header pecan does not read. The routes read them."""
 
     accept = acceptparse.AcceptNoHeader()
 

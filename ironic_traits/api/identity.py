@@ -1,4 +1,4 @@
-"""Who asks: found out before a request reaches its route, as [api] auth_strategy says."""
+"""Authentication of requests before they reach their route, as [api] auth_strategy says."""
 
 import logging
 import os
@@ -14,14 +14,14 @@ LOG = logging.getLogger(__name__)
 
 
 def authenticate(application, conf):
-    """Put what finds out who asks in front of an application.
+    """Wrap an application with authentication.
 
-    What is public goes through as it is.
+    Requests for public paths are not authenticated.
 
     :param application: WSGI application.
     :param conf: ConfigOpts.
     :returns: WSGI application.
-    :raises oslo_config.cfg.Error: the options of how that is to be found out are not what they must be.
+    :raises oslo_config.cfg.Error: the authentication options are missing or invalid.
     """
 
     def identified(environ, start_response):
@@ -29,38 +29,38 @@ def authenticate(application, conf):
         return application(environ, start_response)
 
     if conf.api.auth_strategy == 'keystone':
-        checked = _with_token(identified, conf)
+        protected = _with_token(identified, conf)
     elif conf.api.auth_strategy == 'http_basic':
-        checked = _with_password(application, conf)
+        protected = _with_password(application, conf)
     elif conf.api.auth_strategy == 'noauth2':
-        checked = _believed(identified)
+        protected = _with_trusted_headers(identified)
     else:
         return application
 
-    def asked(environ, start_response):
+    def respond(environ, start_response):
         protocol = environ[CONTEXT].protocol
         prefix = '' if conf.api.serve == 'placement' else protocol.prefix
-        public = environ['PATH_INFO'].removeprefix(prefix) in protocol.public
-        return (application if public else checked)(environ, start_response)
+        is_public = environ['PATH_INFO'].removeprefix(prefix) in protocol.public
+        return (application if is_public else protected)(environ, start_response)
 
-    return asked
+    return respond
 
 
 def _with_token(application, conf):
-    """Let through whoever has a token that keystone knows."""
-    # Takes a moment to import, and needs a keystone: only where it is wanted.
+    """Return an application that requires a valid keystone token."""
+    # Imported late: keystonemiddleware is slow to import, and needed only with keystone.
     from keystoneauth1.exceptions import ClientException
     from keystonemiddleware import auth_token
 
     def scoped(environ, start_response):
-        # The middleware takes the scope of a service's token, when there is one, for that of the user's.
+        # With a service token, keystonemiddleware reports the scope of that token instead of the user's.
         token = environ['keystone.token_info']['token']
         environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all' if (token.get('system') or {}).get('all') else None
         return application(environ, start_response)
 
     _check_plugin(conf)
     try:
-        checked = auth_token.AuthProtocol(scoped, {'oslo_config_config': conf})
+        middleware = auth_token.AuthProtocol(scoped, {'oslo_config_config': conf})
     except ClientException as error:
         raise cfg.Error(f'[keystone_authtoken]: {error}') from error
     for name in ('cafile', 'certfile', 'keyfile'):
@@ -68,19 +68,19 @@ def _with_token(application, conf):
         if path and not os.access(path, os.R_OK):
             raise cfg.Error(f'[keystone_authtoken] {name} = {path}: cannot be read')
 
-    def asked(environ, start_response):
+    def respond(environ, start_response):
         try:
-            return checked(environ, start_response)
+            return middleware(environ, start_response)
         except ClientException as error:
-            # What the middleware does not expect: a keystone that never answers, a catalog without one.
-            LOG.error('Keystone could not be asked: %s', error)
+            # keystonemiddleware does not handle a keystone that never responds, or a catalog without a keystone.
+            LOG.error('Keystone could not validate a token: %s', error)
             return environ[CONTEXT].protocol.refuse(failures.IdentityUnavailable(), environ, start_response)
 
-    return asked
+    return respond
 
 
 def _check_plugin(conf):
-    """Raise cfg.Error unless the configuration names a way to ask keystone that is installed."""
+    """Raise cfg.Error unless auth_type names an authentication plugin that is installed."""
     from keystoneauth1 import loading
 
     loading.register_auth_conf_options(conf, 'keystone_authtoken')
@@ -88,13 +88,13 @@ def _check_plugin(conf):
     loading.register_auth_conf_options(conf, group)
     name = conf[group].auth_type
     if not name:
-        raise cfg.Error(f'[{group}] does not say how to ask keystone about tokens: auth_type is not set')
+        raise cfg.Error(f'[{group}] auth_type is not set: the service needs it to validate tokens with keystone')
     if name not in loading.get_available_plugin_names():
-        raise cfg.Error(f'[{group}] auth_type = {name}: no such way to ask keystone is installed')
+        raise cfg.Error(f'[{group}] auth_type = {name}: no such keystoneauth plugin is installed')
 
 
 def _with_password(application, conf):
-    """Let through whoever is in the file of users, with the password of that."""
+    """Return an application that requires a user of the file of users, and the right password."""
     from oslo_middleware import basic_auth, exceptions
 
     path = conf.api.http_basic_auth_user_file
@@ -105,7 +105,7 @@ def _with_password(application, conf):
     except (exceptions.ConfigInvalid, exc.HTTPError) as error:
         raise cfg.Error(f'[api] http_basic_auth_user_file = {path}: {error}') from error
 
-    def asked(environ, start_response):
+    def respond(environ, start_response):
         try:
             token = basic_auth.parse_header(environ)
             user = _authenticate(path, *basic_auth.parse_token(token))
@@ -113,21 +113,21 @@ def _with_password(application, conf):
             LOG.error('[api] http_basic_auth_user_file cannot be read: %s', error)
             return environ[CONTEXT].protocol.refuse(failures.UsersUnavailable(), environ, start_response)
         except (exc.HTTPError, ValueError) as error:
-            # The latter is what bcrypt says of passwords that are too long for it.
-            LOG.info('No user known: %s', error)
+            # bcrypt raises ValueError for passwords that are too long.
+            LOG.info('Authentication failed: %s', error)
             challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
             return environ[CONTEXT].protocol.refuse(failures.Unauthorized(), environ, start_response, [challenge])
         environ.update(REMOTE_USER=user, HTTP_X_USER=user, HTTP_X_USER_NAME=user)
         return application(environ, start_response)
 
-    return asked
+    return respond
 
 
 def _authenticate(path, user, password):
-    """Return a user whose password is right.
+    """Return the user, if the password is right.
 
-    ``basic_auth.authenticate`` answers at once for a user that the file does not have, which tells user names.  Here
-    that takes as long as a wrong password.
+    ``basic_auth.authenticate`` returns at once for a user that is not in the file, which reveals the user names. This
+    function takes as long for an unknown user as for a wrong password.
 
     :param path: of the file of users.
     :param password: bytes.
@@ -139,17 +139,20 @@ def _authenticate(path, user, password):
 
     with open(path) as file:
         entries = [line.strip() for line in file if ':' in line]
-    own = next((entry for entry in entries if entry.startswith(f'{user}:')), None)
-    compared = own or (entries[0] if entries else None)
-    if not compared or not bcrypt.checkpw(password, basic_auth.parse_entry(compared)[1]) or not own:
+    user_entry = next((entry for entry in entries if entry.startswith(f'{user}:')), None)
+    entry = user_entry or (entries[0] if entries else None)
+    if not entry or not bcrypt.checkpw(password, basic_auth.parse_entry(entry)[1]) or not user_entry:
         raise ValueError('wrong user or password')
     return user
 
 
-def _believed(application):
-    """Believe the headers, as the real services' noauth2 does: for tests of policies."""
+def _with_trusted_headers(application):
+    """Return an application that trusts the identity headers of a request, like Placement's noauth2.
 
-    def believed(environ, start_response):
+    This is for tests of policies.
+    """
+
+    def respond(environ, start_response):
         token = environ.get('HTTP_X_AUTH_TOKEN')
         if token is None:
             return exc.HTTPUnauthorized()(environ, start_response)
@@ -160,4 +163,4 @@ def _believed(application):
             environ.setdefault('HTTP_X_PROJECT_ID', project or user)
         return application(environ, start_response)
 
-    return believed
+    return respond

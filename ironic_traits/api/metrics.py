@@ -1,7 +1,7 @@
-"""/metrics: what the service does and has, in numbers, in the format of Prometheus.
+"""/metrics: metrics of the service, in the format of Prometheus.
 
-What is counted in one process is added up over all that share PROMETHEUS_MULTIPROC_DIR; what the database knows it is
-asked for by whoever answers.
+The counters of all processes that share PROMETHEUS_MULTIPROC_DIR are added up. The process that handles the request
+reads the metrics of nodes, reservations and workers from the database.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds; a page of 1,000 nodes is in the middle.
+#: Seconds. A page of 1,000 nodes takes about as long as the middle buckets.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 _METHODS = frozenset({*METHODS, 'HEAD', 'OPTIONS'})
 _SHARED = 'PROMETHEUS_MULTIPROC_DIR'
@@ -32,9 +32,9 @@ _RESERVE = ('POST', '/v1/reservations', '409')
 
 
 class Metrics:
-    """A WSGI layer that counts what goes through it, and answers /metrics.
+    """A WSGI layer that counts requests, and serves /metrics.
 
-    :param inside: WSGI application.
+    :param inside: the wrapped WSGI application.
     :param service: ironic_traits.service.Service.
     :ivar service: the same.
     """
@@ -43,12 +43,12 @@ class Metrics:
         self._inside = inside
         self.service = service
         self._registry = own = registry.CollectorRegistry()
-        asked = ('api', 'method', 'route')
+        labels = ('api', 'method', 'route')
         self._requests = prometheus_client.Counter(
-            'ironic_traits_requests', 'Requests that were answered.', (*asked, 'status'), registry=own
+            'ironic_traits_requests', 'Requests.', (*labels, 'status'), registry=own
         )
         self._seconds = prometheus_client.Histogram(
-            'ironic_traits_request_seconds', 'Seconds until the answer.', asked, registry=own, buckets=_BUCKETS
+            'ironic_traits_request_seconds', 'Seconds until the response.', labels, registry=own, buckets=_BUCKETS
         )
         self._refused = prometheus_client.Counter(
             'ironic_traits_reservations_refused', 'Reservations that were refused.', registry=own
@@ -58,21 +58,21 @@ class Metrics:
     def __call__(self, environ, start_response):
         if environ['PATH_INFO'] == '/metrics':
             return self._show(environ, start_response)
-        begun = time.monotonic()
-        told = []
+        started_at = time.monotonic()
+        statuses = []
 
         def start(status, headers, exc_info=None):
-            told.append(status[:3])
+            statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
-        answer = self._inside(environ, start)
-        self._count(environ, told[-1], time.monotonic() - begun)
-        return answer
+        body = self._inside(environ, start)
+        self._count(environ, statuses[-1], time.monotonic() - started_at)
+        return body
 
     def _count(self, environ, status, seconds):
         api = protocols.of(self.service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
-        # Whatever clients make up is one: each value is kept for good.
+        # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
         route = environ.get(ROUTE, 'none')
         method = method if ROUTE in environ and method in _METHODS else 'any'
         self._requests.labels(api, method, route, status).inc()
@@ -81,25 +81,25 @@ class Metrics:
             self._refused.inc()
 
     def _show(self, environ, start_response):
-        counted = self._registry
+        counters = self._registry
         if _SHARED in os.environ:
-            _forget_ended_processes(os.environ[_SHARED])
-            counted = registry.CollectorRegistry()
-            multiprocess.MultiProcessCollector(counted)
-        shown = registry.CollectorRegistry()
-        shown.register(counted)
-        shown.register(_Counts(self.service))
-        return prometheus_client.make_wsgi_app(shown)(environ, start_response)
+            _remove_ended_processes(os.environ[_SHARED])
+            counters = registry.CollectorRegistry()
+            multiprocess.MultiProcessCollector(counters)
+        everything = registry.CollectorRegistry()
+        everything.register(counters)
+        everything.register(_Counts(self.service))
+        return prometheus_client.make_wsgi_app(everything)(environ, start_response)
 
 
 def _watch_connections(database, own):
-    """Count the connections to the database: those that there are, and those in use."""
-    for name, told, (more, fewer) in (
+    """Register gauges of the database connections: one of the open ones, one of those in use."""
+    for name, description, (more, fewer) in (
         ('open', 'Connections to the database.', ('connect', 'close')),
-        ('in_use', 'Connections to the database that somebody works with.', ('checkout', 'checkin')),
+        ('in_use', 'Connections to the database that are in use.', ('checkout', 'checkin')),
     ):
         gauge = prometheus_client.Gauge(
-            *(f'ironic_traits_database_connections_{name}', told, ('engine',)),
+            *(f'ironic_traits_database_connections_{name}', description, ('engine',)),
             registry=own,
             multiprocess_mode='livesum',
         )
@@ -114,46 +114,46 @@ def _more(gauge, name, connection, record, *event):
 
 
 def _fewer(gauge, name, connection, record, *event):
-    # Of a connection that could not be made again only the end is told.
+    # A connection that failed to reconnect has a second "close" event, which must not be counted.
     if record.record_info.pop(name, False):
         gauge.dec()
 
 
-def _forget_ended_processes(folder):
-    """Forget what processes had that are no more; what they have counted stays."""
+def _remove_ended_processes(folder):
+    """Remove the live gauges of processes that have ended. Their counters stay."""
     for path in pathlib.Path(folder).glob('gauge_live*_*.db'):
         pid = int(path.stem.rpartition('_')[2])
         if not pathlib.Path(f'/proc/{pid}').exists():
-            # Who else is asked at the same time does the same.
+            # Another process may remove the file at the same time.
             with contextlib.suppress(FileNotFoundError):
                 multiprocess.mark_process_dead(pid, folder)
 
 
 class _Counts:
-    """Asks the database, each time that the metrics are shown."""
+    """A collector of the metrics that are read from the database for each request."""
 
     def __init__(self, service):
         self._service = service
 
     def collect(self):
-        """Yield the version, and the metrics that the database knows: none of these when it does not answer."""
+        """Yield the version and the metrics from the database. Without the database, yield only the version."""
         yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
             by_state, by_life = counts.nodes_by_state(self._service), counts.reservations_by_life(self._service)
             alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):
-                LOG.exception('The database could not be asked for metrics')
+                LOG.exception('The metrics could not be read from the database')
             return
-        found = core.GaugeMetricFamily('ironic_traits_nodes', 'Nodes.', labels=('provision_state', 'maintenance'))
+        nodes = core.GaugeMetricFamily('ironic_traits_nodes', 'Nodes.', labels=('provision_state', 'maintenance'))
         for row in by_state:
-            found.add_metric((row.provision_state, str(bool(row.maintenance)).lower()), row.number)
-        yield found
-        held = core.GaugeMetricFamily('ironic_traits_reservations', 'Reservations.', labels=('life',))
+            nodes.add_metric((row.provision_state, str(bool(row.maintenance)).lower()), row.number)
+        yield nodes
+        reservations = core.GaugeMetricFamily('ironic_traits_reservations', 'Reservations.', labels=('life',))
         for life, number in by_life.items():
-            held.add_metric((life,), number)
-        yield held
+            reservations.add_metric((life,), number)
+        yield reservations
         yield core.GaugeMetricFamily('ironic_traits_workers', 'Workers that are alive.', value=alive)
         yield core.GaugeMetricFamily(
-            'ironic_traits_work_waiting_seconds', 'Seconds that the oldest work without a worker is due.', value=waiting
+            'ironic_traits_work_waiting_seconds', 'Seconds that the oldest work has waited for a worker.', value=waiting
         )

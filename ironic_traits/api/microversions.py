@@ -1,15 +1,15 @@
-"""The versions of the Bare Metal API, their negotiation, and what each of them does here.
+"""The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-Each version up to MAXIMUM is true for the resources that are served.  Not served, and 404 at every version, are
-allocations, BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy
-templates, events, heartbeats and lookup, history, indicators, inventory, NMIs and vendor passthru.
+The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
+BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
+heartbeats and lookup, history, indicators, inventory, NMIs and vendor passthru.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
-1.2    the state of a node that nobody uses is "available" (before: null)
+1.2    the state of a node that is not in use is "available" (before: null)
 1.3    driver_internal_info
 1.4    the state "manageable", and the verbs manage and provide
-1.5    names, wherever a uuid stands
+1.5    names of nodes, in place of uuids
 1.6    the verb inspect; inspection_started_at, inspection_finished_at
 1.7    clean_step
 1.8    ``fields``
@@ -42,12 +42,12 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.35   a config drive with rebuild
 1.36   agent_version in heartbeats (not served)
 1.37   traits of nodes, and the four list filters of the specification
-1.38   rescue_interface; the verbs rescue and unrescue.  Ours: reservations, and what shows them; matches
+1.38   rescue_interface; the verbs rescue and unrescue. Ours: reservations, reservation_uuid, and matches
 1.39   the state "inspect wait" (before: "inspecting")
 1.40   bios_interface (BIOS settings are not served)
 1.41   an inspection can be aborted while it waits
 1.42   fault, and the filter
-1.43   ``detail`` as an argument of lists
+1.43   ``detail`` as a query parameter of lists
 1.44   deploy_step
 1.45   ``reset_interfaces`` when the driver changes
 1.46   conductor_group, and the filter
@@ -60,7 +60,7 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.53   is_smartnic of ports
 1.54   events (not served)
 1.55   deploy templates (not served)
-1.56   a config drive made of an object
+1.56   a config drive built from an object
 1.57   changing an allocation (not served)
 1.58   backfilling an allocation (not served)
 1.59   vendor_data in a config drive
@@ -75,7 +75,7 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.68   agent_verify_ca in heartbeats (not served)
 1.69   deploy_steps with active and rebuild
 1.70   disable_ramdisk with clean
-1.71   scoped roles (policy, not the wire)
+1.71   scoped roles (policy only)
 1.72   agent_status in heartbeats (not served)
 1.73   the verbs deploy and undeploy
 1.74   the registry of BIOS settings (not served)
@@ -84,7 +84,7 @@ templates, events, heartbeats and lookup, history, indicators, inventory, NMIs a
 1.77   ``fields`` of drivers
 1.78   history of a node (not served)
 1.79   allocations prefer a node of their name (not served)
-1.80   projects may create and delete nodes of their own (policy, not the wire)
+1.80   projects may create and delete nodes of their own (policy only)
 1.81   inventory of a node (not served)
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
 =====  ============================================================================
@@ -106,41 +106,42 @@ _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 
 
 def text(minor):
-    """Write a version as clients read it."""
+    """Return a version as text: 1.37."""
     return f'{MAJOR}.{minor}'
 
 
 def negotiate(headers):
-    """Choose the version of a request.
+    """Return the version of a request.
 
-    :param headers: the request's headers, {name: value}, names in lower case.
+    :param headers: the headers of the request, {name: value}, names in lower case.
     :returns: the minor version.
-    :raises failures.VersionNotSupported: it is no version, or outside the range.
+    :raises failures.VersionNotSupported: the requested version is malformed, or not supported.
     """
-    asked = microversion_parse.get_version(headers, SERVICE_TYPE, legacy_headers=[HEADER])
-    if not asked:
+    requested = microversion_parse.get_version(headers, SERVICE_TYPE, legacy_headers=[HEADER])
+    if not requested:
         return MINIMUM
-    if asked == 'latest':
+    if requested == 'latest':
         return MAXIMUM
-    match = _VERSION.fullmatch(asked)
+    match = _VERSION.fullmatch(requested)
     if not match:
         raise failures.VersionNotSupported(reason=f'Invalid value for {HEADER} header')
     major, minor = map(int, match.groups())
     supported = f'The supported version range is: [{text(MINIMUM)}, {text(MAXIMUM)}].'
     if major != MAJOR:
         raise failures.VersionNotSupported(
-            reason=f'Mutually exclusive versions requested. Version {asked} requested but not supported by this '
+            reason=f'Mutually exclusive versions requested. Version {requested} requested but not supported by this '
             f'service. {supported}'
         )
     if not MINIMUM <= minor <= MAXIMUM:
         raise failures.VersionNotSupported(
-            reason=f'Version {asked} was requested but the minor version is not supported by this service. {supported}'
+            reason=f'Version {requested} was requested but the minor version is not supported by this service. '
+            f'{supported}'
         )
     return minor
 
 
 def headers(minor):
-    """Give the headers that every answer carries: [(name, value), …]."""
+    """Return the version headers of a response: [(name, value), …]."""
     return [
         ('X-OpenStack-Ironic-API-Minimum-Version', text(MINIMUM)),
         ('X-OpenStack-Ironic-API-Maximum-Version', text(MAXIMUM)),

@@ -1,7 +1,7 @@
-"""The door: what holds for every request and every answer, whoever gives it.
+"""The middleware that handles every request first and every response last.
 
-A plain WSGI layer around everything else.  It gives the request an id, chooses its version, makes its context; and it
-puts the ids and the version headers on the answer, also when authentication or the router gave it.
+It assigns the request id, negotiates the API version and creates the context of the request. It adds the request id
+and the version headers to each response, including those of the authentication and of the router.
 """
 
 import logging
@@ -24,10 +24,11 @@ _REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 class Middleware:
-    """The outermost WSGI application.
+    """The WSGI layer around authentication and the controllers.
 
-    :param inside: the WSGI application that answers.
-    :param service: ironic_traits.app.Service.
+    :param inside: the wrapped WSGI application.
+    :param service: ironic_traits.service.Service.
+    :ivar service: the same.
     """
 
     def __init__(self, inside, service):
@@ -37,28 +38,28 @@ class Middleware:
         self._worker_check = worker_check.WorkerCheck(service)
 
     def __call__(self, environ, start_response):
-        begun, statuses = time.monotonic(), ['500']
+        started_at, statuses = time.monotonic(), ['500']
 
         def start(status, headers, exc_info=None):
             statuses.append(status[:3])
             return start_response(status, headers, exc_info)
 
         try:
-            return self._answer(environ, start)
+            return self._respond(environ, start)
         finally:
-            self._request_log.record(environ, statuses[-1], time.monotonic() - begun)
+            self._request_log.record(environ, statuses[-1], time.monotonic() - started_at)
             self._worker_check.look()
 
-    def _answer(self, environ, start_response):
+    def _respond(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
         protocol = protocols.of(self.service.conf, environ['PATH_INFO'])
-        minor, refused = protocol.minimum, None
+        minor, failure = protocol.minimum, None
         try:
             minor = protocol.negotiate(_headers(environ))
         except failures.Failure as error:
-            refused = error
+            failure = error
         environ[CONTEXT] = self._context(environ, protocol, minor, request_id)
-        own = [
+        common_headers = [
             ('x-openstack-request-id', request_id),
             ('openstack-request-id', request_id),
             *protocol.headers(minor),
@@ -66,50 +67,50 @@ class Middleware:
 
         def start(status, headers, exc_info=None):
             LOG.debug('%s %s: %s', environ['REQUEST_METHOD'], environ['PATH_INFO'], status)
-            return start_response(status, headers + own, exc_info)
+            return start_response(status, headers + common_headers, exc_info)
 
         try:
-            refused = refused or _undecodable(environ)
-            if refused:
-                return protocol.refuse(refused, environ, start)
+            failure = failure or _url_failure(environ)
+            if failure:
+                return protocol.refuse(failure, environ, start)
             if environ['REQUEST_METHOD'] == 'OPTIONS' and protocol.takes_options:
                 start('200 OK', [('Content-Length', '0')])
                 return []
             return self._inside(environ, start)
         except Exception as error:
-            # Nothing below lets an exception through but by a defect.
+            # Only a bug gets here: the layers below handle their own exceptions.
             if not outage.is_one(error):
                 LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
             return protocol.refuse(failures.from_exception(error), environ, start)
 
     def _context(self, environ, protocol, minor, request_id):
         conf = self.service.conf
-        # A request of HTTP/1.0 need not name a host; its links name this one.
+        # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
         environ.setdefault('HTTP_HOST', f'{conf.host}:{conf.port}')
         base = conf.api.public_endpoint or webob_request.Request(environ).application_url
-        asked = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
+        global_request_id = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
             self.service,
             protocol,
             minor,
             base=base.rstrip('/') + ('' if conf.api.serve == 'placement' else protocol.prefix),
             request_id=request_id,
-            global_request_id=asked if _REQUEST_ID.fullmatch(asked) else None,
+            global_request_id=global_request_id if _REQUEST_ID.fullmatch(global_request_id) else None,
         )
 
 
 def _headers(environ):
-    """Give the request's headers as {name: value}, names in lower case."""
+    """Return the headers of a request: {name: value}, names in lower case."""
     return {name[5:].replace('_', '-').lower(): value for name, value in environ.items() if name.startswith('HTTP_')}
 
 
-def _undecodable(environ):
-    """Give the failure of an address that is no UTF-8 text, or has a NUL in it; None for a good one."""
+def _url_failure(environ):
+    """Return the failure of a URL that is not UTF-8 or contains a NUL character; None for any other URL."""
     try:
         path = environ.get('PATH_INFO', '').encode('latin-1').decode()
         query = urllib.parse.unquote_to_bytes(environ.get('QUERY_STRING', '').encode('latin-1')).decode()
     except UnicodeError:
-        return failures.InvalidInput(reason='The address is not UTF-8.')
+        return failures.InvalidInput(reason='The URL is not UTF-8.')
     if '\0' in path + query:
-        return failures.InvalidInput(reason='The address has a NUL character in it.')
+        return failures.InvalidInput(reason='The URL contains a NUL character.')
     return None

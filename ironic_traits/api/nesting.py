@@ -1,12 +1,12 @@
-"""How deep JSON documents may be nested.
+"""The limit for how deep JSON documents may be nested.
 
-Parsers take a thousand levels, serializers two hundred, and recursive functions something between.  What one of them
-stores, another one could not show: so the service takes no document that comes near any of these limits.
+Parsers support a thousand levels, serializers two hundred, and recursive functions something in between. Without a
+lower limit, the service could store a document that it cannot show.
 """
 
 from ironic_traits import failures
 
-#: Levels of objects and lists, the outermost one included.
+#: Levels of objects and lists, including the outermost one.
 MAX_DEPTH = 64
 
 
@@ -15,13 +15,13 @@ def check(document):
 
     :param document: any JSON value.
     """
-    # Level by level, and not by recursion, which the document could exhaust.
+    # Not recursive: the document could exceed Python's recursion limit.
     level = [document] if isinstance(document, (dict, list)) else []
     for _ in range(MAX_DEPTH):
         level = [part for container in level for part in _parts(container) if isinstance(part, (dict, list))]
         if not level:
             return
-    raise failures.InvalidInput(reason=f'The JSON document is nested too deep: {MAX_DEPTH} levels are allowed.')
+    raise failures.InvalidInput(reason=f'The JSON document is nested too deep: it may have at most {MAX_DEPTH} levels.')
 
 
 def _parts(container):

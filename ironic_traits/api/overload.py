@@ -1,8 +1,8 @@
-"""What keeps requests that wait from using up all threads of a process.
+"""Protection against blocked requests that occupy all threads of a process.
 
-A process has few threads ([api] threads).  Requests wait in them: for the locks of nodes, for bodies that clients do
-not send, for a database that does not answer.  Two gates see to it that some threads are always left: one for writes,
-one for all requests.  /healthcheck goes through neither.
+A process has few threads ([api] threads). A request may block its thread: on the lock of a node, on a body that the
+client does not send, on a database that does not respond. Two limits keep some threads free: one on the number of
+writes, one on the number of all requests. /healthcheck is exempt.
 """
 
 import threading
@@ -11,17 +11,17 @@ import time
 from ironic_traits import failures
 from ironic_traits.api.expose import CONTEXT
 
-#: Seconds that a request waits at a gate, while others come through it.
+#: Seconds that a request waits for its turn while other requests begin or end.
 PATIENCE = 1
-#: Methods of requests that take no locks, and have no body.
+#: Methods whose requests take no locks and have no body.
 _READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 _RETRY = [('Retry-After', '1')]
 
 
 class Gate:
-    """Lets a number of requests in at a time.
+    """A limit on the number of concurrent requests.
 
-    :param capacity: how many.
+    :param capacity: the maximum number of requests.
     """
 
     def __init__(self, capacity):
@@ -29,28 +29,28 @@ class Gate:
         self._moved_at = 0.0
 
     def enter(self):
-        """Whether the request may go on; the caller then calls ``leave`` when it has ended.
+        """Return whether the request may proceed. If so, the caller calls ``leave`` when the request ends.
 
-        Where requests come and go, it waits for its turn.  Where none has begun or ended for a while, all of them wait
-        for something, and it would only wait with them.
+        While other requests begin and end, this waits up to PATIENCE seconds for a free place. If none has begun or
+        ended for that long, all of them are blocked, and waiting would not help.
         """
-        moving = time.monotonic() - self._moved_at < PATIENCE
-        if not self._free.acquire(blocking=moving, timeout=PATIENCE if moving else None):
+        is_moving = time.monotonic() - self._moved_at < PATIENCE
+        if not self._free.acquire(blocking=is_moving, timeout=PATIENCE if is_moving else None):
             return False
         self._moved_at = time.monotonic()
         return True
 
     def leave(self):
-        """Let the next request in."""
+        """Free the place of a request that has ended."""
         self._moved_at = time.monotonic()
         self._free.release()
 
 
 class Overload:
-    """A WSGI layer that refuses requests when nearly all threads wait.
+    """A WSGI layer that refuses requests when nearly all threads are blocked.
 
-    :param inside: WSGI application.
-    :param threads: how many threads serve this process.
+    :param inside: the wrapped WSGI application.
+    :param threads: the number of threads of this process.
     """
 
     def __init__(self, inside, threads):

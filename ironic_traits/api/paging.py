@@ -1,4 +1,4 @@
-"""Pages, as requests ask for them and answers link to them."""
+"""Query parameters of pages, and links to the next page."""
 
 import urllib.parse
 
@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.inventory.paging import Page
 
-#: The query arguments of every list.
+#: The query parameters of every list.
 QUERY = {
     'limit': types.Limit(),
     'marker': types.UUID,
@@ -16,21 +16,21 @@ QUERY = {
 
 
 def page(context, query, sortable, check):
-    """Give the page that a request asks for.
+    """Return the page that a request asks for.
 
-    :param query: the request's arguments.
-    :param sortable: names of the columns that can be sorted by.
-    :param check: function of context and name that raises when a field came with a later version.
+    :param query: {query parameter: value}.
+    :param sortable: names of the columns that lists can be sorted by.
+    :param check: function of the context and a field name that raises if the field needs a later version.
     :returns: ironic_traits.inventory.paging.Page.
-    :raises failures.InvalidInput: there is no such key to sort by.
+    :raises failures.InvalidInput: lists cannot be sorted by this key.
     """
     sort_key = query.get('sort_key') or 'id'
     check(context, sort_key)
     if sort_key not in sortable:
         raise failures.InvalidInput(reason=f'The sort_key value "{sort_key}" is an invalid field for sorting')
-    most = context.conf.api.max_limit
+    max_limit = context.conf.api.max_limit
     return Page(
-        limit=min(query.get('limit', most), most),
+        limit=min(query.get('limit', max_limit), max_limit),
         marker=query.get('marker'),
         sort_key=sort_key,
         descending=query.get('sort_dir') == 'desc',
@@ -38,9 +38,10 @@ def page(context, query, sortable, check):
 
 
 def next_link(context, request, page, marker):
-    """Give the address of the next page: everything that was asked for, and where to go on.
+    """Return the URL of the next page: the URL of the request, with another marker.
 
     :param request: the request for this page.
+    :param page: ironic_traits.inventory.paging.Page.
     :param marker: uuid of the last item of this page.
     """
     arguments = [(name, value) for name, value in request.GET.items() if name not in ('limit', 'marker')]

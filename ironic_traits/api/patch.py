@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902): what they may say, and what they make of a document."""
+"""Validation and application of JSON patches (RFC 6902)."""
 
 import copy
 import re
@@ -15,10 +15,10 @@ _PATH = re.compile(r'/[^/]+(/.*)?', re.DOTALL)
 
 
 def field(operation):
-    """Name the field that an operation is about.
+    """Return the name of the field that an operation changes.
 
     :param operation: types.PatchOperation.
-    :raises failures.InvalidInput: it is about none.
+    :raises failures.InvalidInput: its path does not name a field.
     """
     if not _PATH.fullmatch(operation.path):
         raise failures.InvalidInput(reason=f"'{operation.path}' is not a path: '/field' or '/field/key' is expected.")
@@ -26,7 +26,7 @@ def field(operation):
 
 
 def plain(operation, settable):
-    """Give an operation as ``apply`` wants it.
+    """Return an operation as a dict, as ``apply`` takes it.
 
     :param operation: types.PatchOperation.
     :param settable: names of the fields that may be changed.
@@ -39,7 +39,7 @@ def plain(operation, settable):
         )
     if operation.op == 'remove':
         if operation.path == f'/{name}':
-            # Every field is there, if only as null: to remove one is to set it back.
+            # Every field exists, possibly as null. To remove it means to reset it.
             return {'op': 'replace', 'path': operation.path, 'value': None}
         return {'op': 'remove', 'path': operation.path}
     if operation.value is wsme.types.Unset:
@@ -50,9 +50,9 @@ def plain(operation, settable):
 def apply(document, operations):
     """Return a document with a patch applied, without the fields that are null then.
 
-    :param document: {field: value}; it does not change.
-    :param operations: [what ``plain`` returns, …].
-    :raises failures.InvalidInput: the patch does not fit, or its result is nested too deep.
+    :param document: {field: value}. It is not modified.
+    :param operations: [operation as ``plain`` returns it, …].
+    :raises failures.InvalidInput: the patch does not fit the document, or its result is nested too deep.
     """
     patched = copy.deepcopy(document)
     for operation in operations:
@@ -62,22 +62,25 @@ def apply(document, operations):
 
 
 def _apply_one(document, operation):
-    """Return a document after one operation of a patch, which may change it in place.
+    """Return a document after one operation of a patch, which may modify it in place.
 
-    :raises failures.InvalidInput: the operation does not fit.  What the libraries say of it quotes the document, which
-        may have passwords in it: the reason is a sentence of our own.
+    :raises failures.InvalidInput: the operation does not fit. The message is our own, because those of the libraries
+        quote the document, which may contain passwords.
     """
     op, path = operation['op'], operation['path']
     try:
         return jsonpatch.apply_patch(document, [operation], in_place=True)
     except jsonpatch.JsonPatchConflict:
-        reason = f'there is nothing to {op} at this path' if op != 'add' else 'the path is outside of the list'
+        reason = f'there is nothing to {op} at this path' if op != 'add' else 'the index is outside of the list'
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError):
-        reason = 'the path does not lead into an object or a list'
+        reason = 'the path is not inside an object or a list'
     raise failures.InvalidInput(reason=f"Couldn't apply patch: '{op}' of '{path}'. Reason: {reason}.")
 
 
-def given(body):
-    """Give what a client said in a body: {field: value}, None where it said null."""
+def stated_fields(body):
+    """Return the fields that a body has: {field: value}, with None for null.
+
+    :param body: object of a WSME type.
+    """
     values = {each.name: getattr(body, each.key) for each in wsme.types.list_attributes(type(body))}
     return {name: value for name, value in values.items() if value is not wsme.types.Unset}

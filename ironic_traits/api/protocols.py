@@ -1,4 +1,4 @@
-"""The two protocols that the service speaks: what differs between them before and after a route."""
+"""What differs between the Bare Metal API and the Placement API outside of the routes: versions, headers, failures."""
 
 import dataclasses
 import http
@@ -11,16 +11,16 @@ from ironic_traits.api.placement import microversions as placement_microversions
 
 @dataclasses.dataclass(frozen=True)
 class Protocol:
-    """One of the two.
+    """The conventions of one API.
 
-    :ivar name: for those who watch the service.
-    :ivar prefix: of the paths that it is spoken at.
+    :ivar name: label of the API in the metrics.
+    :ivar prefix: path prefix of the API.
     :ivar minimum: the minor version of a request that names none.
-    :ivar public: paths below the prefix that everyone may ask without a token.
-    :ivar negotiate: function from the request's headers to the minor version; raises a Failure.
-    :ivar headers: function from the minor version to the headers of each answer, [(name, value), …].
-    :ivar failure: function from a Failure and the request's environ to (body, content type).
-    :ivar takes_options: whether an OPTIONS request is answered with 200, wherever it goes.
+    :ivar public: paths below the prefix that need no authentication.
+    :ivar negotiate: function from the headers of a request to the minor version; raises a Failure.
+    :ivar headers: function from the minor version to the version headers of each response, [(name, value), …].
+    :ivar failure: function from a Failure and the WSGI environ to (body, content type).
+    :ivar takes_options: whether the response to every OPTIONS request is a 200.
     """
 
     name: str
@@ -33,14 +33,16 @@ class Protocol:
     takes_options: bool
 
     def refuse(self, failure, environ, start_response, headers=()):
-        """Answer with a failure, as a WSGI application that no route was asked by.
+        """Send a failure as the WSGI response, for layers outside of the routes.
 
-        :param headers: more of them, [(name, value), …].
+        :param failure: failures.Failure.
+        :param headers: further headers, [(name, value), …].
+        :returns: the WSGI body.
         """
         body, content_type = self.failure(failure, environ)
         status = http.HTTPStatus(failure.status)
-        told = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
-        start_response(f'{status.value} {status.phrase}', told)
+        all_headers = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
+        start_response(f'{status.value} {status.phrase}', all_headers)
         return [body]
 
 
@@ -67,7 +69,7 @@ PLACEMENT = Protocol(
 
 
 def of(conf, path):
-    """Give the protocol that is spoken at a path."""
+    """Return the Protocol of a path."""
     if conf.api.serve == 'placement' or f'{path}/'.startswith(f'{PLACEMENT.prefix}/'):
         return PLACEMENT
     return BARE_METAL

@@ -1,4 +1,4 @@
-"""The one place where answers become bytes, failures too."""
+"""Serialization of responses and failures to JSON."""
 
 import http
 
@@ -8,34 +8,31 @@ CONTENT_TYPE = 'application/json'
 
 
 class Renderer:
-    """pecan's renderer 'wsmejson': what a controller returned becomes JSON.
-
-    Datetimes go out in UTC with an offset, None as no body at all.
-    """
+    """pecan's renderer ``wsmejson``, which serializes the results of controllers."""
 
     def __init__(self, path, extra_vars):
         pass
 
     @staticmethod
     def render(template, namespace):
-        """Give the bytes of {'result': …}."""
+        """Return the result in {'result': …} as JSON bytes."""
         return dump(namespace['result'])
 
 
 def dump(document):
-    """Give the bytes of a JSON document."""
+    """Return a document as JSON bytes. Datetimes are written in UTC, with an offset."""
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
 def failure(error, environ):
-    """Give the body of a failure in the Bare Metal format: a JSON document in a string, and our code beside it.
+    """Return the body of a failure in the Bare Metal format: a JSON document in a string, and our code next to it.
 
     :param error: failures.Failure.
-    :param environ: the request's.
+    :param environ: WSGI environ of the request.
     :returns: (bytes, their content type).
     """
     if error.routing:
-        # What Ironic finds before a controller is reached has the other shape that its clients read.
+        # Ironic has this format for failures before a controller is reached. Its clients support both.
         title = http.HTTPStatus(error.status).phrase
         message = {'code': error.status, 'title': title, 'description': str(error)}
     else:

@@ -1,6 +1,7 @@
-"""Who did what, for those who turn it on: a line for each request, and one for each write.
+"""The access log (a line for each request) and the audit log (a line for each write).
 
-Neither tokens nor passwords nor bodies are in it, and no query: only the method, the path, and what came of it.
+Operators enable them in the configuration. The lines have the method, the path, the status and the user. They never
+have tokens, passwords, bodies or query strings.
 """
 
 import logging
@@ -14,7 +15,7 @@ _READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 
 
 class RequestLog:
-    """Logs requests as [api] access_log and audit_log say.
+    """The logger of requests, as configured by [api] access_log and audit_log.
 
     :param conf: ConfigOpts.
     """
@@ -26,22 +27,21 @@ class RequestLog:
     def record(self, environ, status, seconds):
         """Log a request.
 
-        :param environ: the request's, with the context of whoever was found to send it.
-        :param status: the HTTP status of the answer, as text.
-        :param seconds: until the answer.
+        :param environ: WSGI environ of the request, with its context.
+        :param status: HTTP status of the response, as text.
+        :param seconds: time until the response.
         """
-        audited = self._audit and environ['REQUEST_METHOD'] not in _READS
-        if not self._access and not audited:
+        is_audited = self._audit and environ['REQUEST_METHOD'] not in _READS
+        if not self._access and not is_audited:
             return
         context = environ[CONTEXT]
-        method, path, who = environ['REQUEST_METHOD'], _path(environ), _who(environ)
-        # With the context, a log format that shows the request's id shows it here, too.
+        method, path, caller = environ['REQUEST_METHOD'], _path(environ), _caller(environ)
         if self._access:
             milliseconds = seconds * 1000
-            ACCESS.info('%s %s %s in %.1f ms, %s, %s', method, path, status, milliseconds, who, context.request_id)
-        if audited:
+            ACCESS.info('%s %s %s in %.1f ms, %s, %s', method, path, status, milliseconds, caller, context.request_id)
+        if is_audited:
             outcome = 'done' if status < '400' else 'refused' if status < '500' else 'failed'
-            AUDIT.info('%s %s %s (%s), %s, %s', method, path, outcome, status, who, context.request_id)
+            AUDIT.info('%s %s %s (%s), %s, %s', method, path, outcome, status, caller, context.request_id)
 
 
 def _path(environ):
@@ -50,9 +50,9 @@ def _path(environ):
     return path.encode('latin-1').decode(errors='backslashreplace')
 
 
-def _who(environ):
-    """Return the user and the project of a request, as far as authentication found them."""
+def _caller(environ):
+    """Return a text with the user and the project of a request, as far as authentication found them."""
     context = environ[CONTEXT]
-    # Not a header: a client could send that.
+    # REMOTE_USER is not an HTTP header, so clients cannot set it.
     user = context.user_id or environ.get('REMOTE_USER') or '-'
     return f'user {user} of project {context.project_id}' if context.project_id else f'user {user}'

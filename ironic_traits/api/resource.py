@@ -1,9 +1,9 @@
-"""The base of the controllers: which method answers which address."""
+"""The base class of the controllers, which routes requests to their methods."""
 
 import pecan
 from webob import exc
 
-#: The methods of a resource that answer each HTTP method.
+#: The methods of a Resource for each HTTP method.
 METHODS = {
     'GET': ('get_all', 'get_one'),
     'POST': ('post',),
@@ -11,23 +11,23 @@ METHODS = {
     'PATCH': ('patch',),
     'DELETE': ('delete_all', 'delete'),
 }
-#: Where the path of a request's route stands in its environ, as /v1/nodes/{node_ident}/traits; missing without a route.
+#: Key in the WSGI environ of the path of the route, such as /v1/nodes/{node_ident}/traits. Missing without a route.
 ROUTE = 'ironic_traits.route'
-#: In a request's environ: the last parameter of its path is a name, and has a suffix that need not belong to it.
+#: Key in the WSGI environ that is set if the path ends in a name with .json, which may be a suffix or part of the name.
 SUFFIXED = 'ironic_traits.suffixed'
 _PARAMETER = '/{{{}}}'
 
 
 class Resource:
-    """A noun of the API: methods for the verbs, other nouns below it.
+    """A resource of the API, with methods for HTTP methods, and other resources below it.
 
-    pecan hands the rest of a path to ``_route``.  Not pecan's own RestController: that takes any attribute of the
-    object that a path names, turns ``_method`` in a query into the method, and looks at signatures for half of a
-    request's time.
+    pecan passes the rest of a path to ``_route``. pecan's own RestController is not used: it serves any attribute of
+    the controller that a path names, lets ``_method`` in a query override the HTTP method, and spends half of the time
+    of a request on the inspection of signatures.
 
-    :cvar children: {path segment: Resource} below the resource itself, as detail in /v1/nodes/detail.
-    :cvar since: the minor version that brought the noun.
-    :cvar members: {path segment: Resource} below one of its items, as traits in /v1/nodes/{node}/traits.
+    :cvar children: {path segment: Resource} below the resource itself, such as detail in /v1/nodes/detail.
+    :cvar since: the minor version that brought the resource.
+    :cvar members: {path segment: Resource} below one of its items, such as traits in /v1/nodes/{node}/traits.
     """
 
     since = 1
@@ -41,40 +41,41 @@ class Resource:
         return route, parameters
 
     def locate(self, segments, request):
-        """Find the route of a request, as ``find`` does.
+        """Return the route of a request, as ``find`` does.
 
-        :param segments: of its path.
+        :param segments: the segments of its path.
         :param request: webob.Request.
         """
         return self.find(segments, request.method, [], '')
 
     def find(self, segments, method, taken, path):
-        """Find the route of an address.
+        """Return the route of a path and an HTTP method.
 
-        :param segments: what is left of the path.
+        :param segments: the remaining segments of the path.
         :param method: the HTTP method.
-        :param taken: what stood for a parameter further up in the path.
-        :param path: all that is not left, with {{{}}} for a parameter.
-        :returns: (route, its path parameters, the whole path).
-        :raises webob.exc.HTTPNotFound: nothing is served there.
-        :raises webob.exc.HTTPMethodNotAllowed: something is, by other methods.
+        :param taken: the values of the path parameters in the segments before.
+        :param path: the segments before, joined, with a placeholder for each parameter.
+        :returns: (route, values of its path parameters, the whole path with placeholders). The placeholders are for
+            ``str.format``, which puts the names of the parameters into them: ``{name}``.
+        :raises webob.exc.HTTPNotFound: there is no resource at this path.
+        :raises webob.exc.HTTPMethodNotAllowed: the resource does not support the method.
         """
         if segments and segments[0] in self.children:
             return self.children[segments[0]].find(segments[1:], method, taken, f'{path}/{segments[0]}')
         if len(segments) > 1 and segments[1] in self.members:
-            below = f'{path}{_PARAMETER}/{segments[1]}'
-            return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], below)
+            member_path = f'{path}{_PARAMETER}/{segments[1]}'
+            return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], member_path)
         parameters = [*taken, *segments]
-        served = self._served(len(parameters))
-        if not served:
+        routes = self._routes(len(parameters))
+        if not routes:
             raise exc.HTTPNotFound
-        if method not in served:
+        if method not in routes:
             error = exc.HTTPMethodNotAllowed()
-            error.allow = sorted(served)
+            error.allow = sorted(routes)
             raise error
-        return served[method], parameters, path + _PARAMETER * len(segments)
+        return routes[method], parameters, path + _PARAMETER * len(segments)
 
-    def _served(self, parameters):
-        """Give the routes that take this many path parameters, by HTTP method."""
+    def _routes(self, count):
+        """Return the routes that have this many path parameters: {HTTP method: route}."""
         routes = ((method, getattr(self, name, None)) for method, names in METHODS.items() for name in names)
-        return {method: route for method, route in routes if route and parameters in route.path_parameters}
+        return {method: route for method, route in routes if route and count in route.path_parameters}

@@ -1,7 +1,7 @@
-"""WSME types of what requests carry and answers have.
+"""WSME types of the values in requests and responses.
 
-Requests: validated here, by ``validate``, which gives the value as the service keeps it.  Answers: documentation; the
-tests read every answer with them.
+``validate`` checks a value of a request and returns it as the service stores it. The types of responses are
+documentation; the tests validate every response with them.
 """
 
 import datetime
@@ -18,7 +18,7 @@ _GROUP = re.compile(r'[A-Za-z0-9_.-]{0,255}')
 
 
 class Text(wsme.types.UserType):
-    """A string of a certain length."""
+    """A string, with optional limits of its length."""
 
     basetype = str
 
@@ -33,12 +33,12 @@ class Text(wsme.types.UserType):
         if len(value) < self.minimum:
             raise ValueError('it may not be empty')
         if self.maximum is not None and len(value) > self.maximum:
-            raise ValueError(f'{value!r} is too long: {self.maximum} characters at most')
+            raise ValueError(f'{value!r} is too long: it may have at most {self.maximum} characters')
         return value
 
 
 class Uuid(wsme.types.UserType):
-    """A uuid; it is kept in lower case with dashes."""
+    """A uuid, stored in lower case with dashes."""
 
     basetype = str
     name = 'uuid'
@@ -50,7 +50,7 @@ class Uuid(wsme.types.UserType):
 
 
 class Boolean(wsme.types.UserType):
-    """A boolean, or the words for it."""
+    """A boolean, or a word for one, such as "yes"."""
 
     basetype = str
     name = 'boolean'
@@ -62,7 +62,7 @@ class Boolean(wsme.types.UserType):
 
 
 class Mac(wsme.types.UserType):
-    """A MAC address; it is kept in lower case."""
+    """A MAC address, stored in lower case."""
 
     basetype = str
     name = 'MAC address'
@@ -75,7 +75,7 @@ class Mac(wsme.types.UserType):
 
 
 class Integer(wsme.types.UserType):
-    """An integer that every database keeps: 32 bits."""
+    """A signed integer of 32 bits, which every database can store."""
 
     basetype = str
     name = 'integer'
@@ -89,7 +89,7 @@ class Integer(wsme.types.UserType):
 
 
 class Limit(wsme.types.UserType):
-    """Most items in a page."""
+    """The maximum number of items in a page."""
 
     basetype = str
     name = 'limit'
@@ -105,7 +105,7 @@ class Limit(wsme.types.UserType):
 
 
 class SortDirection(wsme.types.UserType):
-    """asc or desc."""
+    """A sort direction: asc or desc."""
 
     basetype = str
     name = 'sort direction'
@@ -117,7 +117,7 @@ class SortDirection(wsme.types.UserType):
 
 
 class Names(wsme.types.UserType):
-    """Names of fields, joined by commas; case does not count."""
+    """Names of fields, separated by commas. Case does not matter."""
 
     basetype = str
     name = 'names'
@@ -127,7 +127,7 @@ class Names(wsme.types.UserType):
 
 
 class TraitNames(wsme.types.UserType):
-    """Well-formed trait names, joined by commas, known or not; at least one."""
+    """Well-formed trait names, separated by commas; at least one. They need not exist in os-traits."""
 
     basetype = str
     name = 'trait names'
@@ -139,14 +139,14 @@ class TraitNames(wsme.types.UserType):
                 nearest = trait_names.nearest(name)
                 hint = f". Did you mean '{nearest}'?" if nearest else ''
                 raise ValueError(
-                    f"'{name}' cannot be a trait. A list of traits is expected: names of A-Z, 0-9 and _, "
-                    f'255 characters at most, joined by commas{hint}'
+                    f"'{name}' cannot be a trait. A list of traits is expected: names of A-Z, 0-9 and _ with at most "
+                    f'255 characters, separated by commas{hint}'
                 )
         return frozenset(names)
 
 
 class Trait(wsme.types.UserType):
-    """A trait that a node may carry."""
+    """A trait that is allowed for a node."""
 
     basetype = str
     name = 'trait'
@@ -182,19 +182,21 @@ class Any(wsme.types.UserType):
 
 
 class ConductorGroup(wsme.types.UserType):
-    """A group of nodes; case does not count."""
+    """The name of a conductor group. Case does not matter."""
 
     basetype = str
     name = 'conductor group'
 
     def validate(self, value):
         if not isinstance(value, str) or not _GROUP.fullmatch(value):
-            raise ValueError(f"{value!r} is no group: 255 letters, digits, '-', '_' and '.' at most")
+            raise ValueError(
+                f"{value!r} is not a conductor group: up to 255 letters, digits, '-', '_' and '.' are allowed"
+            )
         return value.lower()
 
 
 class Fault(wsme.types.UserType):
-    """What can be wrong with a node."""
+    """A fault of a node."""
 
     basetype = str
     name = 'fault'
@@ -206,25 +208,25 @@ class Fault(wsme.types.UserType):
 
 
 class Texts(wsme.types.UserType):
-    """Strings joined by commas, or a list of them."""
+    """Strings separated by commas, or a list of strings."""
 
     basetype = str
     name = 'strings'
-    #: Most strings.  The databases limit the values of one statement, and SQLite does so first.
+    #: Maximum number of strings. Databases limit the number of values in a statement; SQLite has the lowest limit.
     maximum = 1000
 
     def validate(self, value):
         if isinstance(value, str):
             value = [text.strip() for text in value.split(',') if text.strip()]
         elif not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise ValueError(f'{value!r} is no string, and no list of strings')
+            raise ValueError(f'{value!r} is neither a string nor a list of strings')
         if len(value) > self.maximum:
-            raise ValueError(f'{len(value)} strings are too many: {self.maximum} at most')
+            raise ValueError(f'{len(value)} strings are too many: at most {self.maximum} are allowed')
         return value
 
 
 class PositiveInteger(wsme.types.UserType):
-    """A number of 1 or more."""
+    """An integer of 1 or more."""
 
     basetype = int
     name = 'positive integer'
@@ -236,14 +238,14 @@ class PositiveInteger(wsme.types.UserType):
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f'Expected an integer, not {value!r}')
         if value < 1:
-            raise ValueError('it has to be a positive integer')
+            raise ValueError('it must be a positive integer')
         if self.maximum is not None and value > self.maximum:
-            raise ValueError(f'it may be {self.maximum} at most')
+            raise ValueError(f'it may be at most {self.maximum}')
         return value
 
 
 class Moment(wsme.types.UserType):
-    """A date and a time with an offset; it is kept in UTC, without one."""
+    """A date and a time with an offset, stored in UTC without an offset."""
 
     basetype = str
     name = 'moment'
@@ -256,7 +258,7 @@ class Moment(wsme.types.UserType):
             return moment.astimezone(datetime.UTC).replace(tzinfo=None)
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
-                f'Expected a date with a time and an offset, as 2026-01-01T00:00:00+00:00, not {value!r}'
+                f'Expected a date with a time and an offset, such as 2026-01-01T00:00:00+00:00, not {value!r}'
             ) from error
 
 
@@ -269,7 +271,7 @@ MOMENT = datetime.datetime
 
 
 class Link(wsme.types.Base):
-    """An address."""
+    """A link to a resource."""
 
     href = str
     rel = str

@@ -1,4 +1,4 @@
-"""A warning when nodes wait for a worker that is not there."""
+"""A warning when work on nodes waits too long for a worker."""
 
 import logging
 import time
@@ -7,15 +7,15 @@ from ironic_traits.inventory import workers
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two looks of one process, and between two of its warnings.
+#: Seconds between two checks of one process, and between two of its warnings.
 LOOK_EVERY = 10
 WARN_EVERY = 60
 
 
 class WorkerCheck:
-    """Looks now and then, while requests come, whether work waits too long.
+    """A periodic check, run after requests, that work does not wait too long for a worker.
 
-    There is no thread for it: some WSGI servers let none run.
+    It has no thread of its own: some WSGI servers do not run threads.
 
     :param service: ironic_traits.service.Service.
     """
@@ -26,7 +26,7 @@ class WorkerCheck:
         self._next_warning = 0.0
 
     def look(self):
-        """Look, if it is time to."""
+        """Check, if it is time to, and log a warning if work has waited too long."""
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -37,9 +37,9 @@ class WorkerCheck:
                 return
             number = workers.alive(self._service)
         except Exception as error:
-            # The request was answered; a database that does not answer is logged elsewhere.
-            LOG.debug('Cannot look for work that waits: %s', error)
+            # The request itself succeeded. An unavailable database is logged elsewhere.
+            LOG.debug('Cannot check for work that waits: %s', error)
             return
         self._next_warning = now + WARN_EVERY
-        advice = 'is an ironic-traits-worker running?' if not number else f'{number} workers are alive.'
-        LOG.warning('Work on nodes has waited for a worker for %.0f seconds: %s', seconds, advice)
+        hint = 'is an ironic-traits-worker running?' if not number else f'{number} workers are alive.'
+        LOG.warning('Work on nodes has waited for a worker for %.0f seconds: %s', seconds, hint)

@@ -1,6 +1,7 @@
-"""The options of the service, one module per group; a ConfigOpts is made here and passed on, never a global.
+"""Options of the service, one module per group.
 
-``make(argv)`` gives the parsed ConfigOpts; ``list_opts`` is what oslo-config-generator reads.
+``make(argv)`` returns a parsed ConfigOpts. It is passed to what needs it; there is no global one. oslo-config-generator
+reads ``list_opts``.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from ironic_traits.version import version
 
 GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance, metrics)
 
-#: Headers of answers that pages of other origins may read.
+#: Response headers that web pages of other origins may read (CORS).
 EXPOSED_HEADERS = [
     'Location',
     'X-OpenStack-Request-ID',
@@ -30,17 +31,17 @@ EXPOSED_HEADERS = [
 
 
 def make(argv=(), cli=()):
-    """Make the configuration of one service.
+    """Return the configuration of one service.
 
     :param argv: command-line arguments, without the program's name.
-    :param cli: more options that the command line takes.
-    :returns: an oslo.config ConfigOpts, ready to be passed on.
-    :raises oslo_config.cfg.Error: a file is not there, or a value is not what it must be.
+    :param cli: additional command-line options.
+    :returns: an oslo.config ConfigOpts, parsed and checked.
+    :raises oslo_config.cfg.Error: a file does not exist, or a value is invalid.
     """
     conf = cfg.ConfigOpts()
     set_library_defaults()
     log.register_options(conf)
-    # Not stdout, which is for what the commands print.
+    # The log goes to stderr, because stdout is for the output of commands.
     conf.set_default('use_stderr', True)
     for module in GROUPS:
         module.register(conf)
@@ -56,17 +57,22 @@ def make(argv=(), cli=()):
 
 
 def _check_values(conf):
-    """Look at every option: oslo.config refuses a wrong value of a file only when it is asked for."""
+    """Raise Error for an invalid value, or for an auth_strategy that is unsafe on this host.
+
+    Reading every option is the check: oslo.config validates a value from a file only when it is read.
+    """
     for group, options in list_opts():
         for option in options:
             getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
-    beyond = not _is_loopback(conf.host)
-    if conf.api.auth_strategy == 'noauth2' and beyond:
-        raise cfg.Error(f'[api] auth_strategy = noauth2 believes whatever it is told: host is {conf.host}, no loopback')
-    if conf.api.auth_strategy == 'noauth' and beyond and not conf.api.noauth_beyond_loopback:
+    is_exposed = not _is_loopback(conf.host)
+    if conf.api.auth_strategy == 'noauth2' and is_exposed:
         raise cfg.Error(
-            f'Everyone who reaches {conf.host} could do everything: [api] auth_strategy says how it is found out who '
-            'asks. If that is what you want, set [api] noauth_beyond_loopback.'
+            f'[api] auth_strategy is noauth2, which is allowed on a loopback address only: host is {conf.host}.'
+        )
+    if conf.api.auth_strategy == 'noauth' and is_exposed and not conf.api.noauth_beyond_loopback:
+        raise cfg.Error(
+            f'Every client that reaches {conf.host} could do everything, because [api] auth_strategy is noauth. Set it '
+            'to keystone or http_basic, or set [api] noauth_beyond_loopback if you want no authentication.'
         )
 
 
@@ -77,7 +83,7 @@ def _is_loopback(host):
 
 
 def _database_url(conf):
-    """Where the data lives: --database, else [database] connection, else a SQLite file in the state path."""
+    """Return the database URL: --database, else [database] connection, else a SQLite file in the state path."""
     if conf.database_url:
         return conf.database_url
     if conf.database.connection:
@@ -86,11 +92,11 @@ def _database_url(conf):
 
 
 def set_library_defaults():
-    """Defaults of the libraries' options that are ours: what they do by themselves is not worth a line."""
+    """Change defaults of the libraries' options: their routine log messages are noise here."""
     quiet = ['alembic=WARN', 'pecan=WARN', 'wsme=WARN', 'oslo_db.sqlalchemy.exc_filters=ERROR']
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *quiet])
 
 
 def list_opts():
-    """All options of the service's own, as oslo-config-generator wants them: [(group, [option, …]), …]."""
+    """Return the service's own options for oslo-config-generator: [(group, [option, …]), …]."""
     return [(module.GROUP, module.OPTIONS) for module in GROUPS]

@@ -1,4 +1,4 @@
-"""[api]: how requests are taken and answered."""
+"""Options of [api]: authentication, limits, and logging of requests."""
 
 from oslo_config import cfg
 
@@ -9,93 +9,106 @@ OPTIONS = [
         'auth_strategy',
         default='noauth',
         choices=[
-            ('noauth', 'everyone may do everything: for a machine of your own, on loopback'),
-            ('http_basic', 'users and bcrypt passwords of a file, who may do everything'),
-            ('keystone', 'tokens of the Identity service, checked by keystonemiddleware'),
+            ('noauth', 'no authentication: every client may do everything; for your own machine, on loopback'),
+            ('http_basic', 'users and bcrypt passwords from a file; every user may do everything'),
+            ('keystone', 'tokens of the Identity service, validated by keystonemiddleware'),
             (
                 'noauth2',
-                'X-Auth-Token is who asks (admin, or USER:PROJECT) and X-Roles what they are: for tests of '
-                'policies, on loopback only',
+                'no authentication: X-Auth-Token names the user (admin, or USER:PROJECT) and X-Roles the roles; '
+                'for tests of policies, on loopback only',
             ),
         ],
-        help='How it is found out who asks.',
+        help='How clients authenticate. The default is no authentication. Set it to keystone or http_basic before '
+        'other machines can reach the service.',
     ),
     cfg.StrOpt(
         'http_basic_auth_user_file',
         default='/etc/ironic-traits/htpasswd',
-        help='Where the users of http_basic are: lines of USER:PASSWORD, as htpasswd -B writes them.',
+        help='Path of the file with the users of http_basic. Each line is USER:PASSWORD with a bcrypt hash, as '
+        '"htpasswd -B" writes it.',
     ),
     cfg.BoolOpt(
         'noauth_beyond_loopback',
         default=False,
-        help='Whether noauth is allowed where others than this machine may reach the service: everyone who does may do '
-        'everything. Must be set for noauth behind a WSGI server other than that of ironic-traits-api, whose address '
-        'is not known here.',
+        help='Whether noauth is allowed on an address that other machines can reach. Every client that reaches it may '
+        'do everything. By default the service refuses to start with noauth unless it listens on loopback. noauth '
+        'behind a WSGI server other than the one of ironic-traits-api also needs this option, because the service '
+        'does not know the address of that server.',
     ),
     cfg.ListOpt(
         'allowed_hosts',
         default=[],
-        help='Under noauth: host names by which clients may reach the service, besides addresses, names without a dot, '
-        "this machine's name and those in host and public_endpoint. Requests with another Host header are refused, so "
-        'that no web page can use the service through the browser of one of its users (DNS rebinding).',
+        help='Additional host names by which clients may reach the service under noauth. IP addresses, names without '
+        "a dot, this machine's name, and the names in host and public_endpoint are always allowed. Requests with any "
+        "other Host header are refused, so that a web page cannot reach the service through a user's browser (DNS "
+        'rebinding). Add the names by which your clients address the service.',
     ),
     cfg.StrOpt(
         'service_project_name',
         default='service',
-        help="Project of the services that work for the whole system, as nova does, by the role 'service'.",
+        help="Name of the project of the OpenStack services. A user with the role 'service' in this project may act "
+        'on the whole system, as nova does.',
     ),
     cfg.StrOpt(
         'serve',
         default='all',
         choices=[
             ('all', 'the Bare Metal API, and the Placement API below /placement'),
-            ('placement', 'the Placement API alone, at / : for a process of its own on a port of its own'),
+            ('placement', 'only the Placement API, at /; for a separate process on its own port'),
         ],
-        help='Which of the two APIs this process serves.',
+        help='Which APIs this process serves. By default it serves both.',
     ),
-    cfg.IntOpt('max_limit', min=1, default=1000, help='Most items in one page of a list; a larger limit is cut to it.'),
+    cfg.IntOpt(
+        'max_limit',
+        min=1,
+        default=1000,
+        help='Maximum number of items in one page of a list. A larger limit in a request is reduced to this value.',
+    ),
     cfg.IntOpt(
         'max_request_body_size',
         min=1,
         default=1024 * 1024,
-        help='Largest request body in bytes; a larger one is refused with 413. A config drive must fit.',
+        help='Maximum size of a request body, in bytes. A larger body is refused with 413. Raise it if your config '
+        'drives do not fit.',
     ),
     cfg.StrOpt(
         'put_traits_returns',
         default='traits',
         choices=[
-            ('traits', '200 with the traits, as the specification says'),
+            ('traits', '200 with the traits, as the node-traits specification says'),
             ('nothing', '204 without a body, as Ironic itself does'),
         ],
-        help='What PUT /v1/nodes/{node}/traits answers.',
+        help='Response of PUT /v1/nodes/{node}/traits. Change it for clients that expect the response of Ironic.',
     ),
     cfg.URIOpt(
         'public_endpoint',
         schemes=['http', 'https'],
-        help="Base of the links in answers, when it is not what the client's Host header says (behind a proxy).",
+        help="Base URL of the links in responses. By default links use the client's Host header. Set it behind a proxy "
+        'that changes the host, the port or the scheme.',
     ),
     cfg.BoolOpt(
         'access_log',
         default=False,
-        help='Whether the logger ironic_traits.access gets a line for each request: method, path, status, duration, '
-        'user and request id.',
+        help='Whether to log a line for each request to the logger ironic_traits.access: method, path, status, '
+        'duration, user and request id.',
     ),
     cfg.BoolOpt(
         'audit_log',
         default=False,
-        help='Whether the logger ironic_traits.audit gets a line for each write: what was asked for, of which object, '
-        'whether it was done, user and request id.',
+        help='Whether to log a line for each write to the logger ironic_traits.audit: the action, its object, whether '
+        'it succeeded, user and request id.',
     ),
     cfg.IntOpt(
         'threads',
         min=1,
         default=16,
-        help='Threads of each worker process of ironic-traits-api. Half of them may be writing, or waiting for a lock, '
-        'at a time. Behind another WSGI server, set it to the number of threads that that gives to each process.',
+        help='Number of threads in each worker process of ironic-traits-api. At most half of them write, or wait for '
+        'a lock, at a time. Behind another WSGI server, set it to the number of threads that the server runs in each '
+        'process.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

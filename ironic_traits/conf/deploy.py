@@ -1,4 +1,4 @@
-"""[deploy]: which drivers nodes may have, and how workers carry their transitions."""
+"""Options of [deploy]: the drivers of nodes, and the workers that run their transitions."""
 
 from oslo_config import cfg
 
@@ -8,40 +8,42 @@ OPTIONS = [
     cfg.ListOpt(
         'enabled_hardware_types',
         default=['fake-hardware'],
-        help='Drivers that nodes may name: entry points of ironic_traits.deploy.drivers.',
+        help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers.',
     ),
     cfg.BoolOpt(
         'automated_clean',
         default=True,
-        help="Whether a node is cleaned before it becomes available. A node's own automated_clean goes before it.",
+        help="Whether a node is cleaned before it becomes available. The node's field automated_clean overrides it.",
     ),
     cfg.FloatOpt(
         'poll_interval',
         min=0.01,
         default=0.2,
-        help='Seconds between two looks of an idle worker for something to do. Right after work it looks sooner, and a '
-        'request wakes the worker that ironic-traits-api started on the same machine.',
+        help='Seconds between two checks for work by an idle worker. A worker checks sooner right after it did some '
+        'work, and a request wakes the worker that ironic-traits-api started on the same machine.',
     ),
     cfg.IntOpt(
         'node_locked_retry_attempts',
         min=0,
         default=3,
-        help='A request for a node on which other work goes on waits for node_locked_retry_attempts times '
-        'node_locked_retry_interval seconds before it is refused with 409; 0 to refuse it at once. At most a quarter '
-        'of [api] threads wait at a time in each process; further requests for such nodes are refused at once.',
+        help='Number of intervals (node_locked_retry_interval) that a request waits for a node that is locked by other '
+        'work. After that the request is refused with 409. With 0 it is refused immediately. At most a quarter of the '
+        'threads of a process ([api] threads) wait at a time. Further requests for locked nodes are refused '
+        'immediately.',
     ),
     cfg.FloatOpt(
         'node_locked_retry_interval',
         min=0,
         default=1,
-        help='See node_locked_retry_attempts. The node is looked at more often than that.',
+        help='Seconds of one interval of node_locked_retry_attempts. This only sets how long a request waits: the '
+        'service checks more often whether the node is still locked.',
     ),
     cfg.IntOpt(
         'lease_seconds',
         min=1,
         default=60,
-        help='Seconds that a worker has for one step of a transition. After that it is taken for dead, and another '
-        'one takes over.',
+        help='Seconds that a worker may take for one step of a transition. After that the worker is considered dead, '
+        'and another worker takes over. Raise it if a step of your driver takes longer.',
     ),
     cfg.IntOpt(
         'heartbeat_interval',
@@ -53,7 +55,8 @@ OPTIONS = [
         'heartbeat_timeout',
         min=2,
         default=60,
-        help='Seconds without a heartbeat after which a worker is not counted as alive any more.',
+        help='Seconds without a heartbeat after which a worker is no longer counted as alive. It must be longer than '
+        'heartbeat_interval.',
     ),
     cfg.IntOpt(
         'waiting_warning',
@@ -65,49 +68,51 @@ OPTIONS = [
         'max_attempts',
         min=1,
         default=3,
-        help='How often a step is begun when no worker comes to an end with it; after that the transition has failed.',
+        help='How many times a step is started when the workers that run it do not finish it. After that the '
+        'transition fails.',
     ),
     cfg.IntOpt(
         'deploy_callback_timeout',
         min=0,
         default=1800,
-        help='Seconds that a deploy or a rebuild may take altogether; after that it has failed. 0 for no limit. It is '
-        'also the limit of verifying, adopting and undeploying a node.',
+        help='Seconds that a whole deploy or rebuild may take before it fails. 0 means no limit. The same limit '
+        'applies to verifying, adopting and undeploying a node.',
     ),
     cfg.IntOpt(
         'clean_callback_timeout',
         min=0,
         default=1800,
-        help='Seconds that a cleaning may take altogether; 0 for no limit.',
+        help='Seconds that a whole cleaning may take before it fails. 0 means no limit.',
     ),
     cfg.IntOpt(
         'inspect_wait_timeout',
         min=0,
         default=1800,
-        help='Seconds that an inspection may take altogether; 0 for no limit.',
+        help='Seconds that a whole inspection may take before it fails. 0 means no limit.',
     ),
     cfg.IntOpt(
         'rescue_callback_timeout',
         min=0,
         default=1800,
-        help='Seconds that a rescue, or the way back from it, may take altogether; 0 for no limit.',
+        help='Seconds that a whole rescue or unrescue may take before it fails. 0 means no limit.',
     ),
     cfg.IntOpt(
         'power_state_change_timeout',
         min=0,
         default=60,
-        help='Seconds that a change of the power state may take altogether, unless its request says how many; 0 for no '
-        'limit.',
+        help='Seconds that a change of the power state may take before it fails. 0 means no limit. The timeout in a '
+        'request overrides it.',
     ),
     cfg.IntOpt(
         'soft_power_off_timeout',
         min=0,
         default=600,
-        help='The same for soft power off and soft rebooting.',
+        help='Seconds that a soft power off or a soft reboot may take before it fails. 0 means no limit. The timeout '
+        'in a request overrides it.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

@@ -1,4 +1,4 @@
-"""[fake_hardware]: how long the driver without hardware takes, and what it fails in."""
+"""Options of [fake_hardware]: simulated durations and failures of the driver without hardware."""
 
 from oslo_config import cfg, types
 
@@ -12,17 +12,18 @@ OPTIONS = [
         type=types.Dict(types.Float(min=0)),
         default={},
         sample_default='deploy:30,clean:10',
-        help=f'Seconds that actions take: {", ".join(states.ACTIONS)}. What is not named takes no time.',
+        help=f'Seconds that each action takes, as ACTION:SECONDS. The actions are {", ".join(states.ACTIONS)}. By '
+        'default they take no time. Set it to see nodes in transitional states.',
     ),
     cfg.ListOpt(
         'failures',
         item_type=types.String(choices=states.ACTIONS),
         default=[],
-        help='Actions that fail.',
+        help='Actions that fail. By default none fails. Set it to test how clients handle failures.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

@@ -1,19 +1,19 @@
-"""[glance]: where images are looked up."""
+"""Options of [glance]: the Image service that image properties are read from."""
 
 from keystoneauth1 import loading
 from oslo_config import cfg
 
 GROUP = 'glance'
 
-#: How to reach it, in the words that every service of OpenStack has for it.
+#: The options that all OpenStack services have for a client of another service.
 OPTIONS = [
     *(option for option in loading.get_adapter_conf_options() if option.dest == 'endpoint_override'),
     *loading.get_session_conf_options(),
 ]
-# The client waits meanwhile.
+# The client of this service waits for the response of Glance.
 cfg.set_defaults(OPTIONS, timeout=10)
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

@@ -1,10 +1,10 @@
-"""[inventory]: limits on what a node carries."""
+"""Options of [inventory]: limits of nodes."""
 
 from oslo_config import cfg
 
 GROUP = 'inventory'
 
-#: Never more than this on one node, whatever is configured: the limit of the node-traits specification.
+#: The limit of the node-traits specification. Configuration can only lower it.
 MAX_TRAITS = 50
 
 OPTIONS = [
@@ -13,16 +13,17 @@ OPTIONS = [
         min=0,
         max=MAX_TRAITS,
         default=MAX_TRAITS,
-        help=f'Most traits on one node. {MAX_TRAITS} at most: this can only lower it.',
+        help=f'Maximum number of traits of a node. It can be lowered, but not raised above {MAX_TRAITS}.',
     ),
     cfg.BoolOpt(
         'allow_deleting_available_nodes',
         default=True,
-        help='Whether a node in the state "available" can be deleted.',
+        help='Whether a node in the provision state "available" can be deleted. If disabled, move the node to '
+        '"manageable" first.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

@@ -1,4 +1,4 @@
-"""[metrics]: what is counted."""
+"""Options of [metrics]: the Prometheus endpoint."""
 
 from oslo_config import cfg
 
@@ -8,15 +8,15 @@ OPTIONS = [
     cfg.BoolOpt(
         'enabled',
         default=False,
-        help='Whether /metrics answers, to everyone, in the format of Prometheus: requests by route and status, how '
-        'long they took, connections to the database, reservations, nodes by state, workers that are alive, and how '
-        'long work waits for one. Where several processes serve '
-        'one address behind another WSGI server than that of ironic-traits-api, the environment variable '
-        'PROMETHEUS_MULTIPROC_DIR must name a folder that is empty when they start: they add up there.',
+        help='Whether to serve metrics at /metrics, without authentication, in the format of Prometheus: requests by '
+        'route and status, their latencies, database connections, reservations, nodes by state, live workers, and how '
+        'long work has waited for a worker. If several processes serve one address behind a WSGI server other than the '
+        'one of ironic-traits-api, set the environment variable PROMETHEUS_MULTIPROC_DIR to a directory that is empty '
+        'when they start. The processes combine their metrics there.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

@@ -1,4 +1,4 @@
-"""[placement]: the Placement API."""
+"""Options of [placement]: the Placement API."""
 
 from oslo_config import cfg
 
@@ -8,45 +8,46 @@ OPTIONS = [
     cfg.StrOpt(
         'incomplete_consumer_project_id',
         default='00000000-0000-0000-0000-000000000000',
-        help='Project of consumers whose client does not name one: before version 1.8 it could not.',
+        help='Project of consumers that are created without one. Before version 1.8, requests have no project.',
     ),
     cfg.StrOpt(
         'incomplete_consumer_user_id',
         default='00000000-0000-0000-0000-000000000000',
-        help='User of consumers whose client does not name one: before version 1.8 it could not.',
+        help='User of consumers that are created without one. Before version 1.8, requests have no user.',
     ),
     cfg.IntOpt(
         'max_allocation_candidates',
         min=-1,
         default=-1,
-        help='Most candidates that are looked for, whatever limit a client asks for; -1 for no maximum.',
+        help='Maximum number of candidates that the service searches for, whatever the limit in the request. The '
+        'default, -1, means no maximum. Set it if requests for candidates take too long.',
     ),
     cfg.IntOpt(
         'max_candidate_combinations',
         min=1,
         default=100_000,
-        help='How many combinations of providers one request for candidates may try. Many groups over trees of many '
-        'similar providers have more combinations than anyone could try: the request gets the candidates found so far. '
-        'A second is enough for about 100,000.',
+        help='Maximum number of combinations of providers that a request for candidates tries. When it is reached, the '
+        'response has the candidates found so far. Requests with many groups over trees of many similar providers have '
+        'very many combinations. Trying 100,000 of them takes about one second.',
     ),
     cfg.StrOpt(
         'allocation_candidates_generation_strategy',
         default='depth-first',
         choices=[
-            ('depth-first', 'all candidates of one tree, then those of the next'),
-            ('breadth-first', 'one candidate of each tree by turns'),
+            ('depth-first', 'all candidates of one tree, then those of the next tree'),
+            ('breadth-first', 'one candidate of each tree in turn'),
         ],
-        help='Which candidates come first, and are given when there are more than may be.',
+        help='Order of the candidates. It decides which candidates are returned when there are more than the limit.',
     ),
     cfg.BoolOpt(
         'randomize_allocation_candidates',
         default=False,
-        help='Whether candidates are given in random order, and a random choice of them when there are more than the '
-        'limit.',
+        help='Whether candidates are returned in random order. If there are more than the limit, a random selection of '
+        'them is returned.',
     ),
 ]
 
 
 def register(conf):
-    """Register these options."""
+    """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)

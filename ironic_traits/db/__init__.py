@@ -1,1 +1,1 @@
-"""The database: its tables, its engines, its migrations."""
+"""The database: tables, engines, migrations."""

@@ -1,7 +1,7 @@
-"""The engines of one database, and when a write is tried again.
+"""The SQLAlchemy engines of a database, and the retries of writes.
 
-Two engines per process: readers take no transaction at all (each statement sees its own snapshot, as everywhere under
-READ COMMITTED, and a round trip is saved), writers take one that holds its locks to the end.
+A process has two engines. The reader uses autocommit, which saves a round trip: under READ COMMITTED each statement has
+a snapshot of its own anyway. The writer uses transactions, which hold their locks until the end.
 """
 
 import contextlib
@@ -19,50 +19,53 @@ from oslo_db.sqlalchemy import engines, exc_filters
 
 from ironic_traits.db import outage, timeouts
 
-#: The databases that the service knows.
+#: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
-#: Bytes that GROUP_CONCAT may give on MariaDB and MySQL (whose own default, 1024, would cut a node's traits).
+#: Most bytes that GROUP_CONCAT returns on MariaDB and MySQL. Their default, 1024, would truncate the traits of a node.
 GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
 
 class Database:
-    """One database as the service uses it.
+    """The connections of the service to its database.
 
     :param conf: ConfigOpts with the [database] group of oslo.db.
-    :param create: whether to create the file of a SQLite database that does not exist yet.
-    :raises sqlalchemy.exc.ArgumentError: the address is not valid, of an unknown kind, or of a file that does not
-        exist.
+    :param create: whether to create the file of a SQLite database if it does not exist.
+    :raises sqlalchemy.exc.ArgumentError: the URL is not valid, has an unsupported backend, or names a file that does
+        not exist.
+    :ivar url: sqlalchemy.URL.
     """
 
     def __init__(self, conf, create=True):
         self.url = sa.make_url(conf.database.connection)
         backend = self.url.get_backend_name()
         if backend not in BACKENDS:
-            raise sa.exc.ArgumentError(f'{backend} is not known here; known are {", ".join(BACKENDS)}')
+            raise sa.exc.ArgumentError(f'database {backend} is not supported; supported are {", ".join(BACKENDS)}')
         if backend in ('mysql', 'mariadb') and 'charset' not in self.url.query:
-            # oslo.db would ask for utf8, which is three bytes at most there.
+            # The default of oslo.db is utf8, which has at most three bytes for each character on MariaDB and MySQL.
             self.url = self.url.update_query_dict({'charset': 'utf8mb4'})
         if backend == 'sqlite':
             if self.url.database in (None, '', ':memory:'):
-                raise sa.exc.ArgumentError('a SQLite database must be a file: each connection would see its own')
+                raise sa.exc.ArgumentError(
+                    'a SQLite database must be a file, because each connection has an in-memory database of its own'
+                )
             _prepare_file(self.url.database, create)
         self._conf = conf
         self._watch: Any = contextlib.nullcontext
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)
         for engine in (self._reader, self._writer):
-            # What is logged of a statement that fails is not what it was to write: that has passwords in it.
+            # The parameters of statements that fail are not logged, because they may contain passwords.
             engine.hide_parameters = True
 
     @contextlib.contextmanager
     def read(self):
-        """Give a connection for reading: each statement sees what was committed when it began."""
+        """Yield a connection for reading: each statement sees what was committed when it began."""
         with self._watch(), self._reader.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def snapshot(self):
-        """Give a connection for reading: all statements see what was committed when the first one began."""
+        """Yield a connection for reading: all statements see what was committed when the first one began."""
         if self.url.get_backend_name() == 'sqlite':
             with self._reader.connect() as connection:
                 connection.exec_driver_sql('BEGIN')
@@ -74,13 +77,13 @@ class Database:
 
     @contextlib.contextmanager
     def write(self):
-        """Give a connection in a transaction that is committed at the end, or rolled back by an exception."""
+        """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
         with self._watch(), self._writer.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
     def write_for_long(self):
-        """Give a connection in a transaction, as ``write``: for statements that may take longer than requests do."""
+        """Yield a connection in a transaction, as ``write``, without the time limit for statements."""
         if self.url.get_backend_name() == 'sqlite':
             with self.write() as connection:
                 yield connection
@@ -93,11 +96,11 @@ class Database:
             engine.dispose()
 
     def pools(self):
-        """Give the pools of connections, {'reader' or 'writer': sqlalchemy.Pool}."""
+        """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
         return {'reader': self._reader.pool, 'writer': self._writer.pool}
 
     def watch_outages(self):
-        """Log when the database cannot be reached, and when it is back (``db.outage``)."""
+        """Log the beginning and the end of outages of the database (``db.outage``)."""
         outages = outage.Outages()
         self._watch = outages.watch
         for engine in (self._reader, self._writer):
@@ -132,10 +135,10 @@ class Database:
 def _prepare_file(path, create):
     """Create the file of a SQLite database unless it exists.
 
-    A file that exists is not opened: to close it would drop the locks of this process's other connections to it.
+    A file that exists is not opened, because closing it would drop the locks of this process's other connections.
 
-    :param create: whether it may be created.
-    :raises sqlalchemy.exc.ArgumentError: it does not exist, and may not be created.
+    :param create: whether to create the file.
+    :raises sqlalchemy.exc.ArgumentError: the file does not exist, and ``create`` is False.
     """
     if os.path.exists(path):
         return
@@ -146,32 +149,33 @@ def _prepare_file(path, create):
         )
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with contextlib.suppress(FileExistsError):
-        # The passwords of machines are in it: for its owner only.
+        # Only the owner may read it, because it contains passwords of machines.
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _sqlite_engine(url, autocommit):
-    """Make an engine for SQLite, in ways that oslo.db's has not: connections are kept, writers lock when they begin."""
+    """Return an engine for SQLite. Unlike oslo.db's, it keeps connections, and writers lock the database at BEGIN."""
     engine = sa.create_engine(url)
     exc_filters.register_engine(engine)
 
     @sa.event.listens_for(engine, 'do_connect')
     def open_existing(dialect, record, arguments, options):
-        # SQLite would create a file that somebody has removed, and lose in it what is written.
+        # Without mode=rw, SQLite would create the file anew after it was removed, and write to an empty database.
         arguments[0] = f'{pathlib.Path(arguments[0]).absolute().as_uri()}?mode=rw'
         options['uri'] = True
 
     @sa.event.listens_for(engine, 'checkout')
     def check_file(connection, record, proxy):
-        # A file that is removed, or replaced, is written to by those who have it open, and lost when they end.
+        # A connection to a file that was removed or replaced would still write to the old file, and the data would be
+        # lost.
         if record.info.setdefault('file', _identity(url)) != _identity(url):
-            raise sa.exc.DisconnectionError('the file of the database is another one')
+            raise sa.exc.DisconnectionError('the file of the database was replaced')
 
     @sa.event.listens_for(engine, 'connect')
     def prepare(connection, record):
-        # The module is not to guess where transactions begin.
+        # Without this, Python's sqlite3 module begins transactions implicitly.
         connection.isolation_level = None
-        # FULL: nothing acknowledged is lost in a crash.
+        # synchronous = FULL: committed data survive a crash of the machine.
         for pragma in (f'busy_timeout = {timeouts.LOCK * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
             connection.execute(f'PRAGMA {pragma}')
         _use_wal(connection)
@@ -180,14 +184,15 @@ def _sqlite_engine(url, autocommit):
 
         @sa.event.listens_for(engine, 'begin')
         def begin(connection):
-            # A transaction that reads first and locks later can only fail when another one wrote in between.
+            # A plain BEGIN takes the write lock at the first write. That fails without waiting if another transaction
+            # has written since the first read.
             connection.exec_driver_sql('BEGIN IMMEDIATE')
 
     return engine
 
 
 def _identity(url):
-    """Return what tells the file of a database from another one at the same path; None when there is none."""
+    """Return (device, inode) of the file of a database; None if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         status = os.stat(url.database)
         return status.st_dev, status.st_ino
@@ -195,10 +200,10 @@ def _identity(url):
 
 
 def _use_wal(connection):
-    """Let readers and a writer not wait for each other.
+    """Switch the database to write-ahead logging, in which readers and a writer do not block each other.
 
-    The file remembers it; the first connection ever has to be alone for a moment, and SQLite itself does not wait for
-    that.
+    The file keeps this setting. To switch it the first time, SQLite needs an exclusive lock, for which it does not
+    wait. So this retries.
     """
     deadline = time.monotonic() + timeouts.LOCK
     while True:
@@ -212,14 +217,14 @@ def _use_wal(connection):
 
 
 def _set_session(dialect, autocommit, connection, record):
-    """Make the session the same on each server: UTC, READ COMMITTED, no endless waiting, nothing cut."""
+    """Set up a new session on a server: UTC, READ COMMITTED, a limit for lock waits, no truncated GROUP_CONCAT."""
     statements: tuple[str, ...]
     if dialect.name == 'postgresql':
         statements = (
             'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
             f"SET SESSION lock_timeout = '{timeouts.LOCK}s'",
             "SET SESSION TIME ZONE 'UTC'",
-            # Compiling a statement takes longer than any of ours does.
+            # Just-in-time compilation takes longer than any of our statements.
             'SET SESSION jit = off',
         )
     else:
@@ -239,7 +244,7 @@ def _set_session(dialect, autocommit, connection, record):
 
 @contextlib.contextmanager
 def referring():
-    """Have the writer run again when a row that it refers to has gone since it was looked at."""
+    """Retry the transaction if a row that it refers to was deleted by another transaction since it was read."""
     try:
         yield
     except db_exception.DBReferenceError as error:
@@ -247,15 +252,16 @@ def referring():
 
 
 def _lost_a_lock(error):
-    """Tell whether the database took a lock away: a deadlock; on Galera also a conflict found at COMMIT.
+    """Whether an error is a deadlock; on a Galera cluster, also a conflict at COMMIT.
 
-    oslo.db counts a lock that was waited for in vain (MariaDB's error 1205) as a deadlock; to wait again would not end.
+    oslo.db reports MariaDB's timeout of a lock wait (error 1205) as a deadlock, too. That is not retried, because each
+    retry would wait as long again.
     """
     return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error)
 
 
-#: Decorator of the writers that api/ calls: the whole function is run again when a lock was lost.  Not when the
-#: connection broke: whether the COMMIT arrived is unknown then.
+#: Decorator for the write functions that api/ calls: the function runs again after a deadlock, or after a RetryRequest.
+#: It does not after a lost connection, because the transaction may have been committed.
 retried = db_api.wrap_db_retry(
     max_retries=20,
     retry_interval=0.05,

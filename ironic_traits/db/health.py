@@ -1,4 +1,4 @@
-"""The part of /healthcheck that asks the database."""
+"""The database check of /healthcheck."""
 
 import threading
 
@@ -7,12 +7,15 @@ from oslo_middleware.healthcheck import pluginbase
 
 from ironic_traits.deadline import Pool
 
-#: Seconds that the database has for its answer.
+#: Most seconds that the database may take to respond.
 TIMEOUT = 3
 
 
 class Database(pluginbase.HealthcheckBaseExtension):
-    """Healthy when the database answers in time.  Gets it as ``database`` of the health check's own configuration."""
+    """A plugin of oslo.middleware: healthy if the database responds in time.
+
+    The configuration of the health check has the Database as ``database``.
+    """
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -20,18 +23,18 @@ class Database(pluginbase.HealthcheckBaseExtension):
         self._waiting = threading.Lock()
 
     def healthcheck(self, server_port):
-        # One question at a time: while the database does not answer one, it need not be asked another.
+        # One query at a time, so that threads do not pile up while the database does not respond.
         if not self._waiting.acquire(timeout=TIMEOUT):
             return _unavailable()
         try:
-            self._pool.call(TIMEOUT, self._ask)
+            self._pool.call(TIMEOUT, self._query)
         except Exception:
             return _unavailable()
         finally:
             self._waiting.release()
         return pluginbase.HealthcheckResult(available=True, reason='OK')
 
-    def _ask(self):
+    def _query(self):
         with self.conf['database'].read() as connection:
             connection.execute(sa.select(1))
 

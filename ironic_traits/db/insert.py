@@ -1,15 +1,16 @@
-"""INSERT that leaves rows alone that are there already: each database has its own word for it."""
+"""INSERT that ignores rows whose key exists, in the syntax of each database."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 
 def insert_missing(connection, table, rows):
-    """Insert those rows of which no key is taken; safe when another transaction inserts the same.
+    """Insert the rows whose unique keys do not exist yet. Another transaction may insert the same rows meanwhile.
 
     :param connection: of a writer.
+    :param table: SQLAlchemy table.
     :param rows: [{column: value}, …]; may be empty.
-    :returns: how many were inserted.
+    :returns: the number of inserted rows.
     """
     if not rows:
         return 0

@@ -1,6 +1,6 @@
-"""Schema migrations: alembic, run in process from the scripts that travel with the package.
+"""Schema migrations: alembic, run in this process.
 
-The scripts stand in ``alembic/`` at the top of the checkout and are installed as ``ironic_traits/db/alembic``.
+The scripts are in ``alembic/`` at the top of the checkout, and are installed as ``ironic_traits/db/alembic``.
 """
 
 import contextlib
@@ -13,8 +13,10 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-#: Name (MariaDB) and number (PostgreSQL) of the advisory lock under which one process at a time migrates.
+#: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
 LOCK = ('ironic-traits-migrations', 0x1807_1735)
+#: Most seconds to wait for that lock on MariaDB.
+_MAX_WAIT = 600
 
 
 def _scripts():
@@ -32,17 +34,17 @@ def _config(connection=None):
 
 
 def head():
-    """Name the newest revision of the scripts."""
+    """Return the name of the newest revision of the scripts."""
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
 def revisions():
-    """Name all revisions of the scripts."""
+    """Return the names of all revisions of the scripts, a set."""
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def version(database):
-    """Name the revision that a database is at; None for an empty one.
+    """Return the name of the revision of a database; None for an empty database.
 
     :param database: ironic_traits.db.engine.Database.
     """
@@ -51,9 +53,10 @@ def version(database):
 
 
 def upgrade(database, revision='head'):
-    """Bring a database to a revision.  Safe when several processes do it at once: one works, the others wait.
+    """Upgrade a database to a revision. If several processes do so at the same time, one works and the others wait.
 
     :param database: ironic_traits.db.engine.Database.
+    :param revision: name of the revision.
     """
     with database.write_for_long() as connection, _locked(connection):
         command.upgrade(_config(connection), revision)
@@ -61,15 +64,15 @@ def upgrade(database, revision='head'):
 
 @contextlib.contextmanager
 def _locked(connection):
-    """Hold the migration lock; SQLite needs none, its writers take turns already."""
+    """Hold the migration lock. SQLite needs none, because only one transaction can write at a time."""
     name, number = LOCK
     dialect = connection.dialect.name
     if dialect == 'postgresql':
-        # Let go by the end of the transaction.
+        # It is released at the end of the transaction.
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
         yield
     elif dialect in ('mysql', 'mariadb'):
-        connection.execute(sa.select(sa.func.get_lock(name, 600)))
+        connection.execute(sa.select(sa.func.get_lock(name, _MAX_WAIT)))
         try:
             yield
         finally:

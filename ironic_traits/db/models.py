@@ -1,4 +1,4 @@
-"""The tables.  Migrations make them (``alembic/``); a test holds the two equal on each database."""
+"""The tables. The migrations in ``alembic/`` create them; a test compares the two on each database."""
 
 import sqlalchemy as sa
 
@@ -13,7 +13,7 @@ metadata = sa.MetaData(
     }
 )
 
-#: Interfaces of a node's driver, as the columns ``{name}_interface``.
+#: The driver interfaces of a node; each has a column ``{name}_interface``.
 INTERFACES = (
     'bios',
     'boot',
@@ -32,11 +32,11 @@ INTERFACES = (
 nodes = sa.Table(
     'nodes',
     metadata,
-    # Never reused, so that nothing that remembers an id can meet another node under it (sqlite_autoincrement below).
+    # Never reused (sqlite_autoincrement, below), so that an id that is kept somewhere cannot come to mean another node.
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('name', exact_string(255), unique=True),
-    # The lock of the node: every write raises it before it reads who holds the node (DESIGN: invariant 1).
+    # Raised first by every write, which locks the row, before it reads who holds the node (DESIGN: invariant 1).
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.Column('updated_at', timestamp()),
@@ -65,7 +65,7 @@ nodes = sa.Table(
     sa.Column('boot_mode', ascii_string(16)),
     sa.Column('secure_boot', sa.Boolean),
     sa.Column('last_error', long_text()),
-    # Who works on the node at the moment; its writes that need the node at rest are refused as long.
+    # Ironic's lock: the host whose worker works on the node. Until it is NULL, most writes fail with NodeLocked.
     sa.Column('reservation', exact_string(255)),
     sa.Column('console_enabled', sa.Boolean, nullable=False, default=False),
     sa.Column('inspection_started_at', timestamp()),
@@ -81,9 +81,9 @@ nodes = sa.Table(
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
-    # Never shown.  Large: few columns come after it, because SQLite has to read past it to get to them.
+    # Never shown. It is large, so only few columns come after it: SQLite has to read past it to get to them.
     sa.Column('configdrive', long_text()),
-    # What is shown of the two fields to callers who may not see secrets (inventory/secrets.py).
+    # The two fields as callers see them who may not see secrets (inventory/secrets.py).
     sa.Column('driver_info_masked', long_text()),
     sa.Column('instance_info_masked', long_text()),
     sa.Index(None, 'resource_class'),
@@ -99,7 +99,7 @@ nodes = sa.Table(
 
 
 def _names(name):
-    """A table of names that the libraries of OpenStack give, and of custom ones that clients add."""
+    """Return a table of standard names from the libraries of OpenStack, and of custom ones that clients add."""
     return sa.Table(
         name,
         metadata,
@@ -119,9 +119,9 @@ node_traits = sa.Table(
     'node_traits',
     metadata,
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
-    # A foreign key, so that no trait goes from /placement/traits while a node carries it.
+    # The foreign key prevents the deletion of a trait (DELETE /placement/traits/NAME) that a node has.
     sa.Column('trait', ascii_string(255), sa.ForeignKey('traits.name'), primary_key=True),
-    # With node_id behind it the index alone answers "which nodes have this trait", without a look at the table.
+    # With node_id in it, the index alone is enough to find the nodes with a trait.
     sa.Index('node_traits_trait_idx', 'trait', 'node_id'),
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
@@ -129,7 +129,11 @@ node_traits = sa.Table(
 
 
 def _records(name, *parts):
-    """A table of records: what they all have, and what is said here."""
+    """Return a table with the columns that all records have, and further parts.
+
+    :param name: of the table.
+    :param parts: columns, constraints and indexes.
+    """
     return sa.Table(
         name,
         metadata,
@@ -144,7 +148,10 @@ def _records(name, *parts):
 
 
 def _of_a_node():
-    """The node that a row belongs to, and with which it goes: by its uuid, which never changes."""
+    """Return a column for the node to which a row belongs, and with which it is deleted.
+
+    It refers to the node's uuid, which never changes.
+    """
     return sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False)
 
 
@@ -170,7 +177,8 @@ portgroups = _records(
 ports = _records(
     'ports',
     _of_a_node(),
-    # SET NULL for the case that a node goes with all of them; alone, a portgroup with ports in it is not deleted.
+    # SET NULL is for the deletion of a node with its ports and portgroups. inventory/portgroups.py refuses to delete a
+    # portgroup with ports.
     sa.Column('portgroup_uuid', ascii_string(36), sa.ForeignKey('portgroups.uuid', ondelete='SET NULL')),
     sa.Column('address', ascii_string(17), nullable=False, unique=True),
     sa.Column('pxe_enabled', sa.Boolean, nullable=False),
@@ -201,7 +209,7 @@ volume_targets = _records(
     sa.Column('volume_id', exact_string(255), nullable=False),
     sa.Column('properties', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
-    # What is shown of the properties to callers who may not see secrets.
+    # The properties as callers see them who may not see secrets.
     sa.Column('properties_masked', long_text()),
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )
@@ -212,7 +220,7 @@ node_vifs = sa.Table(
     sa.Column('id', sa.Integer, primary_key=True),
     _of_a_node(),
     sa.Column('vif', exact_string(255), nullable=False),
-    # What else the client said of it.
+    # The other fields of the client's request.
     sa.Column('info', Json, nullable=False),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.UniqueConstraint('node_uuid', 'vif'),
@@ -223,18 +231,18 @@ node_vifs = sa.Table(
 transitions = sa.Table(
     'transitions',
     metadata,
-    # One at a time.
+    # A node has at most one transition.
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
-    # What the driver is asked for: one of deploy.states.ACTIONS.
+    # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
     # How often the driver has asked to be called again.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
-    # Names one claim of one worker; NULL while nobody carries the transition.
+    # Id of a worker's claim; NULL while no worker has claimed the transition.
     sa.Column('lease', ascii_string(36)),
     sa.Column('leased_until', timestamp()),
-    # Claims that came to no end.
+    # Claims in this phase, including the present one.
     sa.Column('attempts', sa.Integer, nullable=False, default=0),
     # When it was first claimed.
     sa.Column('begun_at', timestamp()),
@@ -242,17 +250,17 @@ transitions = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# The processes that carry transitions, each with a heartbeat by the database's clock.
+# The processes that carry out transitions. Heartbeats are times of the database's clock.
 workers = sa.Table(
     'workers',
     metadata,
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
-    # Of its machine.
+    # Of the worker's machine.
     sa.Column('hostname', exact_string(255), nullable=False),
     sa.Column('pid', sa.Integer, nullable=False),
     sa.Column('conductor_group', exact_string(255), nullable=False, default='', server_default=sa.text("''")),
-    # The names of its enabled drivers, a list.
+    # [name of an enabled driver, …].
     sa.Column('drivers', Json, nullable=False),
     sa.Column('started_at', timestamp(), nullable=False),
     sa.Column('heartbeat_at', timestamp(), nullable=False),
@@ -263,7 +271,7 @@ workers = sa.Table(
 
 reservations = _records(
     'reservations',
-    # One live reservation for each node and for each instance; who needs the key of an expired one deletes it.
+    # A node, and an instance, has at most one reservation. A writer that needs the key of an expired one deletes it.
     sa.Column(
         'node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False, unique=True
     ),
@@ -276,10 +284,10 @@ resource_providers = _records(
     'resource_providers',
     sa.Column('name', exact_string(200), nullable=False, unique=True),
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
-    # A tree by uuids, which never change: a provider's row says all that is shown of it.
+    # Trees refer to uuids, which never change, so that a provider's row has all that the API shows of it.
     sa.Column('parent_provider_uuid', ascii_string(36), sa.ForeignKey('resource_providers.uuid')),
     sa.Column('root_provider_uuid', ascii_string(36), nullable=False),
-    # The node that the provider is, and the node's class; both NULL for a provider that a client made.
+    # The node, and the normalized resource class of the node; both NULL for a provider that a client has created.
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id'), unique=True),
     sa.Column('resource_class_id', sa.Integer, sa.ForeignKey('resource_classes.id')),
     sa.Index(None, 'parent_provider_uuid'),
@@ -289,7 +297,7 @@ resource_providers = _records(
 
 
 def _of_a_provider():
-    """The provider that a row belongs to, and with which it goes."""
+    """Return a column for the provider to which a row belongs, and with which it is deleted."""
     return sa.Column(
         'resource_provider_id',
         sa.Integer,
@@ -298,7 +306,7 @@ def _of_a_provider():
     )
 
 
-# Of a node's provider only those that are not the node's own (DESIGN: invariant 6).
+# For a node's provider, only the foreign traits, not the node's own (DESIGN: invariant 6).
 resource_provider_traits = sa.Table(
     'resource_provider_traits',
     metadata,
@@ -309,7 +317,7 @@ resource_provider_traits = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# An aggregate is nothing but its uuid.
+# An aggregate has no row of its own: it is only a uuid.
 resource_provider_aggregates = sa.Table(
     'resource_provider_aggregates',
     metadata,
@@ -320,7 +328,7 @@ resource_provider_aggregates = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# None of nodes: theirs are derived from their state (placement.inventories).
+# Nodes' providers have no rows here: their inventories are derived from the nodes (placement/capacity.py).
 inventories = sa.Table(
     'inventories',
     metadata,
@@ -343,7 +351,7 @@ consumers = _records(
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('project_id', exact_string(255), nullable=False),
     sa.Column('user_id', exact_string(255), nullable=False),
-    # NULL for those whose client does not know of types.
+    # NULL for consumers that were created by requests without a type (before 1.38).
     sa.Column('consumer_type', ascii_string(255)),
     sa.Index(None, 'project_id', 'user_id'),
 )

@@ -1,6 +1,7 @@
-"""What traits and resource classes have in common: tables of names, standard ones and custom ones.
+"""Tables of names, for traits and resource classes.
 
-Standard names come from a library and stay; custom ones begin with CUSTOM_ and are the clients'.
+Standard names come from a library, and are never deleted. Custom names begin with CUSTOM_; clients create and delete
+them.
 """
 
 import logging
@@ -18,8 +19,12 @@ PREFIX = 'CUSTOM_'
 
 
 def ids(connection, table, names):
-    """Give {name: id} of those names that are there."""
-    # MariaDB does not compare ASCII with what is none.
+    """Return the ids of the names that exist, {name: id}.
+
+    :param table: ``models.traits`` or ``models.resource_classes``.
+    :param names: any strings.
+    """
+    # MariaDB refuses to compare an ascii column with non-ASCII text.
     names = [name for name in names if name.isascii()]
     if not names:
         return {}
@@ -28,52 +33,56 @@ def ids(connection, table, names):
 
 
 def ensure(connection, table, names):
-    """Insert those names that are missing; safe when another transaction does the same.
+    """Insert the names that are missing. Another transaction may insert the same names meanwhile.
 
     :param connection: of a writer.
-    :returns: how many were missing.
+    :param table: ``models.traits`` or ``models.resource_classes``.
+    :param names: valid names.
+    :returns: the number of inserted names.
     """
-    present = ids(connection, table, names)
+    existing = ids(connection, table, names)
     moment = now()
-    # In order, so that two transactions that wait for each other's names do not do so in a circle.
-    missing = sorted(set(names).difference(present))
+    # Sorted, so that two transactions that insert the same names cannot deadlock.
+    missing = sorted(set(names).difference(existing))
     return insert_missing(connection, table, [{'name': name, 'created_at': moment} for name in missing])
 
 
 @retried
 def add(service, table, names):
-    """Insert those names that are missing, in a transaction of its own.
+    """Insert the names that are missing, in a transaction of its own.
 
-    :param service: what has ``write``.
+    :param service: an object with ``write``: ironic_traits.service.Service or a Context.
     """
     with service.write() as connection:
         ensure(connection, table, names)
 
 
 def sync(connection, table, standard):
-    """Insert the standard names that are missing; never take one away.
+    """Insert the standard names that are missing. Names that the library has dropped stay, and are logged.
 
-    :param standard: the names that the library gives.
-    :returns: how many were missing.
+    :param connection: of a writer.
+    :param standard: the names of the installed library.
+    :returns: the number of inserted names.
     """
-    present = set(connection.scalars(sa.select(table.c.name)))
-    dropped = sorted(name for name in present.difference(standard) if not name.startswith(PREFIX))
+    existing = set(connection.scalars(sa.select(table.c.name)))
+    dropped = sorted(name for name in existing.difference(standard) if not name.startswith(PREFIX))
     if dropped:
-        LOG.warning('These %s are not standard any more, and stay: %s', table.name, ', '.join(dropped))
-    return ensure(connection, table, set(standard).difference(present))
+        LOG.warning('These %s are no longer standard, but are kept: %s', table.name, ', '.join(dropped))
+    return ensure(connection, table, set(standard).difference(existing))
 
 
 def read(connection, table, name):
-    """Give the row of a name, None for none."""
+    """Return the row of a name (any string); None if it does not exist."""
     if not name.isascii():
         return None
     return connection.execute(sa.select(table).where(table.c.name == name)).first()
 
 
 def delete(connection, table, name):
-    """Delete a name.
+    """Delete a name, unless other rows refer to it.
 
-    :returns: whether it is gone: nothing refers to it.
+    :param connection: of a writer.
+    :returns: whether it was deleted.
     """
     try:
         with connection.begin_nested():

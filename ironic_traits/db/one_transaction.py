@@ -1,4 +1,4 @@
-"""Many writers in one transaction: all of what they write, or none."""
+"""Several write functions in one transaction."""
 
 import contextlib
 
@@ -6,16 +6,16 @@ from oslo_db import exception as db_exception
 
 
 class Lost(Exception):
-    """The transaction is gone; what was asked for in it is not done, and it takes no more.  Its cause says why."""
+    """The database has ended the transaction: nothing of it is committed. The cause is the database's error."""
 
 
 class OneTransaction:
-    """Stands in for a Database: whatever is read or written is in the transaction of one connection.
+    """A stand-in for a Database, whose reads and writes are all in the transaction of one connection.
 
-    Each write is a savepoint: one that fails leaves nothing behind, and others may follow.
+    Each write is a savepoint: if it fails, it is rolled back, and further writes are possible.
 
     :param connection: of a writer.
-    :ivar lost: why the transaction is gone; None while it is not.
+    :ivar lost: the error with which the database has ended the transaction; None as long as it has not.
     """
 
     def __init__(self, connection):
@@ -24,15 +24,15 @@ class OneTransaction:
 
     @contextlib.contextmanager
     def read(self):
-        """Give the connection, for reading: what was written in the transaction is seen."""
+        """Yield the connection, for reading. Reads see what was written in the transaction."""
         yield self._connection
 
     @contextlib.contextmanager
     def write(self):
-        """Give the connection, in a savepoint that is released at the end, or rolled back by an exception.
+        """Yield the connection, in a savepoint that is released at the end, or rolled back after an exception.
 
-        :raises Lost: there is no transaction any more.  A writer that tries again, as they do after a deadlock, would
-            write half of what there was to be written.
+        :raises Lost: the database has ended the transaction. A retry of this write alone, which ``retried`` does after
+            a deadlock, would commit without the writes before it.
         """
         if self.lost:
             raise Lost from self.lost
@@ -42,15 +42,17 @@ class OneTransaction:
             except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
                 raise
             except db_exception.DBError as error:
-                # Noted here: MariaDB's savepoint is gone with the transaction, and to go back to it fails, too.
+                # Set here, because the rollback to the savepoint fails, too: MariaDB has dropped it with the
+                # transaction.
                 self.lost = error
                 raise
 
     def check(self):
-        """Do nothing while there is a transaction.
+        """Raise a database error if the database has ended the transaction.
 
-        :raises oslo_db.exception.RetryRequest: it is gone, and all of it is to be done again (``db.engine.retried``).
-        :raises oslo_db.exception.DBError: it is gone for a reason that will not go.
+        :raises oslo_db.exception.RetryRequest: it was a deadlock; the whole transaction should run again
+            (``db.engine.retried``).
+        :raises oslo_db.exception.DBError: it was another error, which a retry would not solve.
         """
         if isinstance(self.lost, db_exception.DBDeadlock):
             raise db_exception.RetryRequest(self.lost)

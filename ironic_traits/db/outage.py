@@ -1,4 +1,4 @@
-"""A database that cannot be reached: one line when it goes, one when it is back, however often it is asked."""
+"""Outages of the database: one log line at the beginning and one at the end, however many requests fail."""
 
 import contextlib
 import logging
@@ -10,24 +10,24 @@ from oslo_db import exception as db_exception
 
 LOG = logging.getLogger(__name__)
 
-#: What SQLite and PostgreSQL say when a lock was waited for in vain; oslo.db has no class for it.
+#: Parts of the messages of SQLite and PostgreSQL when a wait for a lock times out. oslo.db has no exception for that.
 _NO_LOCK = ('database is locked', 'due to lock timeout')
-#: What the libraries raise while there is none.
+#: The exceptions of oslo.db during an outage.
 _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 
 
 def is_one(error):
-    """Whether an exception says that the database cannot be reached."""
+    """Whether an exception means that the database cannot be reached."""
     if isinstance(error, sa.exc.DBAPIError):
-        # oslo.db leaves it as it is when no connection can be made: there is no statement then.
+        # oslo.db does not translate errors of connecting. They have no statement.
         return error.connection_invalidated or (isinstance(error, sa.exc.OperationalError) and error.statement is None)
     return isinstance(error, _ERRORS)
 
 
 def is_unavailable(error):
-    """Whether an exception says that the database could do nothing now: the same request may succeed later.
+    """Whether an exception means that the same request may succeed later.
 
-    It cannot be reached, has no connection free, or did not give a lock in time.
+    The database cannot be reached, no connection is free, or a wait for a lock has timed out.
     """
     if is_one(error) or isinstance(error, (db_exception.DBDeadlock, sa.exc.TimeoutError)):
         return True
@@ -36,7 +36,7 @@ def is_unavailable(error):
 
 
 class Outages:
-    """Logs the outages of one database in one process."""
+    """The log of the outages of one database, as one process sees them."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class Outages:
 
     @contextlib.contextmanager
     def watch(self):
-        """Notice when an exception that leaves the block says that the database cannot be reached."""
+        """Log the beginning of an outage if an exception from the block means that the database cannot be reached."""
         try:
             yield
         except Exception as error:
@@ -53,7 +53,7 @@ class Outages:
             raise
 
     def end(self, connection, record):
-        """Notice that a connection was made: a listener of SQLAlchemy's event ``connect``."""
+        """Log the end of an outage: a listener for SQLAlchemy's event ``connect``."""
         with self._lock:
             since, self._since = self._since, None
         if since is not None:

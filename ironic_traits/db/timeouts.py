@@ -1,7 +1,7 @@
-"""How long the service waits for a database server that does not answer.
+"""Limits of how long the service waits for a database server that does not respond.
 
-A server that is stopped, or behind a network that drops packets, ends no connection: without limits each request would
-wait for ever.  The limits are longer than the waits for locks, which the server itself ends.
+A server that is stopped, or behind a network that drops packets, does not close its connections. Without limits, each
+request would wait forever. The limits are longer than the waits for locks, which the server itself ends.
 """
 
 import contextlib
@@ -10,13 +10,14 @@ import functools
 import select
 import time
 
-#: Seconds that a writer waits for another one's lock; after that the request is a 503.
+#: Most seconds that a transaction waits for a lock of another one. Then the response is a 503.
 LOCK = 30
-#: Seconds to connect, and to get an answer to a statement.
+#: Most seconds to connect.
 CONNECT = 10
+#: Most seconds until a statement returns.
 ANSWER = LOCK + 10
 
-#: Seconds for the statements of this thread; None for no limit.
+#: Most seconds for a statement of this thread; None for no limit.
 _answer: contextvars.ContextVar[float | None] = contextvars.ContextVar('answer', default=ANSWER)
 _MYSQL = {'connect_timeout': str(CONNECT), 'read_timeout': str(ANSWER), 'write_timeout': str(ANSWER)}
 _POSTGRESQL = {
@@ -24,17 +25,18 @@ _POSTGRESQL = {
     'keepalives_idle': str(CONNECT),
     'keepalives_interval': str(CONNECT),
     'keepalives_count': '3',
-    # Milliseconds.
+    # In milliseconds.
     'tcp_user_timeout': str(ANSWER * 1000),
 }
 _DEFAULTS = {'pymysql': _MYSQL, 'psycopg2': _POSTGRESQL}
 
 
 def with_timeouts(url, seconds=ANSWER):
-    """Return the URL of a database with limits for its driver, where the URL has none.
+    """Return the URL of a database with the timeout parameters of its driver, unless the URL has them already.
 
     :param url: sqlalchemy.URL.
-    :param seconds: for an answer; None for no limit.
+    :param seconds: ANSWER, or None for no limit for statements.
+    :returns: sqlalchemy.URL.
     """
     driver = url.get_driver_name()
     if driver == 'psycopg2':
@@ -47,7 +49,7 @@ def with_timeouts(url, seconds=ANSWER):
 
 @contextlib.contextmanager
 def patient():
-    """Let the statements of this thread take as long as they need: a migration has long ones."""
+    """Lift the limit for the statements of this thread, for migrations."""
     token = _answer.set(None)
     try:
         yield
@@ -57,7 +59,7 @@ def patient():
 
 @functools.cache
 def _watch_psycopg2():
-    """Have psycopg2 wait for its sockets here: libpq itself waits for an answer for ever."""
+    """Make psycopg2 wait for its sockets in ``_wait``: libpq itself waits for a response without a limit."""
     from psycopg2 import extensions
 
     extensions.set_wait_callback(_wait)
@@ -74,5 +76,5 @@ def _wait(connection):
         poll.register(connection.fileno(), events[state])
         left = None if deadline is None else max(0, deadline - time.monotonic()) * 1000
         if not poll.poll(left):
-            # The words by which SQLAlchemy knows that a connection is gone.
+            # SQLAlchemy recognizes a lost connection by these words.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')

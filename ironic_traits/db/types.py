@@ -1,7 +1,7 @@
-"""Column types that mean the same on SQLite, PostgreSQL and MariaDB.
+"""Column types that behave the same on SQLite, PostgreSQL and MariaDB.
 
-MariaDB needs to be told what the others do by themselves: to compare identifiers byte by byte, to keep microseconds,
-and to hold more than 64 KiB in a text.
+MariaDB needs explicit settings for what is the default of the others: to compare identifiers byte by byte, to store
+microseconds, and to store texts of more than 64 KiB.
 """
 
 import datetime
@@ -30,40 +30,43 @@ class AsciiString(sa.types.TypeDecorator):
         return dialect.type_descriptor(mysql.VARCHAR(self.length, charset='ascii', collation='ascii_bin'))
 
     def process_bind_param(self, value, dialect):
-        # MariaDB refuses to compare such a column with anything else.  Escaped, the value is equal to none that is
-        # stored: a backslash is in no uuid, trait or state.
+        # MariaDB refuses to compare an ascii column with non-ASCII text. The escaped value equals no stored value,
+        # because uuids, traits and states contain no backslash.
         if value is None or value.isascii() or dialect.name not in _MYSQL:
             return value
         return value.encode('ascii', 'backslashreplace').decode()
 
 
 def ascii_string(length):
-    """Return the type AsciiString of a length."""
+    """Return the type AsciiString with a maximal length in characters."""
     return AsciiString(length)
 
 
 def exact_string(length):
-    """A string of any characters that is compared byte by byte: names, resource classes."""
+    """Return the type of a string of any characters that is compared byte by byte: names, resource classes.
+
+    :param length: most characters.
+    """
     return sa.String(length).with_variant(
         mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb'
     )
 
 
 def long_text():
-    """A text of any length."""
+    """Return the type of a text of any length."""
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
 
 
 def timestamp():
-    """A moment in UTC, without a time zone, with microseconds."""
+    """Return the type of a time in UTC, without a time zone, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
 
 
 class Json(sa.types.TypeDecorator):
-    """A JSON object, stored as the text that a client sent.
+    """A JSON object, stored as text.
 
-    Not the databases' own JSON types: those reorder keys (PostgreSQL's JSONB), or are a text anyway (MariaDB, SQLite),
-    and a stored text can be answered without being parsed (``api.rendering``).
+    The databases' JSON types are not used. They reorder keys (PostgreSQL's JSONB), or are texts anyway (MariaDB,
+    SQLite). A stored text can be put into a response without parsing it (``api.rendering``).
     """
 
     impl = sa.Text
@@ -80,16 +83,16 @@ class Json(sa.types.TypeDecorator):
 
 
 def differ(one, other):
-    """Tell whether two values of a column differ, where 1 and true in a JSON object do."""
+    """Whether two values of a column differ. In JSON objects, 1 and true differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) != orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
     return one != other
 
 
 class clock(sa.sql.functions.FunctionElement):
-    """The time of the database at this statement, in UTC, as ``timestamp`` columns keep it.
+    """The time of the database's clock at this statement, in UTC, in the format of ``timestamp`` columns.
 
-    It decides what is due, live or expired: the clocks of the machines that ask may differ.
+    It decides what is due, live or expired, because the clocks of the service's machines may differ.
     """
 
     type = sa.DateTime()
@@ -98,13 +101,13 @@ class clock(sa.sql.functions.FunctionElement):
 
 @compiler.compiles(clock, 'sqlite')
 def _sqlite_clock(element, compiler, **options):
-    # Written as SQLAlchemy writes a timestamp: SQLite compares them as text.
+    # In the format in which SQLAlchemy writes a timestamp, because SQLite compares them as text.
     return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
 
 
 @compiler.compiles(clock, 'postgresql')
 def _postgresql_clock(element, compiler, **options):
-    # Not now(), which is when the transaction began: it may have waited for a lock since.
+    # Not now(), which is the time when the transaction began: it may have waited for a lock since.
     return "(clock_timestamp() AT TIME ZONE 'UTC')"
 
 
@@ -114,5 +117,5 @@ def _mariadb_clock(element, compiler, **options):
 
 
 def now():
-    """Give the time of this machine, in UTC, as ``timestamp`` columns keep it: for what is only shown."""
+    """Return the time of this machine's clock, in UTC, without a time zone: for times that are only shown."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

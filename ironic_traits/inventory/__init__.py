@@ -1,1 +1,1 @@
-"""What the service does for nodes and their traits: plain functions, rows out, no HTTP."""
+"""Nodes, their traits, reservations and related records: plain functions that return rows, without HTTP."""

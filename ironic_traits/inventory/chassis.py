@@ -1,6 +1,6 @@
-"""Chassis: what nodes stand in."""
+"""Chassis: the enclosures that nodes are in."""
 
 from ironic_traits.db.models import chassis
 from ironic_traits.inventory.records import Kind
 
-CHASSIS = Kind(chassis, 'chassis', {'description': None, 'extra': {}})
+CHASSIS = Kind(table=chassis, what='chassis', settable={'description': None, 'extra': {}})

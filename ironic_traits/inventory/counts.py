@@ -1,4 +1,4 @@
-"""How many there are of what, for those who watch the service."""
+"""Counts of nodes and reservations, for metrics."""
 
 import sqlalchemy as sa
 
@@ -7,10 +7,10 @@ from ironic_traits.inventory.eligibility import EXPIRED
 
 
 def nodes_by_state(service):
-    """Count nodes.
+    """Count the nodes of each provision state, in maintenance and not.
 
-    :param service: what has ``read``.
-    :returns: rows of ``provision_state``, ``maintenance`` and ``number``.
+    :param service: an object with ``read``: ironic_traits.service.Service, for example.
+    :returns: [row with ``provision_state``, ``maintenance`` and ``number`` of nodes, …].
     """
     state = (nodes.c.provision_state, nodes.c.maintenance)
     with service.read() as connection:
@@ -18,10 +18,10 @@ def nodes_by_state(service):
 
 
 def reservations_by_life(service):
-    """Count reservations.
+    """Count the live reservations, and the expired ones that are not deleted yet.
 
-    :param service: what has ``read``.
-    :returns: {'live': how many hold a node, 'expired': how many do not any more, and have not been deleted}.
+    :param service: an object with ``read``: ironic_traits.service.Service, for example.
+    :returns: {'live': number of reservations, 'expired': number of reservations}.
     """
     expired = sa.func.count(sa.case((EXPIRED, 1)))
     with service.read() as connection:

@@ -1,6 +1,6 @@
-"""Which nodes could be held, and why the others could not.
+"""Which nodes are eligible, that is, can be reserved now; and why the others are not.
 
-A reservation is live until its ``expires_at``, by the clock of the database, and holds nothing from then on.
+A reservation is live until its ``expires_at``, by the clock of the database. After that it no longer holds its node.
 """
 
 import sqlalchemy as sa
@@ -10,15 +10,15 @@ from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_providers
 
-#: The conditions on reservations that they are live, or not any more; and that they are of the node of a SELECT from
-#: nodes, and live.
+#: Conditions on reservations: the reservation is live (LIVE); it has expired (EXPIRED); it is live and holds the node
+#: of the surrounding SELECT (OF_NODE).
 LIVE = sa.or_(reservations.c.expires_at.is_(None), reservations.c.expires_at > clock())
 EXPIRED = reservations.c.expires_at <= clock()
 OF_NODE = sa.and_(reservations.c.node_uuid == nodes.c.uuid, LIVE)
-#: The condition on nodes that there is a live reservation.
+#: Condition on nodes: the node has a live reservation.
 RESERVED = sa.exists().where(OF_NODE).correlate(nodes)
 
-#: Columns of a SELECT from nodes, outer join reservations on OF_NODE, from which ``refusal`` tells.
+#: The columns that ``refusal`` needs, of a SELECT from nodes with an outer join of reservations on OF_NODE.
 STATE = (
     nodes.c.provision_state,
     nodes.c.maintenance,
@@ -31,17 +31,19 @@ STATE = (
 
 
 def eligible_for(instance=None):
-    """Give the condition on nodes that one could be held for an instance.
+    """Return the condition on nodes that a node can be reserved for an instance.
 
-    :param instance: what is allocated to it is no hindrance; None for what nobody has.
+    :param instance: uuid; a node that is allocated to this consumer in Placement is eligible. None for no instance:
+        then no allocated node is eligible.
     """
     return sa.and_(node_providers.OFFERED, ~RESERVED, ~_allocated(instance))
 
 
 def reasons(instance=None):
-    """Give the conditions on nodes, any of which makes one not eligible, by the words of ``refusal``.
+    """Return the conditions that each make a node ineligible.
 
     :param instance: as for ``eligible_for``.
+    :returns: {reason, as in ``refusal``: condition on nodes}.
     """
     return {
         'provision state': nodes.c.provision_state != states.AVAILABLE,
@@ -54,11 +56,12 @@ def reasons(instance=None):
 
 
 def refusal(node, instance=None):
-    """Say why a node cannot be held.
+    """Return why a node cannot be reserved.
 
-    :param node: a row with the columns of STATE; None for a node that is not there.
+    :param node: a row with the columns of STATE; None when the node does not exist.
     :param instance: as for ``eligible_for``.
-    :returns: {'reason': …, 'message': …, and what belongs to it}; None when it can be held.
+    :returns: {'reason': one of ``reasons`` or 'not found', 'message': a sentence}, with ``provision_state`` or
+        ``reserved_until`` where they are the reason; None when the node can be reserved.
     """
     if node is None:
         return {'reason': 'not found', 'message': 'There is no such node.'}
@@ -72,7 +75,7 @@ def refusal(node, instance=None):
     if node.power_state in (None, states.POWER_ERROR):
         return {'reason': 'power state', 'message': f'Its power state is {node.power_state or "not known"}.'}
     if node.reservation_uuid:
-        until = f'until {moment_text(node.expires_at)}' if node.expires_at else 'without end'
+        until = f'until {moment_text(node.expires_at)}' if node.expires_at else 'without an expiry'
         return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
     if node.consumer_uuid not in (None, instance):
         return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}
@@ -80,7 +83,7 @@ def refusal(node, instance=None):
 
 
 def moment_text(moment):
-    """Give a moment as sentences name it."""
+    """Return a time as it is written in messages: ISO 8601, in seconds, with +00:00."""
     return f'{moment.isoformat(timespec="seconds")}+00:00'
 
 
@@ -88,5 +91,5 @@ def _allocated(instance):
     return node_providers.allocated_to_others(instance) if instance else node_providers.ALLOCATED
 
 
-#: The condition on nodes that nobody has them, and anybody could.
+#: Condition on nodes: the node can be reserved for any instance.
 ELIGIBLE = eligible_for()

@@ -1,7 +1,8 @@
-"""Why nodes do not match: the figures, for all nodes at once.
+"""Why nodes do not match a request: the figures for all nodes in one query.
 
-The database says of each node which of the request's traits it has, and which of the other clauses it fails, as bits
-of a few numbers, and counts the nodes that are alike; ``matching.explanations`` makes the figures of that.
+The database encodes each node as a few integers: one bit for each trait of the request that the node carries, and one
+for each other clause that the node fails. It groups the nodes by these integers and counts each group.
+``matching.explanations`` computes the figures from the counts.
 """
 
 import functools
@@ -12,32 +13,33 @@ import sqlalchemy as sa
 from ironic_traits.db.models import node_traits, nodes
 from ironic_traits.inventory import eligibility, node_filters
 from ironic_traits.inventory.matches import among
-from ironic_traits.matching.explanations import MOST, Explanation, TraitClauses
+from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
-#: Bits of a number, which has 64 of them, and a sign.
-_BITS = 62
+#: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
+_MAX_BITS = 62
 
 
-def explain(context, wanted, instance=None, needed=1):
-    """Explain which nodes match, and what keeps the others from it.
+def explain(context, node_request, instance=None, needed=1):
+    """Explain how many nodes match a request, and which clauses reject the others.
 
-    :param wanted: ironic_traits.inventory.matches.NodeRequest.
-    :param instance: that a node is to be held for: what is allocated to it is no hindrance; None for any.
-    :param needed: how many matches there should be.
-    :returns: {'considered': n, 'matched': n, 'clauses': [{'clause', 'rejected', 'rejected_only'}, …], 'relaxations':
-        [{'drop': [clause, …], 'nodes': n}, …], 'near_misses': [{'node': uuid, 'name': name, 'rejected_by':
-        [clause, …]}, …]}.
+    :param node_request: ironic_traits.inventory.matches.NodeRequest.
+    :param instance: uuid of the instance to reserve a node for: a node that is allocated to it is not rejected for
+        that. None for no instance.
+    :param needed: how many nodes are to match.
+    :returns: {'considered': number of nodes, 'matched': number of nodes, 'clauses': [{'clause', 'rejected',
+        'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
+        [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}.
     """
-    facts = _Facts(context, wanted, instance)
+    facts = _Facts(context, node_request, instance)
     with context.read() as connection:
-        found: dict[int, list[tuple]] = {}
+        numbers_of_mask: dict[int, list[tuple]] = {}
         failing: Counter[int] = Counter()
         for *numbers, count in connection.execute(facts.counted()):
             mask = facts.mask(tuple(numbers))
             failing[mask] += count
-            found.setdefault(mask, []).append(tuple(numbers))
+            numbers_of_mask.setdefault(mask, []).append(tuple(numbers))
         explanation = Explanation(facts.clauses, failing)
-        nearest = [numbers for mask in explanation.near_misses() for numbers in found[mask]]
+        nearest = [numbers for mask in explanation.near_misses() for numbers in numbers_of_mask[mask]]
         misses = connection.execute(facts.nodes_with(nearest)).all() if nearest else []
     return {
         'considered': explanation.considered,
@@ -51,12 +53,14 @@ def explain(context, wanted, instance=None, needed=1):
     }
 
 
-def rejections(context, wanted, instance=None):
-    """Tell for each node of a list which clauses reject it; as ``explain``.
+def rejections(context, node_request, instance=None):
+    """Return which clauses reject each node that the caller may see (of the list, if the request has one).
 
-    :returns: {uuid of a node that the caller may see: [clause, …]}.
+    :param node_request: ironic_traits.inventory.matches.NodeRequest.
+    :param instance: as for ``explain``.
+    :returns: {uuid of a node: [clause, …]}.
     """
-    facts = _Facts(context, wanted, instance)
+    facts = _Facts(context, node_request, instance)
     with context.read() as connection:
         rows = connection.execute(sa.select(facts.inner.c.uuid, *facts.numbers)).all()
     explanation = Explanation(facts.clauses, Counter())
@@ -64,18 +68,29 @@ def rejections(context, wanted, instance=None):
 
 
 class _Facts:
-    """What is to be known of each node: a SELECT of it, and what its numbers mean.
+    """The SELECT that encodes each node as integers, and what their bits mean.
 
-    :ivar clauses: names of the clauses: those about traits, then the others.
-    :ivar inner: the SELECT, with the node's ``id``, ``uuid`` and ``name``.
-    :ivar numbers: those of its columns that are numbers.
+    :ivar clauses: names of the clauses: those about traits first.
+    :ivar inner: the SELECT as a subquery, with the node's ``id``, ``uuid`` and ``name``.
+    :ivar numbers: its integer columns: ``failed``, ``traits_0``, ``traits_1``, …
+
+    The subquery, for two required traits (simplified)::
+
+        SELECT nodes.id, nodes.uuid, nodes.name,
+               CASE WHEN (CLAUSE 0) THEN 0 ELSE 1 END + CASE WHEN (CLAUSE 1) THEN 0 ELSE 2 END + … AS failed,
+               coalesce(carried.traits_0, 0) AS traits_0
+        FROM nodes LEFT JOIN (
+            SELECT node_id, sum(CASE trait WHEN 'CUSTOM_A' THEN 1 WHEN 'CUSTOM_B' THEN 2 ELSE 0 END) AS traits_0
+            FROM node_traits WHERE trait IN ('CUSTOM_A', 'CUSTOM_B') GROUP BY node_id
+        ) AS carried ON carried.node_id = nodes.id
+        LIMIT 2147483647
     """
 
-    def __init__(self, context, wanted, instance):
-        self._of_traits = TraitClauses(wanted.request)
+    def __init__(self, context, node_request, instance):
+        self._of_traits = TraitClauses(node_request.request)
         names = self._of_traits.traits
-        self._words = [names[begin : begin + _BITS] for begin in range(0, len(names), _BITS)]
-        flags = wanted.flags() | {
+        self._words = [names[begin : begin + _MAX_BITS] for begin in range(0, len(names), _MAX_BITS)]
+        flags = node_request.flags() | {
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
         self.clauses = [*self._of_traits.names, *flags]
@@ -86,10 +101,10 @@ class _Facts:
             source = nodes.outerjoin(carried, carried.c.node_id == nodes.c.id)
             columns += [sa.func.coalesce(carried.c[_word(number)], 0).label(_word(number)) for number in self._range]
         statement = sa.select(*columns).select_from(source).where(*node_filters.visible(context))
-        if wanted.idents is not None:
-            statement = statement.where(among(wanted.idents))
-        # The limit, which is none, has the databases make it once: else they put the expressions of its columns in
-        # wherever one is named, and evaluate them there.
+        if node_request.idents is not None:
+            statement = statement.where(among(node_request.idents))
+        # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the
+        # expressions of its columns wherever one is used, and evaluate them each time.
         self.inner = statement.limit(2**31 - 1).subquery()
         self.numbers = [self.inner.c.failed, *(self.inner.c[_word(number)] for number in self._range)]
         self._failed = functools.cache(self._of_traits.failed)
@@ -99,28 +114,41 @@ class _Facts:
         return range(len(self._words))
 
     def counted(self):
-        """Give the SELECT of the numbers, and of how many nodes have them."""
+        """Return the SELECT that counts the nodes with the same numbers.
+
+        ::
+
+            SELECT failed, traits_0, count(*) FROM (…) GROUP BY failed, traits_0
+        """
         return sa.select(*self.numbers, sa.func.count()).group_by(*self.numbers)
 
-    def nodes_with(self, wanted):
-        """Return the SELECT of the uuid, the name and the numbers of MOST nodes.
+    def nodes_with(self, ranking):
+        """Return the SELECT of the uuid, the name and the numbers of the first MAX_LISTED nodes of a ranking.
 
-        :param wanted: [numbers, …]: those whose nodes come first, first.
+        :param ranking: [numbers, …]: nodes with the first of them come first.
         """
-        alike = [sa.and_(*(c == n for c, n in zip(self.numbers, numbers, strict=True))) for numbers in wanted[:MOST]]
-        place = sa.case(*((condition, number) for number, condition in enumerate(alike)))
+        alike = [
+            sa.and_(*(column == number for column, number in zip(self.numbers, numbers, strict=True)))
+            for numbers in ranking[:MAX_LISTED]
+        ]
+        place = sa.case(*((condition, position) for position, condition in enumerate(alike)))
         statement = sa.select(self.inner.c.uuid, self.inner.c.name, *self.numbers).where(sa.or_(*alike))
-        return statement.order_by(place, self.inner.c.id).limit(MOST)
+        return statement.order_by(place, self.inner.c.id).limit(MAX_LISTED)
 
     def mask(self, numbers):
-        """Give the mask of the clauses that nodes with these numbers fail."""
+        """Return the mask of the clauses that nodes with these numbers fail."""
         failed, *words = numbers
-        carried = sum(word << number * _BITS for number, word in enumerate(words))
+        carried = sum(word << number * _MAX_BITS for number, word in enumerate(words))
         return self._failed(carried) | failed << len(self._of_traits.names)
 
 
 def _carried(words):
-    """Give the SELECT of which traits each node has that has any of these: each list of names as bits of a number."""
+    """Return the subquery of which traits the nodes carry, as integers: one column for each list of names.
+
+    Nodes that carry none of the traits have no row.
+
+    :param words: [[trait, …], …]; bit n of a column stands for name n of its list.
+    """
     numbers = [
         sa.cast(sa.func.sum(sa.case(_bits(names), value=node_traits.c.trait, else_=0)), sa.BigInteger).label(
             _word(number)
@@ -136,7 +164,7 @@ def _bits(names):
 
 
 def _number(conditions):
-    """Give the number that has a bit for each condition that does not hold."""
+    """Return the SQL expression of an integer in which bit n is set if condition n does not hold."""
     number: sa.ColumnElement = sa.literal(0)
     for bit, condition in enumerate(conditions):
         number += sa.case((condition, 0), else_=1 << bit)

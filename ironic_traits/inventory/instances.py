@@ -1,4 +1,7 @@
-"""What an instance holds, by whichever door, and whether that still fulfils a request: before it is rebuilt."""
+"""Whether the providers that an instance holds still fulfil a request: the check before a rebuild.
+
+An instance holds a provider if it is deployed on it, has reserved it, or has an allocation of it.
+"""
 
 import sqlalchemy as sa
 
@@ -18,28 +21,29 @@ from ironic_traits.matching.rebuilds import Held, check
 
 
 def fulfil(context, instance, request):
-    """Tell whether the providers that an instance holds fulfil a request.
+    """Check whether the providers that an instance holds fulfil a request.
 
-    That a node is full, or could not be had for another reason, does not count: the instance has it.
+    Only traits count. Capacity and eligibility do not, because the instance has the providers already.
 
+    :param instance: uuid.
     :param request: ironic_traits.matching.requests.Request.
-    :returns: what ``matching.rebuilds.check`` gives: [{'uuid', 'missing', 'forbidden', …}, …], by uuid.
-    :raises failures.InstanceNotFound: it holds nothing that the caller may see.
+    :returns: the result of ``matching.rebuilds.check``, [{'uuid', 'missing', 'forbidden', …}, …], sorted by uuid.
+    :raises failures.InstanceNotFound: it holds nothing, or a node that the caller may not see.
     """
     with context.read() as connection:
         held = [*_nodes(context, connection, instance), *_others(context, connection, instance)]
-    # Of what somebody sees a part of, there is nothing to be said.
+    # A result for a part of the providers could be wrong.
     if not held or None in held:
         raise failures.InstanceNotFound(instance=instance)
     return check(request, sorted(held, key=lambda each: each.uuid))
 
 
 def _nodes(context, connection, instance):
-    """Give the nodes that an instance is on, has reserved, or has allocated: with the traits that a deploy checks.
+    """Return the nodes that an instance is deployed on, has reserved, or has an allocation of.
 
-    None stands for one that the caller may not see.
+    :returns: [Held, …], with the node's own traits, which a deploy checks; None for a node that the caller may not see.
     """
-    mine = sa.or_(
+    held_by_instance = sa.or_(
         nodes.c.instance_uuid == instance,
         sa.exists().where(OF_NODE, reservations.c.instance_uuid == instance).correlate(nodes),
         node_providers.allocated_to(instance),
@@ -47,15 +51,15 @@ def _nodes(context, connection, instance):
     return [
         Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
         for row in connection.execute(
-            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(mine)
+            sa.select(nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
     ]
 
 
 def _others(context, connection, instance):
-    """Give the providers that are no nodes.
+    """Return the providers other than nodes that an instance has allocations of, as [Held, …].
 
-    Those of the consumers of all projects to whom all nodes are shown, to others those of the own project's.
+    A caller who may see all nodes gets them for a consumer of any project, another caller for one of the own project.
     """
     whose = [consumers.c.project_id == context.project_id] if node_filters.visible(context) else []
     allocated = (

@@ -1,21 +1,22 @@
-"""Writers that wait for a while for a node on which work goes on."""
+"""Retries of a write while a worker holds the node's lock."""
 
 import functools
 import time
 
 from ironic_traits import failures
 
-#: Seconds before the first and between later attempts; the second one is doubled up to the third.
-_SHORTEST, _LONGEST = 0.02, 0.2
+#: Seconds between attempts. The pause begins with the minimum and is doubled up to the maximum.
+_MIN_PAUSE, _MAX_PAUSE = 0.02, 0.2
 
 
 def waiting_for_lock(writer):
-    """Decorate a writer that ``api`` calls: try again for a while when it finds its node locked, as Ironic does.
+    """Decorate a writer that ``api`` calls: retry it for a while when the node is locked, as Ironic does.
 
-    Each attempt is a transaction of its own, so nothing is held in between: this stands above ``retried``.  A limited
-    number of requests wait at a time (``Service.waiters``), and the others are refused at once: some threads stay free.
+    Each attempt is a transaction of its own, so no lock is held between attempts. For that, this decorator is above
+    ``retried``. Only a limited number of requests wait at the same time (``Service.waiters``), so that some threads
+    stay free. The others fail at once.
 
-    :param writer: function that takes a Context first.
+    :param writer: function whose first parameter is a Context, and that raises failures.NodeLocked.
     """
 
     @functools.wraps(writer)
@@ -35,15 +36,15 @@ def waiting_for_lock(writer):
     return waits
 
 
-def _try_again(left, attempt):
-    pause = _SHORTEST
-    while left > pause:
+def _try_again(seconds, attempt):
+    pause = _MIN_PAUSE
+    while seconds > pause:
         time.sleep(pause)
-        left -= pause
-        pause = min(2 * pause, _LONGEST)
+        seconds -= pause
+        pause = min(2 * pause, _MAX_PAUSE)
         try:
             return attempt()
         except failures.NodeLocked:
             continue
-    time.sleep(left)
+    time.sleep(seconds)
     return attempt()

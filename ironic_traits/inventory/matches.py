@@ -1,4 +1,8 @@
-"""Matches: the nodes that fulfil a request."""
+"""Matches: the nodes that fulfil a request.
+
+Nodes are ordered by their score, which is the sum of the weights of the preferred traits that they carry; then by the
+client's list, or without a list in the order of their creation.
+"""
 
 import dataclasses
 import functools
@@ -13,20 +17,20 @@ from ironic_traits.inventory import node_filters, node_traits
 from ironic_traits.inventory.eligibility import ELIGIBLE
 from ironic_traits.matching.requests import Request
 
-#: How many nodes of a list are looked at first, when one of them is wanted; each time that none will do, more are.
+#: How many nodes of the client's list are read first, and the factor by which each further read is larger.
 _FIRST, _GROWTH = 16, 4
-#: Most characters of a value in the name of a clause.
-_LONGEST = 80
+#: Most characters of a filter's value in the name of a clause.
+_MAX_VALUE_LENGTH = 80
 _COLUMNS = (nodes.c.id, nodes.c.uuid)
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeRequest:
-    """Which nodes a client wants.
+    """The nodes that a client requests.
 
-    :ivar request: ironic_traits.matching.requests.Request.
-    :ivar filters: as ``node_filters.conditions`` takes them.
-    :ivar idents: uuids and names of the nodes that it may be, the best first, a tuple; None for all nodes.
+    :ivar request: ironic_traits.matching.requests.Request: traits and resource class.
+    :ivar filters: {filter: value}, as for ``node_filters.conditions``.
+    :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
     """
 
     request: Request = dataclasses.field(default_factory=Request)
@@ -35,41 +39,45 @@ class NodeRequest:
 
     @property
     def is_a_list(self):
-        """Whether a list says it all."""
+        """Whether the request is a list of nodes and nothing else."""
         return self.idents is not None and not self.filters and self.request.is_empty
 
     def flags(self):
-        """Give the conditions on nodes that are not about traits, each with the name of its clause."""
-        found = {}
+        """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
+        flags = {}
         if self.request.resource_class:
-            found[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
-        named = ((f'{name}:{_text(value)}', name) for name, value in self.filters.items())
+            flags[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
         conditions = node_filters.conditions(self.filters)
-        return found | {clause: conditions[name] for clause, name in named}
+        return flags | {f'{name}:{_text(value)}': conditions[name] for name, value in self.filters.items()}
 
     def conditions(self, context):
-        """Give the conditions on nodes that they match, whether or not they could be held, or are in the list."""
+        """Return the conditions on nodes that match and that the caller may see.
+
+        They ignore ``idents``, and whether a node is eligible.
+        """
         return [*node_filters.visible(context), *self.flags().values(), *node_traits.where(self.request.filter)]
 
 
-def find(context, wanted, limit):
-    """Find the nodes that match, and could be held.
+def find(context, node_request, limit):
+    """Find the nodes that match a request and can be reserved.
 
-    :param wanted: NodeRequest.
+    :param node_request: NodeRequest without ``idents``.
     :param limit: most nodes.
-    :returns: rows with ``uuid``, ``name``, ``resource_class`` and ``traits`` joined by commas, None for none: the
-        preferred ones first, then in the order in which they were made.
+    :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (joined by commas; None for no traits),
+        …]: by score, then in the order of creation.
     """
     columns = (nodes.c.uuid, nodes.c.name, nodes.c.resource_class, node_traits.JOINED)
-    statement = sa.select(*columns).where(*wanted.conditions(context), ELIGIBLE)
+    statement = sa.select(*columns).where(*node_request.conditions(context), ELIGIBLE)
     with context.read() as connection:
-        return connection.execute(statement.order_by(*_order(wanted.request)).limit(limit)).all()
+        return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
 
 
 def absent_traits(context, request):
-    """Return which required traits no node has, a list: [one name], or [several, any of which will do].
+    """Return the required traits that no node has (that the caller may see).
 
     :param request: ironic_traits.matching.requests.Request.
+    :returns: [[trait], …] for ``required``, [[trait, trait, …], …] for a set of ``required_any`` of which no node has
+        one; sorted.
     """
     groups = [sorted(names) for names in (*([name] for name in request.required), *request.required_any)]
     names = sorted({name for group in groups for name in group})
@@ -84,60 +92,65 @@ def absent_traits(context, request):
     return sorted(group for group in groups if present.isdisjoint(group))
 
 
-def candidates(context, connection, wanted, free, count):
-    """Give the first nodes that match, and could be held.
+def candidates(context, connection, node_request, free, count):
+    """Return the best nodes that match a request and can be reserved.
 
-    :param wanted: NodeRequest.
-    :param free: the condition on nodes that one could be held.
-    :param count: how many.
-    :returns: [row with ``id`` and ``uuid``, …], the best first: the preferred ones, then in the order of the list, or
-        in that in which they were made.
+    :param node_request: NodeRequest.
+    :param free: condition on nodes: the node can be reserved (``eligibility.eligible_for``).
+    :param count: most nodes.
+    :returns: [row with ``id`` and ``uuid``, …]: by score, then in the order of the list if there is one, else in the
+        order of creation.
     """
-    statement = sa.select(*_COLUMNS).where(*wanted.conditions(context), free)
-    if wanted.idents is None:
-        return connection.execute(statement.order_by(*_order(wanted.request)).limit(count)).all()
-    if wanted.request.preferred:
-        # The last of the list may be the best.
-        return _of_list(connection, statement, wanted.idents, wanted.request.preferred)[:count]
-    # A node may be in the list by its name, and once more by its uuid.
-    found: dict[int, sa.Row] = {}
+    statement = sa.select(*_COLUMNS).where(*node_request.conditions(context), free)
+    if node_request.idents is None:
+        return connection.execute(statement.order_by(*_order(node_request.request)).limit(count)).all()
+    if node_request.request.preferred:
+        # The last node of the list may have the highest score, so all of them are read.
+        return _of_list(connection, statement, node_request.idents, node_request.request.preferred)[:count]
+    # By id, because the list may name a node twice: by name and by uuid.
+    rows: dict[int, sa.Row] = {}
     begin, size = 0, max(_FIRST, count)
-    while begin < len(wanted.idents) and len(found) < count:
-        for row in _of_list(connection, statement, wanted.idents[begin : begin + size]):
-            found.setdefault(row.id, row)
+    while begin < len(node_request.idents) and len(rows) < count:
+        for row in _of_list(connection, statement, node_request.idents[begin : begin + size]):
+            rows.setdefault(row.id, row)
         begin, size = begin + size, size * _GROWTH
-    return list(found.values())[:count]
+    return list(rows.values())[:count]
 
 
-def matching(context, connection, wanted, uuids):
-    """Tell which of some nodes match, whether or not they could be held.
+def matching(context, connection, node_request, uuids):
+    """Return which of these nodes match a request, whether or not they are eligible.
 
-    :param wanted: NodeRequest.
-    :returns: a set of uuids.
+    :param node_request: NodeRequest.
+    :param uuids: of the nodes.
+    :returns: {uuid, …}.
     """
-    statement = sa.select(nodes.c.uuid).where(nodes.c.uuid.in_(uuids), *wanted.conditions(context))
-    if wanted.idents is not None:
-        statement = statement.where(among(wanted.idents))
+    statement = sa.select(nodes.c.uuid).where(nodes.c.uuid.in_(uuids), *node_request.conditions(context))
+    if node_request.idents is not None:
+        statement = statement.where(among(node_request.idents))
     return set(connection.scalars(statement))
 
 
 def among(idents):
-    """Give the condition that a node is one of these, by uuid or by name."""
+    """Return the condition on nodes that a node is one of these.
+
+    :param idents: uuids and names.
+    """
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
     return sa.or_(nodes.c.uuid.in_(uuids), nodes.c.name.in_(names)) if names else nodes.c.uuid.in_(uuids)
 
 
 def _of_list(connection, statement, idents, preferred=None):
-    """Give the rows of a statement that are in a list: the preferred ones first, then in its order."""
+    """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
     score = _score(preferred) if preferred else sa.literal(0)
     rows = connection.execute(statement.add_columns(nodes.c.name, score.label('score')).where(among(idents))).all()
-    position = {ident: number for number, ident in reversed(list(enumerate(idents)))}
+    # Reversed, so that the first position of an ident counts.
+    positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}
 
-    def place(row):
-        return -row.score, min(position[ident] for ident in (row.uuid, row.name) if ident in position)
+    def rank(row):
+        return -row.score, min(positions[ident] for ident in (row.uuid, row.name) if ident in positions)
 
-    return sorted(rows, key=place)
+    return sorted(rows, key=rank)
 
 
 def _order(request):
@@ -145,7 +158,7 @@ def _order(request):
 
 
 def _score(preferred):
-    """Give the sum of the weights of the preferred traits that a node has."""
+    """Return the SQL expression of a node's score: the sum of the weights of the preferred traits that it carries."""
     weight = sa.case(preferred, value=table.c.trait, else_=0)
     score = sa.select(sa.func.sum(weight)).where(table.c.node_id == nodes.c.id, table.c.trait.in_(sorted(preferred)))
     return sa.func.coalesce(score.correlate(nodes).scalar_subquery(), 0)
@@ -153,7 +166,7 @@ def _score(preferred):
 
 @functools.lru_cache(maxsize=256)
 def _is_of_class(name):
-    """Give the condition that a node is of a class, by Placement's name of it."""
+    """Return the condition on nodes that a node has a resource class, given as Placement names it (CUSTOM_…)."""
     same = sa.select(resource_classes.c.id).where(resource_classes.c.name == name).scalar_subquery()
     return nodes.c.id.in_(
         sa.select(resource_providers.c.node_id).where(
@@ -163,8 +176,8 @@ def _is_of_class(name):
 
 
 def _text(value):
-    """Give the value of a filter as the name of its clause has it: an explanation may say it many times."""
+    """Return the value of a filter for the name of its clause, shortened: an explanation may repeat it many times."""
     if isinstance(value, bool):
         return str(value).lower()
     text = ','.join(value) if isinstance(value, list) else value
-    return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'
+    return text if len(text) <= _MAX_VALUE_LENGTH else f'{text[:_MAX_VALUE_LENGTH]}…'

@@ -1,7 +1,7 @@
-"""New nodes with all that belongs to them, many at once in a few statements: for imports.
+"""Bulk creation of nodes with their traits, ports and other records, in a few statements: for imports.
 
-The checks are those of the functions that make one node, one port, and so on.  What needs a decision that depends on
-other rows is refused here with ``Unusual``: it is made one by one.
+The caller makes the checks that ``nodes.create``, ``records.create`` and so on make before they write. A node whose
+creation depends on other rows is refused here with ``Unusual``; the caller then creates it on its own.
 """
 
 import dataclasses
@@ -18,16 +18,17 @@ from ironic_traits.inventory.secrets import with_masks
 
 
 class Unusual(Exception):
-    """A node cannot be made together with others; made by itself, it may be, or the reason is said."""
+    """The nodes cannot be created in bulk. One by one, they can be created, or raise the failure that says why not."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NewNode:
-    """A node that is not there yet.
+    """A node to create.
 
-    :ivar row: all its columns but the id.
+    :ivar row: {column: value} of all columns but the id.
     :ivar traits: valid traits, each once.
-    :ivar records: [(Kind, all columns of a record but the id), …]; what others refer to comes first.
+    :ivar records: [(Kind, {column: value} of all columns of a record but the id), …]; a record that others refer to
+        comes before them.
     """
 
     row: dict[str, Any]
@@ -35,29 +36,33 @@ class NewNode:
     records: list[tuple[Kind, dict[str, Any]]] = dataclasses.field(default_factory=list)
 
 
-def create(connection, made):
-    """Insert nodes, and their providers, traits and records.
+def create(connection, new_nodes):
+    """Insert nodes with their providers, traits and records.
 
-    :param connection: of a writer, in a savepoint of its own: a failure leaves it half done.
-    :param made: [NewNode, …], with the same columns each.
-    :raises Unusual: a key is taken, something that a row refers to is missing, or a provider is there already.
+    :param connection: of a writer, in a savepoint: the caller rolls back to it after a failure.
+    :param new_nodes: [NewNode, …], all with the same columns.
+    :raises Unusual: a key is taken, a row refers to one that does not exist, or a provider has the uuid already.
     """
     try:
-        connection.execute(sa.insert(nodes), [with_masks(nodes, node.row) for node in made])
-        uuids = [node.row['uuid'] for node in made]
-        found = connection.execute(sa.select(nodes.c.uuid, nodes.c.id).where(nodes.c.uuid.in_(uuids)))
-        ids = {row.uuid: row.id for row in found}
+        connection.execute(sa.insert(nodes), [with_masks(nodes, node.row) for node in new_nodes])
+        uuids = [node.row['uuid'] for node in new_nodes]
+        rows = connection.execute(sa.select(nodes.c.uuid, nodes.c.id).where(nodes.c.uuid.in_(uuids)))
+        ids = {row.uuid: row.id for row in rows}
         if node_providers.of_uuids(connection, uuids):
             raise Unusual
-        node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in made])
-        _insert_traits(connection, [(ids[node.row['uuid']], node.traits) for node in made])
-        _insert_records(connection, [record for node in made for record in node.records])
+        node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in new_nodes])
+        _insert_traits(connection, [(ids[node.row['uuid']], node.traits) for node in new_nodes])
+        _insert_records(connection, [record for node in new_nodes for record in node.records])
     except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError, db_exception.RetryRequest) as error:
         raise Unusual from error
 
 
-def _insert_traits(connection, of_nodes):
-    rows = [{'node_id': node_id, 'trait': name} for node_id, each in of_nodes for name in each]
+def _insert_traits(connection, traits_of_nodes):
+    """Insert the traits of nodes.
+
+    :param traits_of_nodes: [(node id, [trait, …]), …].
+    """
+    rows = [{'node_id': node_id, 'trait': name} for node_id, node_names in traits_of_nodes for name in node_names]
     if rows:
         names.ensure(connection, traits, {row['trait'] for row in rows})
         connection.execute(sa.insert(node_traits), rows)

@@ -1,4 +1,4 @@
-"""The filters of nodes, as conditions; and which nodes somebody may see at all."""
+"""Conditions on nodes for the query filters, and for which nodes the caller may see."""
 
 import sqlalchemy as sa
 
@@ -8,10 +8,10 @@ from ironic_traits.inventory import eligibility
 
 
 def conditions(filters):
-    """Give the conditions that stand for filters.
+    """Return the conditions that implement filters.
 
-    :param filters: {column: value} that must be equal, and those of ``_CONDITIONS``.
-    :returns: {filter: condition}.
+    :param filters: {column of nodes: value that it must equal}, or {key of ``_CONDITIONS``: value}.
+    :returns: {filter: condition on nodes}.
     """
     return {name: _condition(name, value) for name, value in filters.items()}
 
@@ -21,8 +21,10 @@ def visible(context, list_all='baremetal:node:list_all'):
 
     These are all nodes, or the ones that the caller's project owns or leases.
 
-    :param list_all: the policy rule that allows to see all of them, or what belongs to them.
-    :raises failures.Forbidden: the caller may not, and has no project (a token for a domain, for example).
+    :param list_all: the policy rule that allows the caller to see all nodes, or the records of all nodes.
+    :returns: [condition on nodes]; [] when the caller may see all of them.
+    :raises failures.Forbidden: the rule does not allow it, and the caller has no project (a token for a domain, for
+        example).
     """
     if context.may(list_all):
         return []
@@ -32,7 +34,7 @@ def visible(context, list_all='baremetal:node:list_all'):
 
 
 def seen(context):
-    """Give the column that says whether the caller may see a node."""
+    """Return a column ``seen`` for a SELECT from nodes: whether the caller may see the node."""
     return sa.and_(sa.true(), *visible(context)).label('seen')
 
 
@@ -49,7 +51,7 @@ def _is_of(project):
     return sa.or_(nodes.c.owner == project, nodes.c.lessee == project)
 
 
-#: Filters that are more than a column with a value.
+#: {filter that is not a column compared with a value: function from its value to the condition}.
 _CONDITIONS = {
     'associated': _is_set(nodes.c.instance_uuid),
     'sharded': _is_set(nodes.c.shard),
@@ -58,6 +60,6 @@ _CONDITIONS = {
     'shard': nodes.c.shard.in_,
     'project': _is_of,
     'description_contains': lambda text: nodes.c.description.icontains(text, autoescape=True),
-    # There is one, and who asks for it does not filter.
+    # The API drops the filter when it names our only conductor. Another conductor has no nodes.
     'conductor': lambda other: sa.false(),
 }

@@ -1,4 +1,4 @@
-"""What the state of a node forbids."""
+"""Checks of whether a node's state allows an update or a deletion."""
 
 from ironic_traits import failures
 from ironic_traits.db.models import INTERFACES
@@ -6,14 +6,14 @@ from ironic_traits.deploy import states
 
 
 def check_update(node, changes):
-    """Do nothing when a node may be changed so.
+    """Raise a failure unless the node's state allows the changes.
 
-    :param node: a row with the settable fields as they were, ``provision_state``, ``target_provision_state`` and
+    :param node: a row with the settable fields before the change, ``provision_state``, ``target_provision_state`` and
         ``reservation``.
     :param changes: {field: new value}.
-    :raises failures.InvalidState: its state forbids it.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.InvalidInput: a reason for nothing.
+    :raises failures.InvalidState: the node's state does not allow them.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.InvalidInput: ``protected_reason`` or ``retired_reason`` is set, and the flag is not.
     """
     _check_at_rest(node, changes)
     _check_configuration(node, changes)
@@ -33,17 +33,18 @@ def check_update(node, changes):
 
 
 def check_delete(node, available_too):
-    """Do nothing when a node may be deleted.
+    """Raise a failure unless the node's state allows its deletion.
 
-    :param node: a row with ``protected``, ``reservation``, ``maintenance``, ``instance_uuid``, ``provision_state``.
-    :param available_too: whether an available node may be.
-    :raises failures.NodeProtected: it is protected.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.NodeAssociated: an instance holds it.
-    :raises failures.InvalidState: its state forbids it.
+    :param node: a row with ``uuid``, ``protected``, ``reservation``, ``maintenance``, ``instance_uuid`` and
+        ``provision_state``.
+    :param available_too: whether an available node may be deleted.
+    :raises failures.NodeProtected: the node is protected.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.NodeAssociated: the node has an instance.
+    :raises failures.InvalidState: the node's provision state does not allow it.
     """
     if node.reservation:
-        # First of all: what the work leaves behind decides.
+        # Checked first, because the worker may change all the other fields.
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     if node.protected:
         raise failures.NodeProtected(node=node.uuid)
@@ -63,7 +64,8 @@ def _check_at_rest(node, changes):
     if node.provision_state == states.INSPECTING:
         raise failures.InvalidState(reason=f'Cannot update node "{node.uuid}" while it is in state "inspecting".')
     if node.target_provision_state and node.provision_state not in states.UPDATABLE:
-        # A node that is stuck can be taken from an instance that is gone; one that is being worked on is not stuck.
+        # The instance can be removed from a node that is stuck in a transition, if the node is in maintenance. A node
+        # with a lock is not stuck.
         if node.maintenance and changes == {'instance_uuid': None}:
             if node.reservation:
                 raise failures.NodeLocked(node=node.uuid, host=node.reservation)
@@ -76,15 +78,15 @@ def _check_at_rest(node, changes):
 def _check_configuration(node, changes):
     if node.provision_state in states.RECONFIGURABLE:
         return
-    told = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."
+    requirement = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."
     for interface in INTERFACES:
         if f'{interface}_interface' in changes and not node.maintenance:
             raise failures.InvalidState(
                 reason=f'Node {node.uuid} can not have {interface}_interface updated unless it is in one of allowed '
-                + told.format(more=' or in maintenance mode')
+                + requirement.format(more=' or in maintenance mode')
             )
     if 'resource_class' in changes and node.resource_class:
         raise failures.InvalidState(
             reason=f'Node {node.uuid} can not have resource_class updated unless it is in one of allowed '
-            + told.format(more='')
+            + requirement.format(more='')
         )

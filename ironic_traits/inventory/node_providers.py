@@ -1,8 +1,11 @@
-"""The providers that nodes are: what every change of a node does to them, in the node's transaction.
+"""The resource providers of nodes: what a change of a node changes in its provider, in the same transaction.
 
-A node with a resource class is a provider of the same uuid.  Its inventory and its own traits are read from the node
-whenever somebody asks; what is written here is that the provider is there, of which class it is, and that its
-generation moves when something of it does, and only then (DESIGN: invariant 6).  All of it under the node's lock.
+A node with a resource class has a resource provider of the same uuid. The provider's inventory and the node's own
+traits are derived from the node at each read. Stored are the provider's row, its resource class, and its generation,
+which moves exactly when something that the provider shows changes (DESIGN: invariant 6). All writes happen under the
+node's lock.
+
+A *foreign* trait is one that a Placement client (nova, for example) has set on a node's provider.
 """
 
 import contextlib
@@ -27,7 +30,7 @@ from ironic_traits.db.models import (
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
 
-#: The condition on nodes that one could be had: nova's own rule for what it takes as free.
+#: Condition on nodes: the node's state allows an instance on it. This is the rule by which nova takes a node as free.
 OFFERED = sa.and_(
     nodes.c.provision_state == states.AVAILABLE,
     nodes.c.instance_uuid.is_(None),
@@ -35,7 +38,7 @@ OFFERED = sa.and_(
     nodes.c.power_state.is_not(None),
     nodes.c.power_state != states.POWER_ERROR,
 )
-# An alias: the statements that these conditions stand in may be about providers, too.
+# An alias, because the surrounding statement may select from resource_providers, too.
 _provider = resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
     sa.select(consumers.c.uuid)
@@ -44,19 +47,23 @@ _ALLOCATIONS = (
     .where(_provider.c.node_id == nodes.c.id)
     .correlate(nodes)
 )
-#: The condition on nodes that they are allocated to a consumer; and a column of a SELECT from nodes: to which.
+#: ALLOCATED is the condition on nodes that a node is allocated to a consumer. CONSUMER is the uuid of that consumer, as
+#: a column of a SELECT from nodes.
 ALLOCATED = _ALLOCATIONS.exists()
 CONSUMER = _ALLOCATIONS.limit(1).scalar_subquery().label('consumer_uuid')
-#: What ``follow`` compares: read when the node is locked, before anything is changed.
+#: Columns that ``follow`` compares with the state after a change. ``single_node.take`` reads them under the lock.
 BEFORE = (nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
-#: The columns that it depends on.
+#: The columns of nodes that BEFORE depends on.
 _DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state'})
 
 
 def create(connection, node_id):
-    """Make the provider of a new node, if it has a class.
+    """Create the provider of a new node, if the node has a resource class.
 
-    :raises failures.ProviderTaken: another provider has its uuid as a name, stands below others, or is allocated.
+    :param connection: of a writer.
+    :param node_id: primary key of the node.
+    :raises failures.ProviderTaken: a provider has the node's uuid, and cannot become the node's: it has the uuid as its
+        name only, has a parent, or is allocated.
     """
     node = connection.execute(
         sa.select(nodes.c.id, nodes.c.uuid, nodes.c.resource_class).where(nodes.c.id == node_id)
@@ -65,35 +72,38 @@ def create(connection, node_id):
         _insert(connection, node, node.resource_class)
 
 
-def create_all(connection, made):
-    """Make the providers of new nodes that have a class.
+def create_all(connection, new_nodes):
+    """Create the providers of new nodes that have a resource class.
 
-    :param made: [(id, row), …]: no provider has the uuid of one of them (``of_uuids``).
+    :param connection: of a writer.
+    :param new_nodes: [(node id, {column: value}), …]. No provider has the uuid of one of the nodes (``of_uuids``).
     """
-    made = [(node_id, row) for node_id, row in made if row['resource_class']]
-    if not made:
+    new_nodes = [(node_id, row) for node_id, row in new_nodes if row['resource_class']]
+    if not new_nodes:
         return
-    of_class = {row['resource_class']: row['uuid'] for _, row in made}
-    class_ids = {name: _class_id(connection, of_class[name], name) for name in sorted(of_class)}
-    providers = [_row(node_id, row['uuid'], class_ids[row['resource_class']]) for node_id, row in made]
+    # One node of each class, for the failure that ``_class_id`` may raise.
+    uuid_of_class = {row['resource_class']: row['uuid'] for _, row in new_nodes}
+    class_ids = {name: _class_id(connection, uuid_of_class[name], name) for name in sorted(uuid_of_class)}
+    providers = [_row(node_id, row['uuid'], class_ids[row['resource_class']]) for node_id, row in new_nodes]
     with referring():
         connection.execute(sa.insert(resource_providers), providers)
 
 
 def of_uuids(connection, uuids):
-    """Return which of these uuids a provider has as its uuid or its name, a set."""
+    """Return which of these uuids a provider has as its uuid or its name, as a set."""
     columns = (resource_providers.c.uuid, resource_providers.c.name)
-    found = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
-    return {value for row in found for value in row}.intersection(uuids)
+    rows = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
+    return {value for row in rows for value in row}.intersection(uuids)
 
 
 def follow(connection, node, changes):
-    """Let the provider follow what has been changed of a node.
+    """Update a node's provider after a change of the node.
 
-    :param node: a row with BEFORE.
-    :param changes: {column: value}, as written.
+    :param connection: of a writer that has taken the node's lock.
+    :param node: a row with ``id``, ``uuid`` and BEFORE, read before the change.
+    :param changes: {column of nodes: value}, as written.
     :raises failures.ProviderTaken: as ``create``.
-    :raises failures.ProviderInUse: the node has lost its class, and its provider cannot go.
+    :raises failures.ProviderInUse: the node has lost its class, and its provider cannot be deleted.
     """
     if _DECIDING.isdisjoint(changes):
         return
@@ -105,22 +115,23 @@ def follow(connection, node, changes):
 
 
 def follow_traits(connection, node, foreign, added, lost):
-    """Let the provider follow what has been changed of a node's traits.
+    """Update a node's provider after a change of the node's traits.
 
-    :param node: a row with BEFORE.
-    :param foreign: names of the traits that others have given it.
-    :param added: names that the node has got.
-    :param lost: whether it has lost any.
+    :param connection: of a writer that has taken the node's lock.
+    :param node: a row with ``id``.
+    :param foreign: set of names of the provider's foreign traits.
+    :param added: names of traits that were added to the node.
+    :param lost: whether traits were removed from the node.
     """
     own_now = foreign.intersection(added)
     if own_now:
         _forget(connection, node, own_now)
-    # The provider has had those before.
+    # The provider showed the traits of ``own_now`` before: they do not change what it shows.
     if lost or len(own_now) < len(added):
         bump(connection, node.id)
 
 
-# Made once and kept: to make it anew takes as long as the database does.
+# Built once: to build the statement for each call takes as long as to execute it.
 _BUMP = (
     sa.update(resource_providers)
     .where(resource_providers.c.node_id == sa.bindparam('of_node'))
@@ -129,17 +140,17 @@ _BUMP = (
 
 
 def allocated_to_others(consumer):
-    """Give the condition on nodes that they are allocated to another consumer."""
+    """Return the condition on nodes that a node is allocated to another consumer than this one (a uuid)."""
     return _ALLOCATIONS.where(consumers.c.uuid != consumer).exists()
 
 
 def has_allocations(consumer):
-    """Give the SELECT of whether a consumer has any allocations; those that have none are no consumers."""
+    """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
     return sa.select(sa.exists().where(consumers.c.uuid == consumer))
 
 
 def allocated_to(consumer):
-    """Give the condition on nodes that they are allocated to a consumer."""
+    """Return the condition on nodes that a node is allocated to this consumer (a uuid)."""
     provider_ids = sa.select(allocations.c.resource_provider_id).join(
         consumers, consumers.c.id == allocations.c.consumer_id
     )
@@ -152,17 +163,18 @@ def allocated_to(consumer):
 
 
 def check_allocation(connection, node, consumer=None):
-    """Do nothing when a node is allocated to nobody, or to this consumer.
+    """Raise NodeAllocated if a node is allocated to another consumer.
 
     :param node: a row with ``id`` and ``uuid``.
-    :raises failures.NodeAllocated: it is another's.
+    :param consumer: uuid; None when no consumer may have the node.
+    :raises failures.NodeAllocated: the node is allocated to another consumer.
     """
     holder = connection.scalar(sa.select(CONSUMER).select_from(nodes).where(_is(node)))
     if holder not in (None, consumer):
         raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 
 
-#: The condition on providers that nothing of them is allocated.
+#: Condition on providers: the provider has no allocations.
 UNALLOCATED = ~sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id).correlate(
     resource_providers
 )
@@ -179,20 +191,22 @@ _BUMP_EXPIRED = (
 
 
 def bump(connection, node_id):
-    """Raise the generation of a node's provider, if it has one."""
+    """Raise the generation of a node's provider, if the node has one, by 1."""
     connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
 
 
 def bump_for_reservation(connection, node_id):
-    """Raise the generation of a node's provider that a reservation has come to, or gone from.
+    """Raise the generation of a node's provider after a reservation of the node was created or deleted.
 
-    Not when it is allocated: it can be so to the reservation's instance alone, and is used by that already.
+    Not if the node is allocated: then it is allocated to the reservation's instance, and its usage does not change.
     """
     connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
 
 def bump_for_expired(connection, uuids):
-    """Raise the generations of the providers of nodes whose expired reservations are deleted; as for a single one.
+    """Raise the generations of the providers of nodes whose expired reservations are deleted.
+
+    As ``bump_for_reservation``, not for nodes that are allocated.
 
     :param uuids: of the nodes.
     """
@@ -200,27 +214,31 @@ def bump_for_expired(connection, uuids):
 
 
 def delete(connection, node):
-    """Delete the provider of a node that goes, or has lost its class.
+    """Delete the provider of a node that is deleted or has lost its resource class.
 
+    :param connection: of a writer that has taken the node's lock.
     :param node: a row with ``id`` and ``uuid``.
     :raises failures.ProviderInUse: other providers are below it.
     """
-    mine = resource_providers.c.node_id == node.id
-    # The provider is the root of its tree: whoever puts another provider below it writes to this row first.
-    connection.execute(sa.update(resource_providers).where(mine).values(updated_at=now()))
+    provider_of_node = resource_providers.c.node_id == node.id
+    # This locks the provider. It is the root of its tree, and a writer that puts a provider below it locks the root
+    # first, by an UPDATE, too.
+    connection.execute(sa.update(resource_providers).where(provider_of_node).values(updated_at=now()))
     below = sa.exists().where(resource_providers.c.parent_provider_uuid == node.uuid)
     if connection.scalar(sa.select(below)):
         raise failures.ProviderInUse(node=node.uuid, reason='other resource providers are below it')
     with referring():
-        connection.execute(sa.delete(resource_providers).where(mine))
+        connection.execute(sa.delete(resource_providers).where(provider_of_node))
 
 
 def _forget(connection, node, own_now):
-    """Let traits that are a node's own now be no foreign ones any more."""
+    """Delete the foreign traits of a node's provider that are the node's own traits now."""
     provider = sa.select(resource_providers.c.id).where(resource_providers.c.node_id == node.id).scalar_subquery()
     ids = sa.select(traits.c.id).where(traits.c.name.in_(own_now))
-    mine = resource_provider_traits.c.resource_provider_id == provider
-    connection.execute(sa.delete(resource_provider_traits).where(mine, resource_provider_traits.c.trait_id.in_(ids)))
+    of_provider = resource_provider_traits.c.resource_provider_id == provider
+    connection.execute(
+        sa.delete(resource_provider_traits).where(of_provider, resource_provider_traits.c.trait_id.in_(ids))
+    )
 
 
 def _is(node):
@@ -233,7 +251,7 @@ def _reclass(connection, node, name):
     elif not node.class_before:
         _insert(connection, node, name)
     else:
-        # Two classes of nodes may be one of providers.
+        # Two resource classes of nodes may have the same normalized name, which is the provider's class.
         class_id = _class_id(connection, node.uuid, name)
         statement = _BUMP.where(resource_providers.c.resource_class_id != class_id).values(resource_class_id=class_id)
         with referring():
@@ -241,16 +259,16 @@ def _reclass(connection, node, name):
 
 
 def _insert(connection, node, name):
-    """Insert the provider of a node, or make the provider that has its uuid the node's."""
+    """Insert the provider of a node, or adopt the provider that a client created with the node's uuid."""
     values = _row(node.id, node.uuid, _class_id(connection, node.uuid, name))
     same = sa.or_(resource_providers.c.uuid == node.uuid, resource_providers.c.name == node.uuid)
-    # Locked, so that what is decided about them stays true.
+    # Locked, so that the checks below stay true until the commit.
     statement = sa.select(resource_providers).where(same).order_by(resource_providers.c.id).with_for_update()
     present = connection.execute(statement).all()
     with referring(), _unless_overtaken():
         if not present:
             connection.execute(sa.insert(resource_providers).values(values))
-        # Somebody who knew of the node before this service did has made its provider: it is the node's from now on.
+        # A client that knew of the node earlier than this service has created its provider.
         for provider in present:
             used = sa.exists().where(allocations.c.resource_provider_id == provider.id)
             if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
@@ -260,7 +278,7 @@ def _insert(connection, node, name):
 
 @contextlib.contextmanager
 def _unless_overtaken():
-    """Have the writer run again when another provider has got the node's uuid, or its name, in the meantime."""
+    """Retry the transaction if another provider with the node's uuid, as uuid or name, was inserted since the check."""
     try:
         yield
     except db_exception.DBDuplicateEntry as error:
@@ -268,17 +286,24 @@ def _unless_overtaken():
 
 
 def _row(node_id, uuid, class_id):
-    """Return the columns of a node's provider that is new."""
+    """Return {column: value} of the new provider of a node."""
     return {
-        **{'uuid': uuid, 'name': uuid, 'root_provider_uuid': uuid},
-        **{'node_id': node_id, 'resource_class_id': class_id, 'created_at': now()},
+        'uuid': uuid,
+        'name': uuid,
+        'root_provider_uuid': uuid,
+        'node_id': node_id,
+        'resource_class_id': class_id,
+        'created_at': now(),
     }
 
 
 def _adopt(connection, provider, values):
-    """Make a provider that is locked the node's.
+    """Make an existing provider, which is locked, the provider of a node.
 
-    :param values: {column: value} that it gets.
+    Its inventories and its custom traits are deleted, because a node's are derived from the node. Standard traits stay
+    as foreign ones.
+
+    :param values: {column: value} to set.
     """
     connection.execute(sa.delete(inventories).where(inventories.c.resource_provider_id == provider.id))
     custom = sa.select(traits.c.id).where(traits.c.name.startswith(names.PREFIX, autoescape=True))
@@ -293,9 +318,11 @@ def _adopt(connection, provider, values):
 
 
 def _class_id(connection, node_uuid, name):
-    """Return the id of the resource class that stands for a node's; add the class if it is missing.
+    """Return the id of the Placement resource class for a node's resource class; add the class if it is missing.
 
-    The class keeps its name until the end of the transaction.
+    It is locked: it can be neither renamed nor deleted before the end of the transaction.
+
+    :param name: the node's resource class, not normalized.
     """
     normalized = os_resource_classes.normalize_name(name)
     class_ = sa.select(resource_classes.c.id).where(resource_classes.c.name == normalized)
@@ -305,7 +332,7 @@ def _class_id(connection, node_uuid, name):
         names.ensure(connection, resource_classes, [normalized])
         class_id = connection.scalar(locked)
     if class_id is None:
-        # Somebody has deleted or renamed it since.
+        # Another transaction has deleted or renamed it since ``ensure``.
         reason = f'its resource class, {normalized}, is being deleted or renamed'
         raise db_exception.RetryRequest(failures.ProviderInUse(node=node_uuid, reason=reason))
     return class_id

@@ -1,7 +1,7 @@
-"""What clients ask of a node's states.
+"""Requests to change a node's provision state or power state.
 
-What is asked for is checked, and the node leaves its state, in one transaction under the node's lock.  The work itself
-is written down beside it (``transitions``) for a worker to carry out.
+One transaction, under the node's lock, checks the request, moves the node to the next state, and stores a transition
+(``transitions``). A worker carries the transition out.
 """
 
 from typing import Any
@@ -18,62 +18,62 @@ from ironic_traits.inventory import node_providers, node_traits, reservations, s
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
 
-#: The interface that an event needs of a node's driver.
+#: {event: the driver interface that it needs}.
 _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
-#: All that drivers and hooks see of a node.
-_WHOLE = (
+#: The columns of a node that drivers and hooks see.
+_VISIBLE = (
     *(column for column in nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
     node_traits.JOINED,
 )
-_NAMES = frozenset(column.name for column in _WHOLE)
+_NAMES = frozenset(column.name for column in _VISIBLE)
 
 
 @waiting_for_lock
 @retried
 def provision(context, ident, verb, arguments, configdrive=None, reservation_uuid=None):
-    """Ask for a provision state.
+    """Start the transition of a node to another provision state.
 
-    :param ident: uuid or name.
+    :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
-    :param arguments: what the driver is to know, a dict.
-    :param configdrive: the config drive to keep for the instance; None to leave it.
-    :param reservation_uuid: the reservation that a deploy shows; None for none.
+    :param arguments: {name: value} for the driver.
+    :param configdrive: the config drive to store for the instance; None to leave the stored one.
+    :param reservation_uuid: the reservation that the client gives for a deploy; None for none.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: other work on the node goes on.
-    :raises failures.InvalidTransition: the node's state does not know the verb.
-    :raises failures.NodeInMaintenance: it is in maintenance, and was to be deployed.
-    :raises failures.NodeProtected: it is protected, and was to lose its instance.
-    :raises failures.NodeRetired: it is retired, and was to become available.
-    :raises failures.InvalidInput: its driver has no interface for the verb.
-    :raises failures.DeployRefused: a hook says no.
-    :raises failures.NodeReserved: it is held for another instance, and was to be deployed.
-    :raises failures.NodeAllocated: it is allocated to another consumer than its instance, and was to be deployed.
-    :raises failures.ReservationUnknown: the reservation shown is not its own.
-    :raises failures.InstanceAssociated: the reservation's instance is on another node by now.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.InvalidTransition: the verb is not allowed in the node's state.
+    :raises failures.NodeInMaintenance: deploy or rebuild of a node in maintenance.
+    :raises failures.NodeProtected: rebuild or undeploy of a protected node.
+    :raises failures.NodeRetired: provide of a retired node.
+    :raises failures.InvalidInput: the driver has no interface for the verb.
+    :raises failures.DeployRefused: a hook, or the check of the deploy steps, refuses a deploy or rebuild.
+    :raises failures.NodeReserved: deploy of a node that is reserved for another instance.
+    :raises failures.NodeAllocated: deploy of a node that is allocated to another consumer than its instance.
+    :raises failures.ReservationUnknown: the node's live reservation is not ``reservation_uuid``.
+    :raises failures.InstanceAssociated: the reservation's instance is on another node.
     """
     event = states.VERBS[verb].event
     changes: dict[str, Any] = {}
     try:
         with context.write() as connection:
-            taken = take(connection, ident, *_WHOLE)
-            node = _whole(taken)
+            locked_node = take(connection, ident, *_VISIBLE)
+            node = _as_dict(locked_node)
             state = _next(node, verb, event)
             _check_flags(node, event)
             _check_interface(node, event)
             if event in ('deploy', 'rebuild'):
-                _ask_hooks(context, node, arguments.get('deploy_steps', ()))
+                _check_deploy(context, node, arguments.get('deploy_steps', ()))
             moment = connection.scalar(sa.select(clock()))
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
-                changes |= reservations.use(connection, taken, reservation_uuid)
-                holder = changes.get('instance_uuid', taken.instance_uuid)
-                node_providers.check_allocation(connection, taken, holder)
+                changes |= reservations.use(connection, locked_node, reservation_uuid)
+                holder = changes.get('instance_uuid', locked_node.instance_uuid)
+                node_providers.check_allocation(connection, locked_node, holder)
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None
             transitions.replace(connection, node['id'], action, arguments, moment)
             changes['reservation'] = context.conf.host if action else None
-            change(connection, taken, changes)
+            change(connection, locked_node, changes)
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
     context.wake_worker()
@@ -82,14 +82,15 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
 @waiting_for_lock
 @retried
 def power(context, ident, target, arguments):
-    """Ask for a power state.
+    """Start the transition of a node to another power state.
 
-    :param ident: uuid or name.
-    :param target: what was asked for, whether it is a key of ``states.POWER_TARGETS`` or not.
-    :param arguments: what the driver is to know besides, a dict.
+    :param ident: uuid or name of the node.
+    :param target: as the client sent it; anything but a key of ``states.POWER_TARGETS`` is refused.
+    :param arguments: {name: value} for the driver, besides the target.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
-    :raises failures.NodeLocked: other work on the node goes on.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.NodeWaiting: the node is in a wait state.
     """
     columns = (nodes.c.power_state, nodes.c.provision_state, nodes.c.reservation)
     with context.write() as connection:
@@ -112,13 +113,13 @@ def power(context, ident, target, arguments):
 
 @retried
 def place(context, ident, provision_state=states.ENROLL, power_state=None):
-    """Say in which states a node is that comes from elsewhere, without a word to its driver.
+    """Set the states of a node that is imported, without calling its driver.
 
-    :param ident: uuid or name.
-    :param provision_state: one at rest.
-    :param power_state: None for the usual one of the provision state.
+    :param ident: uuid or name of the node.
+    :param provision_state: a state in which no transition is in progress.
+    :param power_state: None for the usual power state of the provision state.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeRetired: it is retired, and was to be available.
+    :raises failures.NodeRetired: the node is retired, and the state is available.
     """
     with context.write() as connection:
         node = take(connection, ident, nodes.c.retired)
@@ -127,10 +128,12 @@ def place(context, ident, provision_state=states.ENROLL, power_state=None):
 
 
 def placed(node, moment, provision_state=states.ENROLL, power_state=None):
-    """Return the columns of a node that comes from elsewhere which say in which states it is; as ``place``.
+    """Return the columns that hold the states of an imported node; parameters as for ``place``.
 
     :param node: a mapping with ``uuid`` and ``retired``.
-    :param moment: since when, by the clock of the database.
+    :param moment: time of the change, by the clock of the database.
+    :returns: {column: value}.
+    :raises failures.NodeRetired: the node is retired, and the state is available.
     """
     if provision_state == states.AVAILABLE and node['retired']:
         raise failures.NodeRetired(node=node['uuid'])
@@ -143,17 +146,17 @@ def placed(node, moment, provision_state=states.ENROLL, power_state=None):
 
 
 def get(context, ident):
-    """Give a node as drivers and hooks see it.
+    """Return a node as drivers and hooks see it.
 
-    :param ident: uuid or name.
-    :returns: a dict of all its columns, with ``traits`` as a sorted list.
+    :param ident: uuid or name of the node.
+    :returns: {column: value}, with ``traits`` as a sorted list.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return _whole(read(connection, ident, _WHOLE))
+        return _as_dict(read(connection, ident, _VISIBLE))
 
 
-def _whole(row):
+def _as_dict(row):
     node = {name: value for name, value in row._mapping.items() if name in _NAMES}
     node['traits'] = node_traits.split(node['traits'])
     return node
@@ -183,14 +186,14 @@ def _check_interface(node, event):
         raise failures.InvalidInput(reason=reason)
 
 
-def _ask_hooks(context, node, deploy_steps):
+def _check_deploy(context, node, deploy_steps):
     reasons = validate.reasons(context.hooks, node)
-    found = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
-    wrong_steps = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
-    if wrong_steps:
-        found.append(wrong_steps)
-    if found:
-        raise failures.DeployRefused(node=node['uuid'], reason=' '.join(found))
+    problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
+    step_problem = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
+    if step_problem:
+        problems.append(step_problem)
+    if problems:
+        raise failures.DeployRefused(node=node['uuid'], reason=' '.join(problems))
 
 
 def _changes(node, verb, state, moment):
@@ -201,7 +204,7 @@ def _changes(node, verb, state, moment):
         'last_error': None,
     }
     if verb == 'abort':
-        changes['last_error'] = f'By request, the node left "{node["provision_state"]}" before its end.'
+        changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'
     if state == states.INSPECTING:
         changes['inspection_started_at'] = moment
     return changes

@@ -1,4 +1,4 @@
-"""The traits of nodes: list, replace, add, remove, and the conditions of the list filters."""
+"""The traits of nodes: list, replace, add, remove; and the conditions of the list filters."""
 
 import functools
 
@@ -13,8 +13,8 @@ from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import read, take
 
-#: A column of a SELECT from nodes: the node's traits joined by commas (no trait has one), None for none.  One
-#: statement for a page and its traits: a join would multiply the rows.
+#: A column of a SELECT from nodes: the node's traits joined by commas (no trait contains a comma), None for no traits.
+#: So one statement reads a page of nodes with their traits. A join would multiply the rows.
 JOINED = (
     sa.select(sa.func.aggregate_strings(node_traits.c.trait, ','))
     .where(node_traits.c.node_id == nodes.c.id)
@@ -23,108 +23,108 @@ JOINED = (
     .label('traits')
 )
 
-#: Most required traits that get a subquery each, which is quick when one of them is rare; more are counted in one.  The
-#: planners' work grows with the square of the subqueries, and worse.
+#: Up to this number of required traits, each has a subquery of its own, which is quick when one of the traits is rare.
+#: More are counted in one subquery, because the planners' work grows at least with the square of the subqueries.
 MAX_SUBQUERIES = 5
 
 
 def split(joined):
-    """Turn what JOINED gave into a sorted list."""
+    """Return a value of JOINED as a sorted list of names."""
     return sorted(joined.split(',')) if joined else []
 
 
 def list_all(context, ident):
-    """Give the traits of a node.
+    """Return the traits of a node.
 
-    :param ident: uuid or name.
-    :returns: a sorted list.
+    :param ident: uuid or name of the node.
+    :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return split(read(connection, ident, (JOINED,)).traits)
 
 
-def _known(write):
-    """Make a writer that gives a node traits: those that are in no table of names yet are put there, and it runs again.
+def _adding_names(write):
+    """Decorate a writer of node traits: add the traits that are missing in the table ``traits``, then run it again.
 
-    Nearly always all of them are known: to look each time would take as long as the writing.
+    They are added only after the foreign key has failed. Nearly always none is missing, and to look for missing ones
+    first would take as long as the write.
     """
 
     @functools.wraps(write)
-    def written(context, ident, given):
+    def write_with_names(context, ident, requested_traits):
         while True:
             try:
-                return write(context, ident, given)
+                return write(context, ident, requested_traits)
             except db_exception.DBReferenceError:
-                names.add(context, traits, given)
+                names.add(context, traits, requested_traits)
 
-    return written
+    return write_with_names
 
 
-@_known
+@_adding_names
 @waiting_for_lock
 @retried
-def replace(context, ident, given):
-    """Give a node these traits and no others.
+def replace(context, ident, requested_traits):
+    """Set the traits of a node.
 
-    :param ident: uuid or name.
-    :param given: valid traits, a list in any order; repeated ones count once.
-    :returns: the traits, a sorted list.
+    :param ident: uuid or name of the node.
+    :param requested_traits: [valid trait, …] in any order; duplicates are ignored.
+    :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.TooManyTraits: more than a node may carry; nothing is changed.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.TooManyTraits: there are more than ``[inventory] max_traits_per_node``; nothing is changed.
     """
-    wanted = list(dict.fromkeys(given))
+    requested = list(dict.fromkeys(requested_traits))
     with context.write() as connection:
         node = _take(connection, ident)
-        _check_limit(context, node, len(wanted), wanted)
+        _check_limit(context, node, len(requested), requested)
         own, foreign = _present(connection, node)
-        gone = own.difference(wanted)
+        gone = own.difference(requested)
         if gone:
             connection.execute(_DELETE, {'of_node': node.id, 'gone': list(gone)})
-        new = [name for name in wanted if name not in own]
+        new = [name for name in requested if name not in own]
         _insert(connection, node, new)
         node_providers.follow_traits(connection, node, foreign, new, lost=bool(gone))
-    return sorted(wanted)
+    return sorted(requested)
 
 
-@_known
+@_adding_names
 @waiting_for_lock
 @retried
-def add(context, ident, given):
-    """Give a node one trait more.  It may have it already.
+def add(context, ident, requested_traits):
+    """Add a trait to a node. Change nothing if the node has it already.
 
-    :param ident: uuid or name.
-    :param given: [a valid trait].
+    :param ident: uuid or name of the node.
+    :param requested_traits: [one valid trait].
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.TooManyTraits: the node is full; nothing is changed.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.TooManyTraits: the node has ``[inventory] max_traits_per_node`` traits; nothing is changed.
     """
     with context.write() as connection:
         node = _take(connection, ident)
         own, foreign = _present(connection, node)
-        if own.isdisjoint(given):
-            _check_limit(context, node, len(own) + 1, [*own, *given])
-            _insert(connection, node, given)
-            node_providers.follow_traits(connection, node, foreign, given, lost=False)
+        if own.isdisjoint(requested_traits):
+            _check_limit(context, node, len(own) + 1, [*own, *requested_traits])
+            _insert(connection, node, requested_traits)
+            node_providers.follow_traits(connection, node, foreign, requested_traits, lost=False)
 
 
 @waiting_for_lock
 @retried
 def remove(context, ident, name):
-    """Take one trait away from a node.
+    """Remove a trait from a node.
 
-    :param ident: uuid or name.
-    :param name: any string.
+    :param ident: uuid or name of the node.
+    :param name: any string, a valid trait or not.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.TraitNotFound: the node does not carry it.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.TraitNotFound: the node does not have the trait.
     """
     with context.write() as connection:
         node = _take(connection, ident)
         own, foreign = _present(connection, node)
-        # Compared here and not in SQL: what is no trait may be a string that a column of traits cannot be compared
-        # with.
+        # Compared here, not in SQL: the databases cannot compare the column with every string that a client may send.
         if name not in own:
             raise failures.TraitNotFound(node=node.uuid, trait=name)
         connection.execute(_DELETE, {'of_node': node.id, 'gone': [name]})
@@ -134,40 +134,47 @@ def remove(context, ident, name):
 @waiting_for_lock
 @retried
 def remove_all(context, ident):
-    """Take all traits away from a node.  It may have none.
+    """Remove all traits of a node, if it has any.
 
-    :param ident: uuid or name.
+    :param ident: uuid or name of the node.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: work on it goes on.
+    :raises failures.NodeLocked: a worker holds the node's lock.
     """
     with context.write() as connection:
         node = _take(connection, ident)
-        lost = connection.execute(sa.delete(node_traits).where(_of(node))).rowcount
-        node_providers.follow_traits(connection, node, set(), [], lost=bool(lost))
+        count = connection.execute(sa.delete(node_traits).where(_of(node))).rowcount
+        node_providers.follow_traits(connection, node, set(), [], lost=bool(count))
 
 
-def where(wanted):
-    """Give the conditions on nodes that stand for a filter.
+def where(trait_filter):
+    """Yield the conditions on nodes that implement a trait filter.
 
-    :param wanted: ironic_traits.matching.traits.Filter.
+    :param trait_filter: ironic_traits.matching.traits.Filter.
     """
-    # IN and not EXISTS: a rare trait then drives the statement from the trait index on SQLite too.
-    if len(wanted.all_of) > MAX_SUBQUERIES:
-        carried = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(wanted.all_of)))
-        counted = carried.group_by(node_traits.c.node_id).having(sa.func.count() == len(wanted.all_of))
+    # IN, not EXISTS: then a rare trait drives the statement from the index on traits on SQLite, too.
+    if len(trait_filter.all_of) > MAX_SUBQUERIES:
+        # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('A', 'B', 'C', 'D', 'E', 'F')
+        #              GROUP BY node_id HAVING count(*) = 6)
+        carried = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(trait_filter.all_of)))
+        counted = carried.group_by(node_traits.c.node_id).having(sa.func.count() == len(trait_filter.all_of))
         yield nodes.c.id.in_(counted)
     else:
-        for name in sorted(wanted.all_of):
+        # nodes.id IN (SELECT node_id FROM node_traits WHERE trait = 'A')
+        for name in sorted(trait_filter.all_of):
             yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait == name))
-    for one_of in wanted.any_of:
+    # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('B', 'C'))
+    for one_of in trait_filter.any_of:
         yield nodes.c.id.in_(sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(one_of))))
-    for all_of in wanted.not_all_of:
+    # (NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'D')
+    #  OR NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'E'))
+    for all_of in trait_filter.not_all_of:
         yield sa.or_(*(~_has(node_traits.c.trait == name) for name in sorted(all_of)))
-    if wanted.none_of:
-        yield ~_has(node_traits.c.trait.in_(sorted(wanted.none_of)))
+    # NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait IN ('F', 'G'))
+    if trait_filter.none_of:
+        yield ~_has(node_traits.c.trait.in_(sorted(trait_filter.none_of)))
 
 
-# Made once and kept: to make one anew takes as long as the database does.
+# Built once: to build a statement for each call takes as long as to execute it.
 _INSERT = sa.insert(node_traits)
 _DELETE = sa.delete(node_traits).where(
     node_traits.c.node_id == sa.bindparam('of_node'), node_traits.c.trait.in_(sa.bindparam('gone', expanding=True))
@@ -177,10 +184,11 @@ _DELETE = sa.delete(node_traits).where(
 def _take(connection, ident):
     """Lock a node until the end of the transaction, and return its row.
 
-    While a worker deploys the node, or works on it otherwise, its traits stay what the work began with.
+    The traits of a node must not change while a worker deploys or cleans it.
 
-    :raises failures.NodeNotFound: there is none.
-    :raises failures.NodeLocked: work on it goes on.
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: a worker holds the node's lock.
     """
     node = take(connection, ident, nodes.c.reservation)
     if node.reservation:
@@ -201,7 +209,7 @@ def _of(node):
     return node_traits.c.node_id == node.id
 
 
-#: The traits of a node, and those that others have given to its provider: (name, whether it is one of those).
+#: SELECT the traits of a node (with 0) and the foreign traits of its provider (with 1).
 _PRESENT = (
     sa.select(node_traits.c.trait, sa.literal(0))
     .where(node_traits.c.node_id == sa.bindparam('node_id'))
@@ -215,7 +223,7 @@ _PRESENT = (
 
 
 def _present(connection, node):
-    """Give (the traits of a node, those that others have given to its provider), as sets."""
+    """Return (traits of a node, foreign traits of its provider), two sets of names."""
     own: set[str] = set()
     foreign: set[str] = set()
     for name, is_foreign in connection.execute(_PRESENT, {'node_id': node.id}):
@@ -223,7 +231,7 @@ def _present(connection, node):
     return own, foreign
 
 
-def _check_limit(context, node, count, wanted):
+def _check_limit(context, node, count, trait_filter):
     limit = context.conf.inventory.max_traits_per_node
     if count > limit:
-        raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=wanted[limit])
+        raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=trait_filter[limit])

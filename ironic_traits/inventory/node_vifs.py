@@ -1,6 +1,7 @@
-"""The VIFs of nodes: which virtual network interfaces are attached.
+"""The VIFs (virtual network interfaces) that are attached to nodes.
 
-They come and go while a node is worked on, too: nova detaches them when the cleaning has begun.
+They can be attached and detached while a worker holds the node's lock, too: nova detaches them after the cleaning has
+begun.
 """
 
 import sqlalchemy as sa
@@ -13,9 +14,10 @@ from ironic_traits.inventory.single_node import read, take
 
 
 def list_all(context, ident):
-    """Give the ids of a node's VIFs, in the order in which they were attached.
+    """Return the ids of a node's VIFs.
 
-    :param ident: uuid or name.
+    :param ident: uuid or name of the node.
+    :returns: [id, …] in the order in which they were attached.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
@@ -30,9 +32,9 @@ def attach(context, ident, vif, info):
 
     :param ident: uuid or name of the node.
     :param vif: id of the VIF.
-    :param info: what else is said of it, {key: value}.
+    :param info: {key: value}: the other fields of the request.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.VifAlreadyAttached: the node has the VIF.
+    :raises failures.VifAlreadyAttached: the VIF is attached to the node already.
     """
     with context.write() as connection:
         node = take(connection, ident)
@@ -49,7 +51,7 @@ def detach(context, ident, vif):
     :param ident: uuid or name of the node.
     :param vif: id of the VIF.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.VifNotAttached: the node does not have it.
+    :raises failures.VifNotAttached: the VIF is not attached to the node.
     """
     with context.write() as connection:
         node = take(connection, ident)

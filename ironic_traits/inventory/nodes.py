@@ -1,9 +1,9 @@
 """Nodes: create, show, list, change, delete.
 
-Reads give SQLAlchemy rows with the fields asked for, by name.  JSON fields come as the text that is stored (or that a
-client sent: they are answered without being parsed), ``traits`` as one string joined by commas, None for none.
+Reads return SQLAlchemy rows with the requested fields. A JSON field is the stored text, which responses contain without
+parsing it. ``traits`` is one string joined by commas, or None for no traits.
 
-Every write first takes the node's lock (``single_node``); what is decided after that holds until the commit.
+Every write takes the node's lock first (``single_node``). Checks that are made under the lock hold until the commit.
 """
 
 import functools
@@ -35,7 +35,7 @@ from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change as write
 from ironic_traits.inventory.single_node import read, take
 
-#: What a client may set when it creates a node, and change later (uuid apart).
+#: Fields that a client may set at creation and update later. (The uuid can be set at creation only.)
 SETTABLE = (
     'automated_clean',
     'chassis_uuid',
@@ -60,20 +60,21 @@ SETTABLE = (
     'shard',
     *(f'{interface}_interface' for interface in INTERFACES),
 )
-#: Fields of Ironic's that no node has here.
+#: Fields of Ironic that are always null here.
 _ABSENT = frozenset({'allocation_uuid', 'conductor'})
-#: Those with a policy rule of their own.
+#: Fields that have policy rules of their own.
 _WITH_RULES = frozenset({'last_error', 'reservation', 'driver_internal_info', 'driver_info'})
-#: What decides whether a write is allowed, beside what it changes.
+#: Columns that the checks of a write need, besides the settable fields.
 _GUARDED = (nodes.c.provision_state, nodes.c.target_provision_state, nodes.c.reservation)
 _HELD = (nodes.c.instance_uuid, nodes.c.maintenance, nodes.c.protected)
 JSON_FIELDS = frozenset(column.name for column in nodes.c if isinstance(column.type, Json))
-#: What the fields are that cannot be null, when nobody says anything of them.
+#: {field that cannot be null: its value if the client does not set it}.
 UNSET = {
     **{name: {} for name in SETTABLE if name in JSON_FIELDS},
     **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
     'conductor_group': '',
 }
+#: Fields that a list can be sorted by.
 SORTABLE = (
     frozenset(column.name for column in nodes.c if not secrets.is_mask(column))
     - JSON_FIELDS
@@ -85,12 +86,12 @@ SORTABLE = (
 
 
 def get(context, ident, fields):
-    """Give one node.
+    """Return a node.
 
-    :param ident: uuid or name.
+    :param ident: uuid or name of the node.
     :param fields: names of the fields, a tuple.
     :returns: a row with these fields.
-    :raises failures.NodeNotFound: there is none.
+    :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
         return read(connection, ident, _columns(context, fields))
@@ -100,10 +101,10 @@ def find(context, fields, filters, traits, page: Page):
     """List nodes.
 
     :param fields: names of the fields, a tuple.
-    :param filters: as ``node_filters.conditions`` takes them.
+    :param filters: {filter: value}, as for ``node_filters.conditions``.
     :param traits: ironic_traits.matching.traits.Filter.
-    :param page: which page, in which order.
-    :returns: (rows, whether there are more).
+    :param page: ironic_traits.inventory.paging.Page.
+    :returns: ([row, …], whether there are more).
     :raises failures.NodeNotFound: the marker is no node that the caller may see.
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
@@ -114,28 +115,28 @@ def find(context, fields, filters, traits, page: Page):
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
-        marker = functools.partial(read, connection, page.marker, seen=visible)
+        marker = functools.partial(read, connection, page.marker, visible=visible)
         return fetch(connection, statement, nodes, page, marker, _sort_column(context, page.sort_key))
 
 
 @retried
 def create(context, values, fields):
-    """Make a node.
+    """Create a node.
 
     :param values: {field: value} of SETTABLE fields, ``uuid`` and ``provision_state``.
-    :param fields: names of the fields to give back, a tuple.
+    :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
-    :raises failures.InvalidInput: the driver, one of its interfaces or the chassis is not there.
-    :raises failures.NodeExists: the uuid or the name is taken.
-    :raises failures.InstanceAssociated: another node has the instance.
+    :raises failures.InvalidInput: the driver, one of its interfaces, or the chassis does not exist.
+    :raises failures.NodeExists: another node has the uuid or the name.
+    :raises failures.InstanceAssociated: the instance is on another node.
     :raises failures.InstanceReserved: the instance has a reservation of another node.
-    :raises failures.InstanceUnavailable: it has one of a node that the caller may not see.
+    :raises failures.InstanceUnavailable: the same, and the caller may not see that node.
     """
     values = new_row(context, values)
     try:
         with context.write() as connection:
-            made = connection.execute(sa.insert(nodes).values(with_masks(nodes, values)))
-            node_providers.create(connection, made.inserted_primary_key.id)
+            inserted = connection.execute(sa.insert(nodes).values(with_masks(nodes, values)))
+            node_providers.create(connection, inserted.inserted_primary_key.id)
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
             return read(connection, values['uuid'], _columns(context, fields))
@@ -146,20 +147,22 @@ def create(context, values, fields):
 
 
 def new_row(context, values):
-    """Return the columns of a node that is new.
+    """Return the columns of a new node.
 
     :param values: as for ``create``.
-    :raises failures.InvalidInput: the driver, or one of its interfaces, is not there.
+    :returns: {column: value}.
+    :raises failures.InvalidInput: the driver, or one of its interfaces, does not exist.
     """
     values = {'uuid': uuidutils.generate_uuid(), **dict.fromkeys(JSON_FIELDS, {}), **values, 'created_at': now()}
     return values | _interfaces(context, values)
 
 
 def find_by_idents(connection, idents, fields):
-    """Return those nodes that have one of these uuids or names, a list of rows.
+    """Return the nodes that have one of these uuids or names.
 
-    :param idents: uuids, as they are kept, and names.
+    :param idents: uuids, in the form in which they are stored, and names.
     :param fields: names of the fields, a tuple.
+    :returns: [row with these fields, …].
     """
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
@@ -171,16 +174,17 @@ def find_by_idents(connection, idents, fields):
 def update(context, ident, change, fields):
     """Change a node.
 
-    :param ident: uuid or name.
-    :param change: function from the SETTABLE fields that the node has (a dict) to those that it shall have.  Called
-        under the node's lock, and again when the write is tried again.
-    :param fields: names of the fields to give back, a tuple.
+    :param ident: uuid or name of the node.
+    :param change: function from {SETTABLE field: present value} to {SETTABLE field: new value}, both of all fields.
+        It is called under the node's lock, and again if the transaction is retried.
+    :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
-    :raises failures.NodeNotFound: there is none.
-    :raises failures.NodeAssociated: an instance holds it, and another was to take it.
-    :raises failures.NodeReserved: it is held for another instance than was to take it.
-    :raises failures.NodeAllocated: it is allocated to another consumer than was to take it.
-    :raises failures.InvalidState: its state forbids it.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
+    :raises failures.NodeReserved: the node is reserved for another instance than ``instance_uuid``.
+    :raises failures.NodeAllocated: the node is allocated to another consumer than ``instance_uuid``.
+    :raises failures.InvalidState: the node's state does not allow the changes.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -214,16 +218,17 @@ def update(context, ident, change, fields):
 @waiting_for_lock
 @retried
 def delete(context, ident):
-    """Delete a node with all that hangs on it.
+    """Delete a node with its provider, traits, ports and other records.
 
-    :param ident: uuid or name.
-    :raises failures.NodeNotFound: there is none.
-    :raises failures.NodeProtected: it is protected.
-    :raises failures.NodeReserved: a reservation holds it.
-    :raises failures.NodeAllocated: it is allocated to a consumer.
-    :raises failures.NodeLocked: work on it goes on.
-    :raises failures.NodeAssociated: an instance holds it.
-    :raises failures.InvalidState: its provision state forbids it.
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeProtected: the node is protected.
+    :raises failures.NodeReserved: the node has a live reservation.
+    :raises failures.NodeAllocated: the node is allocated to a consumer.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.NodeAssociated: the node has an instance.
+    :raises failures.InvalidState: the node's provision state does not allow it.
+    :raises failures.ProviderInUse: other providers are below the node's.
     """
     with context.write() as connection:
         node = take(connection, ident, *_GUARDED, *_HELD)
@@ -238,10 +243,10 @@ def delete(context, ident):
 def set_maintenance(context, ident, maintenance, reason=None):
     """Put a node into maintenance, or take it out.
 
-    :param ident: uuid or name.
+    :param ident: uuid or name of the node.
     :param maintenance: True or False.
-    :param reason: why, for people; None for no reason.
-    :raises failures.NodeNotFound: there is none.
+    :param reason: text for ``maintenance_reason``; None for no reason.
+    :raises failures.NodeNotFound: there is no such node.
     """
     with context.write() as connection:
         node = take(connection, ident)
@@ -249,7 +254,7 @@ def set_maintenance(context, ident, maintenance, reason=None):
 
 
 def _columns(context, fields):
-    """Return the columns of fields; where the caller may not see a field of a node, its text says so."""
+    """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
     hidden, masked = _hidden(context, fields), secrets.masked(context, nodes, fields)
     if not hidden:
         return _all_columns(fields, masked)
@@ -260,14 +265,14 @@ def _columns(context, fields):
 
 
 def _hidden(context, fields):
-    """Return the fields that the caller may not see of every node."""
+    """Return the fields that the caller may see of some nodes at most, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
         return set()
     return {field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')}
 
 
 def _sort_column(context, key):
-    """Return the column to sort by, as the caller sees it: the order must not show what the fields do not."""
+    """Return the column to sort by, as the caller sees it, so that the order does not reveal hidden values."""
     return _shown_to(context, key).element if _hidden(context, (key,)) else nodes.c[key]
 
 
@@ -277,16 +282,17 @@ def _all_columns(fields, masked):
 
 
 def _shown_to(context, field, is_masked=False):
-    """Give a column that is seen by those who own a node, or lease it, and by nobody else."""
+    """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
     rule, project = f'baremetal:node:get:{field}', context.project_id
-    seen = [
+    visible = [
         nodes.c[role] == project
         for role in ('owner', 'lessee')
         if project and context.may(rule, {f'node.{role}': project})
     ]
-    told = f'** Redacted - requires {rule} permission. **'
-    redacted = orjson.dumps({'content': told}).decode() if field in JSON_FIELDS else told
-    return sa.case((sa.or_(sa.false(), *seen), _column(field, is_masked)), else_=redacted).label(field)
+    placeholder = f'** Redacted - requires {rule} permission. **'
+    if field in JSON_FIELDS:
+        placeholder = orjson.dumps({'content': placeholder}).decode()
+    return sa.case((sa.or_(sa.false(), *visible), _column(field, is_masked)), else_=placeholder).label(field)
 
 
 def _column(field, is_masked=False):
@@ -308,7 +314,7 @@ def _maintenance(maintenance, reason=None):
 
 
 def _cleared(changes):
-    """Give what goes when what it belongs to is no more."""
+    """Return the fields that are cleared when the flag that they belong to is, as {column: value}."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
 
@@ -323,18 +329,18 @@ def _check_owner(context, node, changes):
 
 
 def _check_reservation(connection, uuid, instance=None):
-    """Do nothing when a node is not held, or for this instance."""
-    held = reservations.of_node(connection, uuid)
-    if held and held.instance_uuid != instance:
-        raise reservations.reserved(uuid, held)
+    """Raise NodeReserved if a node has a live reservation for another instance."""
+    reservation = reservations.of_node(connection, uuid)
+    if reservation and reservation.instance_uuid != instance:
+        raise reservations.reserved(uuid, reservation)
 
 
 def _check_free(connection, node):
-    """Do nothing when nobody holds a node: what is held must stay what it is.
+    """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
 
-    :raises failures.NodeAssociated: an instance holds it.
-    :raises failures.NodeReserved: a reservation does.
-    :raises failures.NodeAllocated: it is allocated to a consumer.
+    :raises failures.NodeAssociated: the node has an instance.
+    :raises failures.NodeReserved: the node has a live reservation.
+    :raises failures.NodeAllocated: the node is allocated to a consumer.
     """
     if node.instance_uuid:
         raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
@@ -343,17 +349,17 @@ def _check_free(connection, node):
 
 
 def _interfaces(context, values):
-    wanted = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
-    return drivers.interfaces(context.drivers, values['driver'], wanted)
+    requested = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
+    return drivers.interfaces(context.drivers, values['driver'], requested)
 
 
 def _no_chassis(values):
-    # What a node points to is its chassis, and nothing else.
+    # The chassis is the only row that a node refers to.
     return failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
 
 
 def _duplicate(error, values):
-    # The databases name the columns, or the constraint, in their own ways; our constraints carry the columns' names.
+    # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     if 'instance_uuid' in key:
         return failures.InstanceAssociated(instance=values['instance_uuid'], node=values['uuid'])

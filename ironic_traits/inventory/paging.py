@@ -1,4 +1,4 @@
-"""Pages by key: where a page begins is a condition on its first row, never a count of rows to skip."""
+"""Pages by key: a page begins with a WHERE condition on the sort key, not with an OFFSET."""
 
 import dataclasses
 
@@ -9,10 +9,10 @@ import sqlalchemy as sa
 class Page:
     """One page of a list.
 
-    :ivar limit: most rows on it.
+    :ivar limit: most rows on the page.
     :ivar marker: uuid of the last row of the page before; None for the first page.
-    :ivar sort_key: name of the column to sort by; the id breaks ties.
-    :ivar descending: the other way round, ties too.
+    :ivar sort_key: name of the column to sort by; rows with equal values are sorted by id.
+    :ivar descending: whether the whole order is reversed.
     """
 
     limit: int
@@ -22,14 +22,14 @@ class Page:
 
 
 def fetch(connection, statement, table, page, read_marker, key=None):
-    """Run a list's statement for one page of it.
+    """Return one page of a list.
 
-    :param statement: the SELECT, without an order.
-    :param table: the table that the page is of, with an ``id``.
+    :param statement: the SELECT of the list, without ORDER BY.
+    :param table: the table to page, with a column ``id``.
     :param page: Page.
-    :param read_marker: function from columns to the row of the page's marker; raises when there is none.
-    :param key: what to sort by, when it is not the column of that name.
-    :returns: (rows, whether there are more).
+    :param read_marker: function from columns to the marker's row with these columns; raises if there is no such row.
+    :param key: expression to sort by in place of the column ``page.sort_key``; None for that column.
+    :returns: ([row, …], whether there are more).
     """
     key = table.c[page.sort_key] if key is None else key
     if page.marker:
@@ -41,22 +41,27 @@ def fetch(connection, statement, table, page, read_marker, key=None):
 
 
 def order(key, identity, descending):
-    """Give the ORDER BY of a list sorted by ``key``: rows without a key come last, equal keys by ``identity``.
+    """Return the ORDER BY terms of a list sorted by ``key``: NULLs come last, equal keys are sorted by ``identity``.
 
-    :param key: column, which may be NULL.
+    :param key: column or expression, which may be NULL.
     :param identity: a unique column that is never NULL.
-    :param descending: turns all of it round.
+    :param descending: whether the whole order is reversed, so that NULLs come first.
+    :returns: [SQL expression, …].
     """
-    terms = [key.is_(None), key, identity] if _is_nullable(key) else [key, identity]
+    terms = [identity] if key is identity else [key, identity]
+    if _is_nullable(key):
+        terms.insert(0, key.is_(None))
     return [term.desc() if descending else term for term in terms]
 
 
 def after(key, identity, marker, descending):
-    """Give the condition for the rows that ``order`` puts after the marker.
+    """Return the condition on the rows that come after the marker in the order of ``order``.
 
     :param marker: a row with the marker's ``id`` and ``key``.
     """
     further = identity < marker.id if descending else identity > marker.id
+    if key is identity:
+        return further
     if marker.key is None:
         same = sa.and_(key.is_(None), further)
         return sa.or_(same, key.is_not(None)) if descending else same
@@ -68,5 +73,5 @@ def after(key, identity, marker, descending):
 
 
 def _is_nullable(key):
-    """Whether a column, or an expression made of one, may be NULL."""
+    """Whether a column or an expression may be NULL."""
     return getattr(key, 'nullable', True)

@@ -1,4 +1,4 @@
-"""Portgroups: ports of a node that are bonded."""
+"""Portgroups: bonded ports of a node."""
 
 import sqlalchemy as sa
 
@@ -10,7 +10,7 @@ from ironic_traits.inventory.records import UNUSED, Kind
 def _decide(connection, node, old, new):
     if old is None or (new is not None and new['node_uuid'] == old['node_uuid']):
         return
-    # A port joins a portgroup under the lock of their node, which is held here.
+    # The answer holds until the commit: a port joins a portgroup only under the node's lock, which is held here.
     if connection.execute(sa.select(ports.c.id).where(ports.c.portgroup_uuid == old['uuid']).limit(1)).first():
         raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
     if new is not None and node.provision_state not in UNUSED and not node.maintenance:
@@ -21,9 +21,9 @@ def _decide(connection, node, old, new):
 
 
 PORTGROUPS = Kind(
-    portgroups,
-    'portgroup',
-    {
+    table=portgroups,
+    what='portgroup',
+    settable={
         'node_uuid': None,
         'name': None,
         'address': None,
@@ -32,7 +32,7 @@ PORTGROUPS = Kind(
         'properties': {},
         'extra': {},
     },
-    {'name': 'with name {name}', 'address': 'with MAC address {address}'},
-    _decide,
-    'baremetal:portgroup:list_all',
+    duplicates={'name': 'with name {name}', 'address': 'with MAC address {address}'},
+    decide=_decide,
+    list_all='baremetal:portgroup:list_all',
 )

@@ -1,4 +1,4 @@
-"""Ports: the network cards of nodes."""
+"""Ports: the network interfaces of nodes."""
 
 import sqlalchemy as sa
 
@@ -8,9 +8,9 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory.records import UNUSED, Kind
 from ironic_traits.inventory.single_node import take
 
-#: What says how a port is cabled; it does not change under a node that is in use.
+#: Fields that describe the cabling of a port. They cannot be changed while the node is in use.
 _CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network')
-#: What a portgroup has a say in.
+#: Fields that must agree with the port's portgroup.
 _MEMBERSHIP = ('portgroup_uuid', 'node_uuid', 'physical_network')
 
 
@@ -39,7 +39,10 @@ def _differ(old, new, names):
 
 
 def _check_portgroup(connection, port, is_new):
-    """Do nothing when a port may be in its portgroup; the node's lock keeps the portgroup from going meanwhile."""
+    """Raise a failure unless a port may be in its portgroup.
+
+    This takes the node's lock, so that the portgroup cannot be deleted or moved before the commit.
+    """
     try:
         node = take(connection, port['node_uuid'])
     except failures.NodeNotFound as error:
@@ -51,14 +54,14 @@ def _check_portgroup(connection, port, is_new):
         raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
     if group.node_uuid != node.uuid:
         raise failures.InvalidInput(reason='Port can not be added to a portgroup belonging to a different node.')
-    # As in Ironic: a port that is new and does not mention pxe_enabled may join, and so may any port later.
+    # As in Ironic: this is checked only for a new port whose request sets pxe_enabled, not for later updates.
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)
     _check_network(connection, port)
 
 
 def _check_network(connection, port):
-    """Do nothing when a port is on the same physical network as the others in its portgroup; None is one, too."""
+    """Raise OtherNetwork unless a port is on the physical network (or on none, None) of the others in its portgroup."""
     others = (ports.c.portgroup_uuid == port['portgroup_uuid'], ports.c.uuid != port['uuid'])
     other = connection.execute(sa.select(ports.c.physical_network).where(*others).limit(1)).first()
     if other and other.physical_network != port['physical_network']:
@@ -68,9 +71,9 @@ def _check_network(connection, port):
 
 
 PORTS = Kind(
-    ports,
-    'port',
-    {
+    table=ports,
+    what='port',
+    settable={
         'node_uuid': None,
         'address': None,
         'portgroup_uuid': None,
@@ -80,8 +83,8 @@ PORTS = Kind(
         'local_link_connection': {},
         'extra': {},
     },
-    {'address': 'with MAC address {address}'},
-    _decide,
-    'baremetal:port:list_all',
+    duplicates={'address': 'with MAC address {address}'},
+    decide=_decide,
+    list_all='baremetal:port:list_all',
     implicit=('pxe_enabled',),
 )

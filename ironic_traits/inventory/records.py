@@ -1,10 +1,10 @@
-"""Stored records: chassis, ports, portgroups, volume connectors and targets.
+"""Records: chassis, ports, portgroups, volume connectors and volume targets.
 
-Clients keep them here and get them back; what one kind has of its own stands in its declaration, a Kind.  Reads give
-rows, JSON fields as the text that is stored.
+This module has what all kinds of records have in common. The declaration of a kind (``Kind``) has the rest. Reads
+return rows, in which a JSON field is the stored text.
 
-A record of a node goes with the node: the foreign keys see to that, as the unique keys see to duplicates.  Where a
-decision is made about a record or its node, the node's lock is taken first, then the record's own row.
+Foreign keys delete the records of a deleted node, and unique keys refuse duplicates. A write that depends on the state
+of the node or the record locks the node first, then the record's row.
 """
 
 import dataclasses
@@ -26,14 +26,14 @@ from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.secrets import with_masks
 
-#: The provision states in which a node is not in use: what belongs to it may be taken apart.
+#: The provision states in which a node is not in use: its ports and portgroups may be rewired.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
-#: What is read of a node that is locked, for ``decide``.
+#: The columns of a locked node that ``Kind.decide`` gets.
 _STATE = (nodes.c.provision_state, nodes.c.power_state, nodes.c.maintenance, nodes.c.instance_uuid, nodes.c.reservation)
 
 
 def _anything_goes(connection, node, old, new):
-    """Decide nothing."""
+    """Allow every write."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Kind:
     """A kind of record.
 
     :ivar table: its table.
-    :ivar what: its name, for sentences.
-    :ivar settable: {field: value when a client leaves it out} of what clients may set (uuid apart).
-    :ivar duplicates: {column of a unique key: what to say of a second row with the key}.
-    :ivar decide: function of (connection, the node with its state, the record before, and after) that raises when a
-        write must not be.  Before is None for a new record: its node is not locked yet, and the node is None.  After is
-        None when the record goes.
-    :ivar list_all: the policy rule of who sees those of all nodes.
-    :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record when the client left them out:
-        their default is filled in afterwards.
+    :ivar what: its name, for messages.
+    :ivar settable: {field that clients may set: value if the client does not set it}, without ``uuid``.
+    :ivar duplicates: {column of a unique key: description of the key for the message about a duplicate}.
+    :ivar decide: function (connection, node, old, new) that raises a failure if a write is not allowed. ``node`` is the
+        row of the locked node with the columns of ``_STATE``; ``old`` and ``new`` are {field: value} of the record.
+        For a new record, ``node`` (which is not locked yet) and ``old`` are None. For a deletion, ``new`` is None.
+    :ivar list_all: the policy rule that allows the caller to see the records of all nodes.
+    :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
+        Their default is set after that.
     """
 
     table: sa.Table
@@ -77,23 +77,25 @@ class Kind:
 
 
 def get(context, kind, ident, fields):
-    """Give one record.
+    """Return a record.
 
-    :param ident: uuid, or the name of a kind that has names.
+    :param kind: Kind.
+    :param ident: uuid; or name, if the kind has names.
     :param fields: names of the fields, a tuple.
     :returns: a row with these fields.
-    :raises failures.RecordNotFound: there is none.
+    :raises failures.RecordNotFound: there is no such record.
     """
     with context.read() as connection:
         return read(connection, kind, ident, _columns(context, kind, fields))
 
 
 def owner(context, kind, ident):
-    """Give whose node a record belongs to.
+    """Return the owner and the lessee of the node that a record belongs to.
 
-    :param ident: uuid, or the name of a kind that has names.
+    :param kind: Kind.
+    :param ident: uuid; or name, if the kind has names.
     :returns: a row with ``owner`` and ``lessee``.
-    :raises failures.RecordNotFound: there is none.
+    :raises failures.RecordNotFound: there is no such record.
     """
     table = kind.table
     statement = sa.select(nodes.c.owner, nodes.c.lessee).join(table, table.c.node_uuid == nodes.c.uuid)
@@ -107,29 +109,31 @@ def owner(context, kind, ident):
 def find(context, kind, fields, filters, page):
     """List records.
 
+    :param kind: Kind.
     :param fields: names of the fields, a tuple.
-    :param filters: {column: value} that must be equal; {'node': uuid or name}, {'portgroup': Kind and ident};
-        {'shard': shards of the nodes, a list}.
+    :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
+        name)}, {'shard': [shard of the node, …]}; all optional.
     :param page: ironic_traits.inventory.paging.Page.
-    :returns: (rows, whether there are more).
-    :raises failures.RecordNotFound: the marker is no record that the caller may see.
-    :raises failures.NodeNotFound: records of a node that is not there are asked for.
+    :returns: ([row with these fields, …], whether there are more).
+    :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
+    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     """
     with context.read() as connection:
         statement = sa.select(*_columns(context, kind, fields)).where(*_where(context, connection, kind, filters))
-        marker = functools.partial(read, connection, kind, page.marker, seen=_visible(context, kind))
+        marker = functools.partial(read, connection, kind, page.marker, visible=_visible(context, kind))
         return fetch(connection, statement, kind.table, page, marker)
 
 
 @retried
 def create(context, kind, values, fields):
-    """Make a record.
+    """Create a record.
 
-    :param values: {field: value} of settable fields, and ``uuid``; None for a field of ``kind.implicit`` that the
-        client left out.
-    :param fields: names of the fields to give back, a tuple.
+    :param kind: Kind.
+    :param values: {field: value} of the settable fields, and ``uuid``; None for a field of ``kind.implicit`` that the
+        client did not set.
+    :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
-    :raises failures.RecordExists: the uuid, or another key, is taken.
+    :raises failures.RecordExists: another record has the uuid, or another unique key.
     :raises failures.InvalidInput: there is no such node.
     :raises failures.Failure: what the kind's ``decide`` raises.
     """
@@ -146,42 +150,51 @@ def create(context, kind, values, fields):
 
 
 def new_row(kind, values):
-    """Return the columns of a record that is new.
+    """Return the columns of a new record, as ``Kind.decide`` gets them.
 
     :param values: as for ``create``.
+    :returns: {column: value}.
     """
     documents: dict[str, Any] = dict.fromkeys(kind.json_fields, {})
     return {'uuid': uuidutils.generate_uuid(), **documents, **values, 'created_at': now()}
 
 
 def stored(kind, values):
-    """Return the columns of a new record as they are stored: with implicit values, and masks of secrets.
+    """Return the columns of a new record as they are stored: with the implicit defaults and the masked texts.
 
-    :param values: what ``new_row`` returned.
+    :param values: the result of ``new_row``.
+    :returns: {column: value}.
     """
     implicit = {name: kind.settable[name] for name in kind.implicit if values.get(name) is None}
     return with_masks(kind.table, values | implicit)
 
 
 def find_by_nodes(context, connection, kind, node_uuids, fields):
-    """Return the records of these nodes, a list of rows with ``fields``, and ``node_uuid`` last."""
-    of_node = kind.table.c.node_uuid
-    statement = sa.select(*_columns(context, kind, fields), of_node.label('of_node')).where(of_node.in_(node_uuids))
+    """Return the records of some nodes.
+
+    :param kind: Kind of records that belong to nodes.
+    :param node_uuids: uuids of the nodes.
+    :param fields: names of the fields, a tuple.
+    :returns: [row with these fields, and the uuid of the node as ``of_node``, …], in the order of creation.
+    """
+    node_uuid = kind.table.c.node_uuid
+    statement = sa.select(*_columns(context, kind, fields), node_uuid.label('of_node')).where(node_uuid.in_(node_uuids))
     return connection.execute(statement.order_by(kind.table.c.id)).all()
 
 
 @waiting_for_lock
 @retried
 def update(context, kind, ident, change, fields):
-    """Change a record.
+    """Update a record.
 
-    :param ident: uuid, or the name of a kind that has names.
-    :param change: function from the settable fields that the record has (a dict) to those that it shall have.  Called
-        under the lock, and again when the write is tried again.
-    :param fields: names of the fields to give back, a tuple.
+    :param kind: Kind.
+    :param ident: uuid; or name, if the kind has names.
+    :param change: function from {settable field: present value} to {settable field: new value}, both of all fields. It
+        is called under the lock, and again if the transaction is retried.
+    :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
-    :raises failures.RecordNotFound: there is none.
-    :raises failures.NodeLocked: work on its node goes on.
+    :raises failures.RecordNotFound: there is no such record.
+    :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new = {}
@@ -207,10 +220,11 @@ def update(context, kind, ident, change, fields):
 def delete(context, kind, ident):
     """Delete a record.
 
-    :param ident: uuid, or the name of a kind that has names.
-    :raises failures.RecordNotFound: there is none.
-    :raises failures.NodeLocked: work on its node goes on.
-    :raises failures.NotEmpty: something that does not go with it belongs to it.
+    :param kind: Kind.
+    :param ident: uuid; or name, if the kind has names.
+    :raises failures.RecordNotFound: there is no such record.
+    :raises failures.NodeLocked: a worker holds the lock of its node.
+    :raises failures.NotEmpty: it is a chassis with nodes, or a portgroup with ports.
     :raises failures.Failure: what the kind's ``decide`` raises.
     """
     try:
@@ -219,45 +233,49 @@ def delete(context, kind, ident):
             kind.decide(connection, node, {name: getattr(record, name) for name in ('uuid', *kind.settable)}, None)
             connection.execute(sa.delete(kind.table).where(kind.table.c.id == record.id))
     except db_exception.DBReferenceError as error:
-        # Nodes point to their chassis; everything else that points to a record goes with it.
+        # Only nodes can refer to the record still, to their chassis: other references are deleted with the record.
         raise failures.NotEmpty(what=f'{kind.what} {ident}', members='nodes') from error
 
 
-def read(connection, kind, ident, columns, seen=()):
+def read(connection, kind, ident, columns, visible=()):
     """Read a record.
 
-    :param ident: uuid, or the name of a kind that has names.
-    :param columns: what to select.
-    :param seen: conditions on records that somebody may see.
-    :returns: a row.
-    :raises failures.RecordNotFound: there is none, or none that is seen.
+    :param kind: Kind.
+    :param ident: uuid; or name, if the kind has names.
+    :param columns: columns to select, a tuple.
+    :param visible: conditions on the records that the caller may see; () for all.
+    :returns: a row with these columns.
+    :raises failures.RecordNotFound: there is no such record, or the caller may not see it.
     """
-    row = connection.execute(sa.select(*columns).where(_is(kind, ident), *seen)).first()
+    row = connection.execute(sa.select(*columns).where(_is(kind, ident), *visible)).first()
     if row is None:
         raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident)
     return row
 
 
 def _take(connection, kind, ident):
-    """Lock a record, after its node if it has one: (node with its state, record), all columns of the latter.
+    """Lock the node of a record, if the kind has one, and then the record.
 
-    The node is known only when the record was read: it is read again under the lock, and may have moved.
+    The record tells which node to lock first. Before the lock is taken, the record may move to another node. Then
+    this begins again.
+
+    :returns: (row of the node with the columns of ``_STATE``, or None; row of the record with all columns).
     """
     table = kind.table
     node = None
     while True:
-        seen = read(connection, kind, ident, tuple(table.c))
-        same = [table.c.id == seen.id]
+        unlocked = read(connection, kind, ident, tuple(table.c))
+        same = [table.c.id == unlocked.id]
         if kind.has_node:
             try:
-                node = single_node.take(connection, seen.node_uuid, *_STATE)
+                node = single_node.take(connection, unlocked.node_uuid, *_STATE)
             except failures.NodeNotFound:
                 raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident) from None
             if node.reservation:
                 raise failures.NodeLocked(node=node.uuid, host=node.reservation)
-            same.append(table.c.node_uuid == seen.node_uuid)
+            same.append(table.c.node_uuid == unlocked.node_uuid)
         if connection.execute(sa.update(table).where(*same).values(updated_at=now())).rowcount:
-            return node, connection.execute(sa.select(table).where(table.c.id == seen.id)).one()
+            return node, connection.execute(sa.select(table).where(table.c.id == unlocked.id)).one()
 
 
 def _is(kind, ident):
@@ -265,7 +283,7 @@ def _is(kind, ident):
 
 
 def _columns(context, kind, fields):
-    """Return the columns of fields, JSON fields as text with their secrets masked, unless the caller may see them."""
+    """Return the columns for fields. A JSON field is text, with its secrets masked unless the caller may see them."""
     masked = secrets.masked(context, kind.table, fields)
     return tuple(
         secrets.column(kind.table, name, name in masked) if name in kind.json_fields else kind.table.c[name]
@@ -275,16 +293,16 @@ def _columns(context, kind, fields):
 
 def _where(context, connection, kind, filters):
     table = kind.table
-    seen = node_filters.visible(context, kind.list_all) if kind.has_node else []
-    yield from _of_seen(table, seen)
+    visible_nodes = node_filters.visible(context, kind.list_all) if kind.has_node else []
+    yield from _of_nodes(table, visible_nodes)
     for name, value in filters.items():
         if name == 'node':
-            node = single_node.read(connection, value, (nodes.c.uuid,), seen)
+            node = single_node.read(connection, value, (nodes.c.uuid,), visible_nodes)
             yield table.c.node_uuid == node.uuid
         elif name == 'portgroup':
             portgroup_kind, ident = value
             groups = portgroup_kind.table
-            portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_seen(groups, seen))
+            portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_nodes(groups, visible_nodes))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
             yield table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(nodes.c.shard.in_(value)))
@@ -294,16 +312,16 @@ def _where(context, connection, kind, filters):
 
 def _visible(context, kind):
     """Return the conditions on the records that the caller may see."""
-    return _of_seen(kind.table, node_filters.visible(context, kind.list_all)) if kind.has_node else []
+    return _of_nodes(kind.table, node_filters.visible(context, kind.list_all)) if kind.has_node else []
 
 
-def _of_seen(table, seen):
-    """Give the conditions on records that are of nodes that somebody may see."""
-    return [table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))] if seen else []
+def _of_nodes(table, conditions):
+    """Return the conditions on the records of those nodes that fulfil conditions; [] if there are no conditions."""
+    return [table.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*conditions))] if conditions else []
 
 
 def _duplicate(kind, error, values):
-    # The databases name the columns, or the constraint, in their own ways; our constraints carry the columns' names.
+    # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     for column, sentence in kind.duplicates.items():
         if column in key:
@@ -312,5 +330,5 @@ def _duplicate(kind, error, values):
 
 
 def no_node(uuid):
-    """Make the failure that says that a record cannot be of a node that is not there."""
+    """Return the failure for a record whose node does not exist."""
     return failures.InvalidInput(reason=f'Node {uuid} could not be found.')

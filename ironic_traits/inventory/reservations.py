@@ -1,11 +1,11 @@
-"""Reservations: a node is held for an instance, for a while.
+"""Reservations: each holds a node for an instance, until it expires or is deleted.
 
-The row of an expired one goes when somebody needs its node or its instance, or by ``purge``.  Every decision is made
-under the node's lock.
+The row of an expired reservation is deleted when another reservation needs its node or its instance, or by ``purge``.
+All checks are made under the node's lock.
 
-While that row is there, the provider of its node shows a generation that is one higher than the stored one
-(``placement.single_provider``): the node is free again, and nobody has written that down.  So these rows are deleted by
-``settle`` alone, which counts them in the stored generation.
+When a reservation expires, its node is free again, and the generation of the node's provider has to move. Nothing is
+written at that moment. So, as long as the expired row exists, reads add 1 to the stored generation
+(``placement.single_provider``). Only ``settle`` may delete expired rows, because it raises the stored generation.
 """
 
 import datetime
@@ -27,27 +27,27 @@ from ironic_traits.inventory.single_node import take
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
-#: How many expired reservations ``purge`` deletes in one transaction.
+#: Most expired reservations that ``purge`` deletes in one transaction.
 _BATCH = 1000
-#: A column of a SELECT from nodes: the uuid of the node's live reservation, None for none.
+#: A column of a SELECT from nodes: the uuid of the node's live reservation, or NULL.
 UUID = sa.select(reservations.c.uuid).where(OF_NODE).correlate(nodes).scalar_subquery().label('reservation_uuid')
 
 
 def get(context, uuid):
-    """Give one live reservation.
+    """Return a live reservation.
 
-    :returns: a row of FIELDS.
-    :raises failures.ReservationNotFound: there is none, or it is not live any more.
+    :returns: a row with FIELDS.
+    :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
     with context.read() as connection:
         return _read(connection, uuid, _columns(FIELDS))
 
 
 def owner(context, uuid):
-    """Give whose node a live reservation is of.
+    """Return the owner and the lessee of the node that a live reservation holds.
 
     :returns: a row with ``owner`` and ``lessee``.
-    :raises failures.ReservationNotFound: there is none, or it is not live any more.
+    :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
     statement = sa.select(nodes.c.owner, nodes.c.lessee).join(reservations, OF_NODE)
     with context.read() as connection:
@@ -60,19 +60,19 @@ def owner(context, uuid):
 def find(context, fields, filters, page):
     """List live reservations.
 
-    :param fields: names of FIELDS, a tuple.
-    :param filters: {'node': uuid or name, 'instance_uuid': uuid}, both optional.
+    :param fields: (name, …), of FIELDS.
+    :param filters: {'node': uuid or name of a node, 'instance_uuid': uuid}, both optional.
     :param page: ironic_traits.inventory.paging.Page.
-    :returns: (rows, whether there are more).
-    :raises failures.NodeNotFound: there is no such node.
-    :raises failures.ReservationNotFound: the marker is no live reservation.
+    :returns: ([row with these fields, …], whether there are more).
+    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
+    :raises failures.ReservationNotFound: the marker is no live reservation that the caller may see.
     """
-    seen = node_filters.visible(context)
-    visible = [reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*seen))] if seen else []
+    visible_nodes = node_filters.visible(context)
+    visible = [reservations.c.node_uuid.in_(sa.select(nodes.c.uuid).where(*visible_nodes))] if visible_nodes else []
     statement = sa.select(*_columns(fields)).where(LIVE, *visible)
     with context.read() as connection:
         if 'node' in filters:
-            node = read_node(connection, filters['node'], (nodes.c.uuid,), seen)
+            node = read_node(connection, filters['node'], (nodes.c.uuid,), visible_nodes)
             statement = statement.where(reservations.c.node_uuid == node.uuid)
         if 'instance_uuid' in filters:
             statement = statement.where(reservations.c.instance_uuid == filters['instance_uuid'])
@@ -82,12 +82,12 @@ def find(context, fields, filters, page):
 
 @retried
 def renew(context, uuid, expiry):
-    """Let a live reservation live for longer, or shorter.
+    """Set the expiry of a live reservation.
 
     :param expiry: Expiry.
-    :returns: a row of FIELDS.
-    :raises failures.ReservationNotFound: there is none, or it is not live any more.
-    :raises failures.InvalidInput: the time is over, or too far away.
+    :returns: a row with FIELDS.
+    :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
+    :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
     with context.write() as connection:
         _take(connection, uuid)
@@ -101,9 +101,9 @@ def renew(context, uuid, expiry):
 
 @retried
 def delete(context, uuid):
-    """Let a node go.
+    """Delete a live reservation.
 
-    :raises failures.ReservationNotFound: there is no such reservation, or it is not live any more.
+    :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
     with context.write() as connection:
         node = _take(connection, uuid)
@@ -112,10 +112,10 @@ def delete(context, uuid):
 
 
 def purge(service):
-    """Delete the rows of all expired reservations.
+    """Delete all expired reservations.
 
-    :param service: what has ``write``.
-    :returns: how many there were.
+    :param service: an object with ``write``: ironic_traits.service.Service, for example.
+    :returns: the number of deleted reservations.
     """
     deleted = 0
     while batch := _purge_batch(service):
@@ -126,19 +126,20 @@ def purge(service):
 @retried
 def _purge_batch(service):
     with service.write() as connection:
-        # No lock of a node is needed: what has expired never comes back to life.
+        # This needs no lock of a node: an expired reservation never becomes live again.
         return settle(connection, limit=_BATCH)
 
 
 def settle(connection, *conditions, limit=None):
-    """Delete the rows of expired reservations, and count in the generations of providers that the nodes are free again.
+    """Delete expired reservations, and raise the stored generations of their nodes' providers.
 
-    A node that is allocated is not: it is so to the instance of the reservation, and is used as before.
+    The generation does not move if the node is allocated: it is allocated to the reservation's instance, and its usage
+    does not change.
 
     :param connection: of a writer.
-    :param conditions: on reservations; none for all.
-    :param limit: most rows; None for all.
-    :returns: how many there were.
+    :param conditions: further conditions on reservations; none for all expired ones.
+    :param limit: most reservations; None for no limit.
+    :returns: the number of deleted reservations.
     """
     columns = reservations.c.id, reservations.c.node_uuid
     statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(reservations.c.id).limit(limit)
@@ -150,40 +151,45 @@ def settle(connection, *conditions, limit=None):
 
 
 def claim(context, connection, node_uuid, instance):
-    """Put an instance on a node: it has no reservation of another node, and gets none before the commit.
+    """Raise InstanceReserved if an instance that is put on a node has a reservation of another node.
+
+    The check holds until the commit: no other transaction can reserve a node for the instance before that.
 
     :param connection: of a writer that has taken the node's lock.
+    :param node_uuid: of the node that the instance is put on.
     :param instance: uuid.
-    :raises failures.InstanceReserved: it has a reservation of another node.
-    :raises failures.InstanceUnavailable: it has, and the caller may not see that node.
+    :raises failures.InstanceReserved: the instance has a reservation of another node.
+    :raises failures.InstanceUnavailable: the same, and the caller may not see that node.
     """
     same_instance = reservations.c.instance_uuid == instance
     settle(connection, sa.or_(reservations.c.node_uuid == node_uuid, same_instance))
-    held = sa.select(reservations.c.node_uuid).where(same_instance).with_for_update()
-    held_uuid = connection.scalar(held)
+    statement = sa.select(reservations.c.node_uuid).where(same_instance).with_for_update()
+    held_uuid = connection.scalar(statement)
     if held_uuid is None:
         _touch_key(connection, node_uuid, instance)
     elif held_uuid != node_uuid:
-        seen = connection.scalar(sa.select(node_filters.seen(context)).where(nodes.c.uuid == held_uuid))
-        raise held_elsewhere(instance, held_uuid, seen, 'is not this one')
+        is_visible = connection.scalar(sa.select(node_filters.seen(context)).where(nodes.c.uuid == held_uuid))
+        raise held_elsewhere(instance, held_uuid, is_visible, 'is not this one')
 
 
-def held_elsewhere(instance, node_uuid, seen, why):
-    """Return the failure that says that an instance holds a node by a reservation.
+def held_elsewhere(instance, node_uuid, is_visible, why):
+    """Return the failure for an instance that has a reservation of another node than requested.
 
-    :param seen: whether the caller may see that node; if not, the failure says nothing of it.
-    :param why: why that node will not do.
+    :param instance: uuid of the instance.
+    :param node_uuid: of the node that is reserved.
+    :param is_visible: whether the caller may see that node; if not, the message does not mention it.
+    :param why: end of the sentence: why that node does not fulfil the request.
     """
-    if not seen:
+    if not is_visible:
         return failures.InstanceUnavailable(instance=instance)
     return failures.InstanceReserved(instance=instance, node=f'node {node_uuid}', why=why)
 
 
 def _touch_key(connection, node_uuid, instance):
-    """Write the unique key of an instance's reservation and delete it again.
+    """Insert a row with the unique key of an instance's reservation, and delete it again.
 
-    Who reserves a node for the instance at the same time writes the same key: one of the two waits until the other has
-    committed, and then sees what the other did.
+    Another transaction that reserves a node for the instance writes the same key. One of the two waits until the other
+    has committed, and then sees what the other wrote.
     """
     row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': node_uuid, 'instance_uuid': instance}
     try:
@@ -194,55 +200,59 @@ def _touch_key(connection, node_uuid, instance):
 
 
 def of_node(connection, node_uuid):
-    """Give the live reservation of a node, None for none.
+    """Return the live reservation of a node.
 
     :param connection: of a writer that has taken the node's lock.
+    :returns: a row with FIELDS; None if there is no live reservation.
     """
     statement = sa.select(*_columns(FIELDS)).where(reservations.c.node_uuid == node_uuid, LIVE)
     return connection.execute(statement).first()
 
 
 def use(connection, node, reservation_uuid):
-    """Use up the reservation of a node that is to be deployed.
+    """Delete the reservation of a node that is deployed, and return the instance that the node gets.
 
     :param connection: of a writer that has taken the node's lock.
-    :param node: what ``single_node.take`` gave, with ``instance_uuid``.
-    :param reservation_uuid: the one that the client shows, None for none.
-    :returns: what changes of the node, {column: value}.
-    :raises failures.NodeReserved: the node is held for somebody else.
-    :raises failures.ReservationUnknown: the reservation shown is not that of the node.
+    :param node: the result of ``single_node.take``, with ``instance_uuid``.
+    :param reservation_uuid: the reservation that the client gives; None for none.
+    :returns: the changes of the node, {'instance_uuid': uuid}; {} if the node has no live reservation.
+    :raises failures.NodeReserved: the node is reserved for another instance.
+    :raises failures.ReservationUnknown: ``reservation_uuid`` is not the node's live reservation.
     """
-    held = of_node(connection, node.uuid)
-    if held is None or reservation_uuid not in (None, held.uuid):
+    reservation = of_node(connection, node.uuid)
+    if reservation is None or reservation_uuid not in (None, reservation.uuid):
         if reservation_uuid:
             raise failures.ReservationUnknown(node=node.uuid, reservation=reservation_uuid)
         return {}
-    allowed = (held.instance_uuid, None) if reservation_uuid else (held.instance_uuid,)
+    allowed = (reservation.instance_uuid, None) if reservation_uuid else (reservation.instance_uuid,)
     if node.instance_uuid not in allowed:
-        raise reserved(node.uuid, held)
-    if not connection.execute(sa.delete(reservations).where(reservations.c.uuid == held.uuid)).rowcount:
-        # It has expired since, and another writer has deleted it.
-        raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=held.uuid))
+        raise reserved(node.uuid, reservation)
+    if not connection.execute(sa.delete(reservations).where(reservations.c.uuid == reservation.uuid)).rowcount:
+        # It has expired since it was read, and another transaction has deleted it.
+        raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=reservation.uuid))
     if not node.offered_before:
-        # Otherwise the provider's generation moves with what the deploy changes of the node.
+        # Otherwise the deploy itself moves the provider's generation, by what it changes in the node.
         node_providers.bump_for_reservation(connection, node.id)
-    return {'instance_uuid': held.instance_uuid}
+    return {'instance_uuid': reservation.instance_uuid}
 
 
-def reserved(node_uuid, held):
-    """Make the failure that says who holds a node.
+def reserved(node_uuid, reservation):
+    """Return the failure for a node that is reserved for another instance.
 
-    :param held: the node's live reservation.
+    :param node_uuid: of the node.
+    :param reservation: the node's live reservation, a row with FIELDS.
     """
-    until = f' until {moment_text(held.expires_at)}' if held.expires_at else ''
-    return failures.NodeReserved(node=node_uuid, instance=held.instance_uuid, reservation=held.uuid, until=until)
+    until = f' until {moment_text(reservation.expires_at)}' if reservation.expires_at else ''
+    return failures.NodeReserved(
+        node=node_uuid, instance=reservation.instance_uuid, reservation=reservation.uuid, until=until
+    )
 
 
 class Expiry:
-    """When a reservation is to expire, as a client says it.
+    """The expiry of a reservation as the client requests it.
 
-    :param at: a moment in UTC; None when not said so.
-    :param seconds: from now; None when not said so.
+    :param at: datetime in UTC, without a time zone; None if the client does not set it.
+    :param seconds: seconds from now; None if the client does not set it.
     """
 
     def __init__(self, at=None, seconds=None):
@@ -250,10 +260,11 @@ class Expiry:
         self._seconds = seconds
 
     def at(self, context, moment):
-        """Give the moment, None for never.
+        """Return when the reservation expires. If the client sets nothing, the configured default applies.
 
-        :param moment: what the database's clock says.
-        :raises failures.InvalidInput: it is over, or too far away.
+        :param moment: the time by the clock of the database.
+        :returns: datetime in UTC, without a time zone; None for never.
+        :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
         """
         options = context.conf.reservations
         latest = moment + datetime.timedelta(seconds=options.max_lifetime) if options.max_lifetime else None
@@ -265,7 +276,7 @@ class Expiry:
             return moment + datetime.timedelta(seconds=min(seconds)) if seconds else None
         if at <= moment:
             raise failures.InvalidInput(
-                reason=f'expires_at, {moment_text(at)}, is over: here it is {moment_text(moment)}.'
+                reason=f'expires_at, {moment_text(at)}, is in the past: the time is {moment_text(moment)}.'
             )
         if latest and at > latest:
             raise failures.InvalidInput(
@@ -274,18 +285,15 @@ class Expiry:
         return at
 
     def check(self, context, connection):
-        """Do nothing when it is a moment that can be.
-
-        :raises failures.InvalidInput: it is not.
-        """
+        """Raise InvalidInput if the expiry is in the past, or too far in the future."""
         self.at(context, connection.scalar(sa.select(clock())))
 
 
 def _take(connection, uuid):
-    """Lock the node of a live reservation, and give it."""
-    seen = _read(connection, uuid, (reservations.c.node_uuid,))
+    """Lock the node of a live reservation, and return the node's row."""
+    reservation = _read(connection, uuid, (reservations.c.node_uuid,))
     try:
-        node = take(connection, seen.node_uuid)
+        node = take(connection, reservation.node_uuid)
     except failures.NodeNotFound:
         raise failures.ReservationNotFound(reservation=uuid) from None
     _read(connection, uuid, (reservations.c.id,))

@@ -1,7 +1,7 @@
-"""Holding nodes: a reservation for each of some instances, of a list of nodes, or of those that match a request.
+"""Creation of reservations: one node for each instance, from a list of nodes or from all nodes that match a request.
 
-Found and held in one transaction.  What is decided is decided again under the nodes' locks; whoever loses a race goes
-on to the next node.
+One transaction finds the nodes and reserves them. It checks them again under their locks. If another transaction has
+changed one of them in the meantime, the search begins again.
 """
 
 import sqlalchemy as sa
@@ -16,52 +16,55 @@ from ironic_traits.inventory import eligibility, explanations, matches, node_fil
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.inventory.reservations import FIELDS, held_elsewhere, settle
 from ironic_traits.inventory.single_node import take
-from ironic_traits.matching.explanations import MOST
+from ironic_traits.matching.explanations import MAX_LISTED
 
 _COLUMNS = tuple(reservations.c[name] for name in FIELDS)
-#: How many nodes more than are wanted are looked at, of which others may be holding some at the same time.
+#: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
 _SPARE = 32
-#: All that somebody learns of a node who may not see it.
+#: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
-def reserve(context, instances, wanted, expiry):
-    """Hold a node for each of some instances: all of them, or none.
+def reserve(context, instances, node_request, expiry):
+    """Reserve a node for each instance, for all of them or for none.
 
-    :param instances: uuids of the instances that they are held for, no one twice.
-    :param wanted: ironic_traits.inventory.matches.NodeRequest.
-    :param expiry: Expiry.
-    :returns: (a row of FIELDS for each instance, whether one of them is new): an instance may hold such a node already.
-    :raises failures.InstanceReserved: an instance holds another node.
+    An instance that has a live reservation of a node that fulfils the request keeps it.
+
+    :param instances: [uuid, …], without duplicates.
+    :param node_request: ironic_traits.inventory.matches.NodeRequest.
+    :param expiry: ironic_traits.inventory.reservations.Expiry.
+    :returns: ([row with FIELDS, …] in the order of the instances, whether one of the reservations is new).
+    :raises failures.InstanceReserved: an instance has a reservation of a node that does not fulfil the request.
     :raises failures.InstanceOnNode: an instance is on a node.
-    :raises failures.InstanceUnavailable: an instance holds, or is on, a node that the caller may not see.
-    :raises failures.NothingToReserve: not so many nodes of the list can be held.
-    :raises failures.NoMatch: not so many nodes match.
-    :raises failures.InvalidInput: the time is over, or too far away.
+    :raises failures.InstanceUnavailable: one of these, and the caller may not see that node.
+    :raises failures.NothingToReserve: too few nodes of the list can be reserved.
+    :raises failures.NoMatch: too few nodes match the request and can be reserved.
+    :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
-    # The first of a list is waited for, if it is being written to; otherwise one node will do as well as another.
-    patient = wait = wanted.idents is not None
+    # The order of a list counts, so a node of it that another transaction has locked is waited for. Without a list, a
+    # locked node is skipped at first.
+    patient = wait = node_request.idents is not None
     while True:
         try:
-            return _hold(context, instances, wanted, expiry, wait)
+            return _hold(context, instances, node_request, expiry, wait)
         except _TooFew as few:
-            _refuse(context, few.instances, wanted)
-            # There are enough by now.
+            _refuse(context, few.instances, node_request)
+            # ``_refuse`` has not raised: by now there are enough nodes. Try again.
         except _Lost:
             wait = patient or not wait
         except db_exception.DBDuplicateEntry:
-            # Another request for the same instance was quicker: look what it got.
+            # Another request has reserved a node for the same instance. Try again, and return that reservation.
             continue
 
 
 class _Lost(Exception):
-    """Somebody was quicker, or is about to be."""
+    """Another transaction has taken one of the chosen nodes, or has locked it."""
 
 
 class _TooFew(Exception):
-    """There are not as many nodes as are wanted.
+    """Too few nodes match and can be reserved.
 
-    :param instances: those that still want one.
+    :param instances: uuids of the instances without a reservation.
     """
 
     def __init__(self, instances):
@@ -70,35 +73,36 @@ class _TooFew(Exception):
 
 
 @retried
-def _hold(context, instances, wanted, expiry, wait):
-    """Find nodes and hold them, in one transaction; as ``reserve``.
+def _hold(context, instances, node_request, expiry, wait):
+    """Find nodes and reserve them, in one transaction; parameters and result as for ``reserve``.
 
-    :param wait: whether to wait for those that somebody is writing to, or to pass over them.
+    :param wait: whether to wait for nodes that other transactions have locked; if not, they are skipped.
     """
     with context.write() as connection:
         expiry.check(context, connection)
         held = _held_by(context, connection, instances)
-        _check_held(context, connection, wanted, held.values())
+        _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
         if rest:
-            found = _take_free(context, connection, wanted, rest, wait)
-            held |= _insert(context, connection, dict(zip(rest, found, strict=True)), expiry)
+            free_nodes = _take_free(context, connection, node_request, rest, wait)
+            held |= _insert(context, connection, dict(zip(rest, free_nodes, strict=True)), expiry)
         return [held[instance] for instance in instances], bool(rest)
 
 
 def _held_by(context, connection, instances):
-    """Return the live reservations of instances, {instance: row}, and whether the caller may see the node of each.
+    """Return the live reservations of instances.
 
+    :returns: {instance: row with FIELDS and ``seen``, whether the caller may see the node}.
     :raises failures.InstanceOnNode: an instance is on a node.
     :raises failures.InstanceUnavailable: an instance is on a node that the caller may not see.
     """
     seen = node_filters.seen(context)
     on_node = sa.select(nodes.c.uuid, nodes.c.instance_uuid, seen).where(nodes.c.instance_uuid.in_(instances)).limit(1)
-    found = connection.execute(on_node).first()
-    if found and not found.seen:
-        raise failures.InstanceUnavailable(instance=found.instance_uuid)
-    if found:
-        raise failures.InstanceOnNode(instance=found.instance_uuid, node=f'node {found.uuid}')
+    node = connection.execute(on_node).first()
+    if node and not node.seen:
+        raise failures.InstanceUnavailable(instance=node.instance_uuid)
+    if node:
+        raise failures.InstanceOnNode(instance=node.instance_uuid, node=f'node {node.uuid}')
     statement = sa.select(*_COLUMNS, seen).join(nodes, OF_NODE)
     return {
         row.instance_uuid: row
@@ -106,136 +110,160 @@ def _held_by(context, connection, instances):
     }
 
 
-def _check_held(context, connection, wanted, held):
-    """Raise unless the nodes that instances hold already are such as are wanted.
+def _check_held(context, connection, node_request, held):
+    """Raise a failure unless the nodes that the instances have reserved already fulfil the request.
 
     :param held: rows of ``_held_by``.
-    :raises failures.InstanceReserved: one is not.
-    :raises failures.InstanceUnavailable: one is not, and the caller may not see it.
+    :raises failures.InstanceReserved: one of the nodes does not.
+    :raises failures.InstanceUnavailable: one of the nodes does not, and the caller may not see it.
     """
     if held:
-        fine = matches.matching(context, connection, wanted, [row.node_uuid for row in held])
-        why = 'is not in the list' if wanted.is_a_list else 'does not match'
+        matching = matches.matching(context, connection, node_request, [row.node_uuid for row in held])
+        why = 'is not in the list' if node_request.is_a_list else 'does not match'
         for row in held:
-            if row.node_uuid not in fine:
+            if row.node_uuid not in matching:
                 raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 
-def _take_free(context, connection, wanted, instances, wait):
-    """Lock as many nodes as there are instances, and be sure that they are still free.
+def _take_free(context, connection, node_request, instances, wait):
+    """Lock one node for each instance, and check under the locks that the nodes match and can be reserved.
 
-    :returns: what ``take`` gave, in the order of the nodes' preference.
+    :returns: [result of ``single_node.take``, …], the best node first.
+    :raises _TooFew: too few nodes match and can be reserved.
+    :raises _Lost: another transaction has taken or locked one of the nodes.
     """
     count, alone = len(instances), _alone(instances)
     free = eligibility.eligible_for(alone)
-    found = []
-    if alone and wanted.idents is None and connection.scalar(node_providers.has_allocations(alone)):
-        # What it has been given in Placement is what it is to have.
-        given = sa.and_(free, node_providers.allocated_to(alone))
-        found = matches.candidates(context, connection, wanted, given, count)
-    found = found or matches.candidates(context, connection, wanted, free, count if wait else count + _SPARE)
-    if len(found) < count:
+    candidates = []
+    if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
+        # A node that is allocated to the instance in Placement comes before all others.
+        allocated = sa.and_(free, node_providers.allocated_to(alone))
+        candidates = matches.candidates(context, connection, node_request, allocated, count)
+    candidates = candidates or matches.candidates(
+        context, connection, node_request, free, count if wait else count + _SPARE
+    )
+    if len(candidates) < count:
         raise _TooFew(instances)
-    chosen = found if wait else _not_locked(connection, found, count)
-    taken = {}
-    # In the order of their ids, as everybody does who locks several.
+    chosen = candidates if wait else _not_locked(connection, candidates, count)
+    locked = {}
+    # In the order of their ids, as all transactions that lock several nodes, to avoid deadlocks.
     for node in sorted(chosen, key=lambda node: node.id):
         try:
-            taken[node.id] = take(connection, node.uuid)
+            locked[node.id] = take(connection, node.uuid)
         except failures.NodeNotFound:
             raise _Lost from None
-    still = sa.select(sa.func.count()).where(nodes.c.id.in_(taken), *wanted.conditions(context), free)
-    if connection.scalar(still) < count:
+    still_free = sa.select(sa.func.count()).where(nodes.c.id.in_(locked), *node_request.conditions(context), free)
+    if connection.scalar(still_free) < count:
         raise _Lost
-    return [taken[node.id] for node in chosen]
+    return [locked[node.id] for node in chosen]
 
 
-def _not_locked(connection, found, count):
-    """Lock as many nodes as are wanted, of those that nobody else has locked: the best ones, or what comes after."""
-    chosen = _lock(connection, found[:count], count)
+def _not_locked(connection, candidates, count):
+    """Lock ``count`` nodes that no other transaction has locked, the best ones if possible.
+
+    :param candidates: rows with ``id``, the best first.
+    :raises _Lost: too few are not locked.
+    """
+    chosen = _lock(connection, candidates[:count], count)
     if len(chosen) < count:
-        chosen += _lock(connection, found[count:], count - len(chosen))
+        chosen += _lock(connection, candidates[count:], count - len(chosen))
     if len(chosen) < count:
         raise _Lost
     return chosen
 
 
-def _lock(connection, found, count):
-    # By the key, and no further than the limit: what is looked at is locked, and what is sorted has been looked at.
-    ids = sa.select(nodes.c.id).where(nodes.c.id.in_([node.id for node in found])).order_by(nodes.c.id).limit(count)
-    locked = set(connection.scalars(ids.with_for_update(skip_locked=True)))
-    return [node for node in found if node.id in locked]
+def _lock(connection, candidates, count):
+    """Lock up to ``count`` candidates, skip those that are locked already, and return the locked ones."""
+    # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
+    # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
+    # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
+    node_ids = [node.id for node in candidates]
+    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(node_ids)).order_by(nodes.c.id).limit(count)
+    locked = set(connection.scalars(statement.with_for_update(skip_locked=True)))
+    return [node for node in candidates if node.id in locked]
 
 
-def _insert(context, connection, held, expiry):
-    """Make reservations.
+def _insert(context, connection, chosen, expiry):
+    """Insert reservations.
 
-    :param held: {instance: node that is locked}.
-    :returns: {instance: row}.
-    :raises _Lost: one of the instances has been put on a node since.
+    :param chosen: {instance: row of a locked node}.
+    :param expiry: Expiry.
+    :returns: {instance: row with FIELDS}.
+    :raises _Lost: one of the instances has been put on a node since the first check.
     """
-    uuids = [node.uuid for node in held.values()]
-    key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(held))
+    uuids = [node.uuid for node in chosen.values()]
+    key = sa.or_(reservations.c.node_uuid.in_(uuids), reservations.c.instance_uuid.in_(chosen))
     settle(connection, key)
     moment = connection.scalar(sa.select(clock()))
-    same = {'created_at': moment, 'expires_at': expiry.at(context, moment)}
+    expires_at = expiry.at(context, moment)
     rows = [
-        {'uuid': uuidutils.generate_uuid(), 'node_uuid': node.uuid, 'instance_uuid': instance, **same}
-        for instance, node in held.items()
+        {
+            'uuid': uuidutils.generate_uuid(),
+            'node_uuid': node.uuid,
+            'instance_uuid': instance,
+            'created_at': moment,
+            'expires_at': expires_at,
+        }
+        for instance, node in chosen.items()
     ]
     connection.execute(sa.insert(reservations), rows)
-    for node in held.values():
+    for node in chosen.values():
         node_providers.bump_for_reservation(connection, node.id)
-    # Looked at again now that the reservations' keys are written (``reservations.claim``).
+    # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
     on_node = sa.exists().where(nodes.c.instance_uuid == reservations.c.instance_uuid).label('on_node')
-    made = sa.select(*_COLUMNS, on_node).where(reservations.c.instance_uuid.in_(held))
-    rows = connection.execute(made).all()
+    statement = sa.select(*_COLUMNS, on_node).where(reservations.c.instance_uuid.in_(chosen))
+    rows = connection.execute(statement).all()
     if any(row.on_node for row in rows):
         raise _Lost
     return {row.instance_uuid: row for row in rows}
 
 
-def _refuse(context, instances, wanted):
-    """Say why there are not as many nodes as are wanted; nothing when there are by now.
+def _refuse(context, instances, node_request):
+    """Raise the failure that explains why there are too few nodes; return if by now there are enough.
 
-    :param instances: those that still want one.
+    :param instances: uuids of the instances without a reservation.
+    :raises failures.NoMatch: too few nodes match the request and can be reserved.
+    :raises failures.NothingToReserve: too few nodes of the list can be reserved.
     """
     needed, explanation = len(instances), None
-    if not wanted.is_a_list:
-        explanation = explanations.explain(context, wanted, _alone(instances), needed=needed)
+    if not node_request.is_a_list:
+        explanation = explanations.explain(context, node_request, _alone(instances), needed=needed)
         if explanation['matched'] >= needed:
             return
-    if wanted.idents is None:
+    if node_request.idents is None:
         raise failures.NoMatch(needed, explanation)
-    refusals = _refusals(context, instances, wanted)
+    refusals = _refusals(context, instances, node_request)
     if sum(refusal is None for _, refusal in refusals) < needed:
-        raise failures.NothingToReserve(needed, [told for told in refusals if told[1]], explanation)
+        raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
 
 
-def _refusals(context, instances, wanted):
-    """Give [(ident, why the node cannot be held, None when it can), …], each node once."""
+def _refusals(context, instances, node_request):
+    """Return why the nodes of the list cannot be reserved.
+
+    :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
+    """
     columns = (nodes.c.uuid, nodes.c.name, node_filters.seen(context), *eligibility.STATE)
-    statement = sa.select(*columns).outerjoin(reservations, OF_NODE).where(matches.among(wanted.idents))
+    statement = sa.select(*columns).outerjoin(reservations, OF_NODE).where(matches.among(node_request.idents))
     with context.read() as connection:
         rows = connection.execute(statement).all()
     instance = _alone(instances)
-    rejected = {} if wanted.is_a_list else explanations.rejections(context, wanted, instance)
-    found = {row.name: row for row in rows} | {row.uuid: row for row in rows}
+    rejected = {} if node_request.is_a_list else explanations.rejections(context, node_request, instance)
+    by_ident = {row.name: row for row in rows} | {row.uuid: row for row in rows}
     refusals: dict[str, tuple] = {}
-    for ident in wanted.idents:
-        node = found.get(ident)
+    for ident in node_request.idents:
+        node = by_ident.get(ident)
         refusal = eligibility.refusal(node, instance)
         if node and not node.seen:
             refusal = _HIDDEN
         elif node and rejected.get(node.uuid):
             clauses = rejected[node.uuid]
             refusal = refusal or {'reason': 'rejected', 'message': f'It does not match: rejected by {clauses[0]}.'}
-            # There may be a thousand of these; the nearest ones are told in full by the explanation.
-            refusal = refusal | {'rejected_by': clauses[:MOST]}
+            # Shortened, because there may be a thousand nodes. The explanation has all clauses of the near misses.
+            refusal = refusal | {'rejected_by': clauses[:MAX_LISTED]}
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))
     return list(refusals.values())
 
 
 def _alone(instances):
-    """Give the instance that is the only one, None for several: what one of them has allocated is not for another."""
+    """Return the only instance; None if there are several, for then a node allocated to one could go to another."""
     return instances[0] if len(instances) == 1 else None

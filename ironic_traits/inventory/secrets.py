@@ -1,7 +1,7 @@
-"""The fields that may have secrets in them, and what is shown of them.
+"""The JSON fields that may contain secrets, and how they are shown with the secrets masked.
 
-The text with the secrets masked is stored beside the field whenever that is written.  To mask a large document takes
-half a second, and a list has a thousand nodes.
+Each write of such a field stores the masked text in a column beside it. Masking at each read would be too slow: a large
+document takes half a second, and a list may have a thousand nodes.
 """
 
 import orjson
@@ -11,39 +11,43 @@ from oslo_utils import strutils
 from ironic_traits.db.models import nodes, volume_targets
 
 MASK = '******'
-#: The policy rules that allow to see the fields of each table as they are.
+#: {table: {field: policy rule that allows the caller to see it unmasked}}.
 RULES = {
     nodes.name: {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'},
     volume_targets.name: {'properties': 'show_password'},
 }
-#: What is shown where no masked text is stored: only other programs write such rows.
+#: Shown if a row has no masked text. Only another program can have written such a row.
 _NOT_MASKED = '{"content": "** Not shown: its secrets have not been masked. **"}'
 
 
 def with_masks(table, values):
-    """Return the values of an INSERT or an UPDATE with the masked texts that belong to them.
+    """Return the values of an INSERT or UPDATE together with the masked texts of its secret fields.
 
+    :param table: SQLAlchemy table.
     :param values: {column: value}.
+    :returns: {column: value}.
     """
     fields = RULES.get(table.name, {}).keys() & values.keys()
     return values | {f'{field}_masked': _text(field, values[field]) for field in fields}
 
 
 def is_mask(column):
-    """Whether a column has the masked text of another one, which is no field of its own."""
+    """Whether a column holds the masked text of another column. Such a column is not a field of the API."""
     return column.name.removesuffix('_masked') in RULES.get(column.table.name, {}) and column.name.endswith('_masked')
 
 
 def masked(context, table, fields):
-    """Return those of some fields of which the caller may see the masked text only, as a frozenset."""
+    """Return which of these fields the caller may see with masked secrets only, as a frozenset."""
     rules = RULES.get(table.name, {})
     return frozenset(name for name in fields if name in rules and not context.sees_secrets(rules[name]))
 
 
 def column(table, field, is_masked):
-    """Return the column that shows a JSON field, as text.
+    """Return a column that selects a JSON field as text.
 
-    :param is_masked: whether its secrets are masked.
+    :param table: SQLAlchemy table.
+    :param field: name of the field.
+    :param is_masked: whether to select the text with the secrets masked.
     """
     if is_masked:
         return sa.func.coalesce(table.c[f'{field}_masked'], _NOT_MASKED).label(field)

@@ -1,4 +1,4 @@
-"""The shards that nodes are in."""
+"""The shards of nodes."""
 
 import sqlalchemy as sa
 
@@ -8,7 +8,7 @@ from ironic_traits.db.models import nodes
 def count_nodes(context):
     """Count the nodes of each shard.
 
-    :returns: rows of ``shard`` (None for the nodes in none) and ``count``, by name.
+    :returns: [row with ``shard`` (None for the nodes without one) and ``count``, …], sorted by shard, None first.
     """
     statement = sa.select(nodes.c.shard, sa.func.count().label('count')).group_by(nodes.c.shard)
     with context.read() as connection:

@@ -1,8 +1,9 @@
-"""One node: read, or locked first and then read.
+"""Read a node, or lock it and read it.
 
-The lock is the row itself, taken by raising its generation.  The statements are made once and kept, with the uuid or
-the name as a parameter: to make one anew, and to find out that it is the one of the last time, takes as long as the
-database does.
+The lock is the row lock of the database. ``take`` gets it by an UPDATE that raises the node's generation.
+
+The statements are built once and cached, with the uuid or name as a parameter. To build one for each call, and to
+compute SQLAlchemy's cache key for it, takes as long as to execute it.
 """
 
 import functools
@@ -20,47 +21,53 @@ from ironic_traits.inventory.secrets import with_masks
 def take(connection, ident, *columns):
     """Lock a node until the end of the transaction, and read it.
 
-    Every write begins with this, before it looks at who holds the node (DESIGN: invariant 1).
+    Every write begins with this, before it checks whether an instance or a reservation holds the node (DESIGN:
+    invariant 1).
 
     :param connection: of a writer.
-    :param ident: uuid or name.
-    :param columns: columns to read besides id and uuid.
-    :returns: a row, with what its provider is compared with after a change, too (``node_providers.BEFORE``).
-    :raises failures.NodeNotFound: there is none.
+    :param ident: uuid or name of the node.
+    :param columns: columns to read besides ``id``, ``uuid`` and ``node_providers.BEFORE``.
+    :returns: a row with all these columns.
+    :raises failures.NodeNotFound: there is no such node.
     """
-    key, columns = _key(ident), (nodes.c.id, nodes.c.uuid, *node_providers.BEFORE, *columns)
-    # One statement where the database has one for it (MariaDB has none, SQLite's is wrong about IS NULL), and where
-    # what is read is the row that it locks: of other tables it would give what was there before the wait for the lock.
-    at_once = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
-    raised = connection.execute(_raise_generation(key, columns if at_once else ()), {'ident': ident, 'now': now()})
-    row = raised.first() if at_once else raised.rowcount
+    key = _key(ident)
+    # Each column once, even if the caller names the id or the uuid, too.
+    columns = tuple(dict.fromkeys((nodes.c.id, nodes.c.uuid, *node_providers.BEFORE, *columns)))
+    # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
+    # is used only for columns of the locked row: of other tables it would return the values before the wait for the
+    # lock.
+    returning = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
+    result = connection.execute(_raise_generation(key, columns if returning else ()), {'ident': ident, 'now': now()})
+    row = result.first() if returning else result.rowcount
     if not row:
         raise failures.NodeNotFound(node=ident)
-    return row if at_once else connection.execute(_select_one(columns, key), {'ident': ident}).one()
+    return row if returning else connection.execute(_select_one(columns, key), {'ident': ident}).one()
 
 
 def change(connection, node, changes):
-    """Write to a node's row, and let its provider follow.
+    """Write to a node's row, and update its provider.
 
     :param connection: of a writer.
-    :param node: what ``take`` gave.
+    :param node: the result of ``take``.
     :param changes: {column: value}.
+    :raises failures.ProviderTaken: as ``node_providers.follow``.
+    :raises failures.ProviderInUse: as ``node_providers.follow``.
     """
     connection.execute(sa.update(nodes).where(nodes.c.id == node.id).values(with_masks(nodes, changes)))
     node_providers.follow(connection, node, changes)
 
 
-def read(connection, ident, columns, seen=()):
+def read(connection, ident, columns, visible=()):
     """Read a node.
 
-    :param ident: uuid or name.
-    :param columns: what to select, a tuple.
-    :param seen: conditions on nodes that somebody may see (``node_filters.visible``).
-    :returns: a row.
-    :raises failures.NodeNotFound: there is none, or none that is seen.
+    :param ident: uuid or name of the node.
+    :param columns: columns to select, a tuple.
+    :param visible: conditions on the nodes that the caller may see (``node_filters.visible``); () for all.
+    :returns: a row with these columns.
+    :raises failures.NodeNotFound: there is no such node, or the caller may not see it.
     """
     statement = _select_one(columns, _key(ident))
-    row = connection.execute(statement.where(*seen) if seen else statement, {'ident': ident}).first()
+    row = connection.execute(statement.where(*visible) if visible else statement, {'ident': ident}).first()
     if row is None:
         raise failures.NodeNotFound(node=ident)
     return row
@@ -68,7 +75,7 @@ def read(connection, ident, columns, seen=()):
 
 @functools.lru_cache(maxsize=256)
 def _select_one(columns, key):
-    """Give the statement that selects columns of the one node whose ``key`` is the parameter ``ident``."""
+    """Return the SELECT of columns of the node whose column ``key`` equals the parameter ``ident``."""
     return sa.select(*columns).where(nodes.c[key] == sa.bindparam('ident'))
 
 

@@ -1,8 +1,8 @@
-"""The work that nodes are waiting for: written down by requests, carried out by workers.
+"""Transitions: the work on nodes that requests store and workers carry out.
 
-A worker claims a transition for a time.  When it does not come back before that is over (it was killed, its machine is
-gone), the claim is worth nothing any more, and another worker goes on from where the driver last said so.  All of it by
-the clock of the database.
+A worker claims a transition for a limited time (a lease). If it does not settle the claim within that time, because it
+was killed, for example, the claim is void. Another worker claims the transition and continues with the last phase that
+the driver has begun. All times are those of the database's clock.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ from ironic_traits.inventory.single_node import change, take
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A transition that a worker carries.
+    """A transition that a worker has claimed.
 
     :ivar node: uuid of the node.
-    :ivar lease: names the claim.
+    :ivar lease: id of the claim, a uuid.
     :ivar action: one of ``states.ACTIONS``.
-    :ivar arguments: what the client said, a dict.
-    :ivar phase: how often the driver has asked to be called again.
-    :ivar attempts: how often the transition was claimed since then, this time included.
-    :ivar seconds: how long ago the transition was first claimed.
+    :ivar arguments: {name: value} for the driver.
+    :ivar phase: how often the driver has asked to be called again (``base.Later``).
+    :ivar attempts: number of claims in this phase, including this one.
+    :ivar seconds: seconds since the first claim of the transition.
     """
 
     node: str
@@ -43,12 +43,13 @@ class Claim:
 
 
 def replace(connection, node_id, action, arguments, moment):
-    """Write down what a node is waiting for, in place of what it waited for before.
+    """Store the transition of a node in place of the one before.
 
     :param connection: of a writer that has taken the node's lock.
-    :param action: one of ``states.ACTIONS``; None for nothing.
-    :param arguments: what the driver is to know, a dict.
-    :param moment: when it is due.
+    :param node_id: primary key of the node.
+    :param action: one of ``states.ACTIONS``; None for no transition.
+    :param arguments: {name: value} for the driver.
+    :param moment: when it is due: datetime by the clock of the database.
     """
     connection.execute(sa.delete(transitions).where(transitions.c.node_id == node_id))
     if action:
@@ -57,10 +58,11 @@ def replace(connection, node_id, action, arguments, moment):
 
 
 def due(service, limit):
-    """List nodes with a transition that is due and that nobody carries.
+    """Return the nodes whose transition is due and not claimed.
 
     :param service: ironic_traits.service.Service.
-    :returns: [uuid, …], the one that waits longest first.
+    :param limit: most nodes.
+    :returns: [uuid, …], the one that has waited longest first.
     """
     statement = (
         sa.select(nodes.c.uuid)
@@ -75,17 +77,20 @@ def due(service, limit):
 
 @retried
 def claim(service, uuid):
-    """Take a node's transition to carry it.
+    """Claim the transition of a node.
 
+    A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
+
+    :param service: ironic_traits.service.Service.
     :param uuid: of the node.
-    :returns: (Claim, whether the node was waiting in a state of its own); None when another one was quicker.
-    :raises failures.NodeNotFound: the node is gone.
+    :returns: Claim; None if there is no transition that is due and not claimed.
+    :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
         node = take(connection, uuid, nodes.c.provision_state, nodes.c.target_provision_state)
         moment = connection.scalar(sa.select(clock()))
         lease = uuidutils.generate_uuid()
-        taken = connection.execute(
+        result = connection.execute(
             sa.update(transitions)
             .where(transitions.c.node_id == node.id, transitions.c.due_at <= moment, _free(moment))
             .values(
@@ -95,28 +100,37 @@ def claim(service, uuid):
                 begun_at=sa.func.coalesce(transitions.c.begun_at, moment),
             )
         )
-        if not taken.rowcount:
+        if not result.rowcount:
             return None
         if node.provision_state in states.WAITING:
             _move(connection, node, 'resume', moment, reservation=service.conf.host)
         row = connection.execute(sa.select(transitions).where(transitions.c.node_id == node.id)).one()
         seconds = (moment - row.begun_at).total_seconds()
-        return Claim(node.uuid, lease, row.action, row.arguments, row.phase, row.attempts, seconds)
+        return Claim(
+            node=node.uuid,
+            lease=lease,
+            action=row.action,
+            arguments=row.arguments,
+            phase=row.phase,
+            attempts=row.attempts,
+            seconds=seconds,
+        )
 
 
 @retried
 def settle(service, claim, outcome):
-    """Write down what came of a claimed transition.
+    """Store the outcome of a claimed transition.
 
+    :param service: ironic_traits.service.Service.
     :param claim: Claim.
     :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
-    :returns: whether the claim was still worth something; nothing is changed when it was not.
-    :raises failures.NodeNotFound: the node is gone.
+    :returns: whether the claim was still valid; if not, nothing is changed.
+    :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
-        mine = transitions.c.node_id == node.id, transitions.c.lease == claim.lease
-        if connection.scalar(sa.select(transitions.c.lease).where(*mine)) is None:
+        same_claim = transitions.c.node_id == node.id, transitions.c.lease == claim.lease
+        if connection.scalar(sa.select(transitions.c.lease).where(*same_claim)) is None:
             return False
         moment = connection.scalar(sa.select(clock()))
         if isinstance(outcome, base.Later):
@@ -130,13 +144,15 @@ def settle(service, claim, outcome):
 
 @retried
 def give_up(context, ident, reason):
-    """End the work that goes on on a node, as if it had failed; who carries it changes nothing any more.
+    """End the transition of a node as if it had failed, and release the node's lock.
 
-    :param ident: uuid or name.
-    :param reason: for ``last_error``.
-    :returns: the action that was given up; None for a lock without any.
+    The worker that has claimed the transition can no longer settle it.
+
+    :param ident: uuid or name of the node.
+    :param reason: text for ``last_error``.
+    :returns: the action that was ended; None if the node had a lock without a transition.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeNotLocked: no work goes on.
+    :raises failures.NodeNotLocked: the node has neither a transition nor a lock.
     """
     with context.write() as connection:
         node = take(connection, ident, *_SETTLED, nodes.c.reservation)
@@ -166,13 +182,13 @@ def _free(moment):
 
 def _within_limit(service, claim, seconds):
     limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
-    # Then somebody has to notice that the time is over.
+    # The driver has to be called when the limit is reached, at the latest, so that the timeout is noticed.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
 def _postpone(connection, node, claim, moment, seconds):
     if claim.action != 'power' and states.follow(node.provision_state, 'wait'):
-        # Nobody works on the node meanwhile: it can be aborted, or deleted.
+        # The lock is released while the node waits, so that it can be aborted or deleted.
         _move(connection, node, 'wait', moment, reservation=None)
     connection.execute(
         sa.update(transitions)
@@ -207,7 +223,7 @@ def _finish(connection, node, claim, moment, done):
 
 
 def _clean_after(connection, node, moment, changes):
-    """Take the instance and what is its own off the node, and send the node to its cleaning."""
+    """Remove the instance and its data from a node after undeploy, and start the cleaning."""
     connection.execute(sa.delete(node_vifs).where(node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
     if node.retired:
@@ -222,8 +238,8 @@ def _give_up(connection, node, claim, moment, error):
     replace(connection, node.id, None, {}, moment)
     changes: dict[str, Any] = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
-        asked, target = claim.arguments['target'], node.target_power_state
-        changes['last_error'] = f"Failed to change power state to '{target}' by '{asked}': {reason}"
+        requested, target = claim.arguments['target'], node.target_power_state
+        changes['last_error'] = f"Failed to change power state to '{target}' by '{requested}': {reason}"
         change(connection, node, {'target_power_state': None, **changes})
         return
     if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
@@ -232,7 +248,12 @@ def _give_up(connection, node, claim, moment, error):
 
 
 def _move(connection, node, event, moment, **changes):
-    """Let an event happen to a node."""
+    """Move a node to the state that follows an event.
+
+    :param event: as for ``states.follow``.
+    :param moment: time of the change, by the clock of the database.
+    :param changes: further columns to set.
+    """
     state = states.follow(node.provision_state, event)
     values = {
         'provision_state': state,

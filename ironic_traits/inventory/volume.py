@@ -1,4 +1,4 @@
-"""Volume connectors and targets: what a node reaches its remote volumes with, and the volumes."""
+"""Volume connectors (with which a node connects to remote volumes) and volume targets (the volumes)."""
 
 import functools
 
@@ -9,7 +9,12 @@ from ironic_traits.inventory.records import Kind
 
 
 def _decide(what, connection, node, old, new):
-    """Refuse to change a volume resource unless its node is off, or to delete it from a node that is on and in use."""
+    """Raise InvalidTransition if a volume resource is updated on a node that is not off, or deleted when it is in use.
+
+    :param what: name of the kind, for the message.
+    :raises failures.InvalidTransition: the node is not powered off; a deletion is allowed then, too, if the provision
+        state is one of ``states.DELETABLE``.
+    """
     if old is None or node.power_state == states.POWER_OFF:
         return
     if new is not None:
@@ -19,19 +24,26 @@ def _decide(what, connection, node, old, new):
 
 
 CONNECTORS = Kind(
-    volume_connectors,
-    'volume connector',
-    {'node_uuid': None, 'type': None, 'connector_id': None, 'extra': {}},
-    {'connector_id': 'with type {type} and connector ID {connector_id}'},
-    functools.partial(_decide, 'volume connector'),
-    'baremetal:volume:list_all',
+    table=volume_connectors,
+    what='volume connector',
+    settable={'node_uuid': None, 'type': None, 'connector_id': None, 'extra': {}},
+    duplicates={'connector_id': 'with type {type} and connector ID {connector_id}'},
+    decide=functools.partial(_decide, 'volume connector'),
+    list_all='baremetal:volume:list_all',
 )
 
 TARGETS = Kind(
-    volume_targets,
-    'volume target',
-    {'node_uuid': None, 'volume_type': None, 'boot_index': None, 'volume_id': None, 'properties': {}, 'extra': {}},
-    {'boot_index': "with boot index '{boot_index}' for the same node"},
-    functools.partial(_decide, 'volume target'),
-    'baremetal:volume:list_all',
+    table=volume_targets,
+    what='volume target',
+    settable={
+        'node_uuid': None,
+        'volume_type': None,
+        'boot_index': None,
+        'volume_id': None,
+        'properties': {},
+        'extra': {},
+    },
+    duplicates={'boot_index': "with boot index '{boot_index}' for the same node"},
+    decide=functools.partial(_decide, 'volume target'),
+    list_all='baremetal:volume:list_all',
 )

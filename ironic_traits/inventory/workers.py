@@ -1,4 +1,4 @@
-"""The workers that are alive, and the work that waits for one."""
+"""The workers that are alive, and the transitions that wait for one."""
 
 import datetime
 
@@ -8,17 +8,17 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.models import transitions, workers
 from ironic_traits.db.types import clock
 
-#: How long a worker that has stopped without saying so is remembered.
+#: How long the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
 REMEMBERED = datetime.timedelta(days=1)
 
 
 @retried
 def beat(service, uuid, **facts):
-    """Write down that a worker is alive, and forget those that ended long ago without saying so.
+    """Store a worker's heartbeat, and delete workers whose last heartbeat is older than REMEMBERED.
 
     :param service: ironic_traits.service.Service.
     :param uuid: of the worker.
-    :param facts: its ``hostname``, ``pid`` and ``drivers``.
+    :param facts: {column of workers: value}: ``hostname``, ``pid``, ``drivers`` and so on.
     """
     with service.write() as connection:
         moment = connection.scalar(sa.select(clock()))
@@ -34,15 +34,16 @@ def forget(service, uuid):
     """Delete a worker that stops.
 
     :param service: ironic_traits.service.Service.
+    :param uuid: of the worker.
     """
     with service.write() as connection:
         connection.execute(sa.delete(workers).where(workers.c.uuid == uuid))
 
 
 def alive(service):
-    """Count the workers that are alive.
+    """Return the number of workers with a heartbeat within ``[deploy] heartbeat_timeout``.
 
-    :param service: what has ``read`` and ``conf``.
+    :param service: an object with ``read`` and ``conf``: ironic_traits.service.Service, for example.
     """
     with service.read() as connection:
         moment = connection.scalar(sa.select(clock()))
@@ -51,9 +52,10 @@ def alive(service):
 
 
 def longest_wait(service):
-    """Return for how many seconds the oldest work has been due that no worker carries; 0 when there is none.
+    """Return how long the longest-waiting transition has been due without a claim.
 
-    :param service: what has ``read``.
+    :param service: an object with ``read``: ironic_traits.service.Service, for example.
+    :returns: seconds; 0 if none waits.
     """
     since = sa.case(
         (transitions.c.leased_until > transitions.c.due_at, transitions.c.leased_until), else_=transitions.c.due_at
@@ -68,9 +70,9 @@ def longest_wait(service):
 
 
 def summary(service):
-    """Return a sentence about the workers and the work that waits.
+    """Return a sentence about the number of workers and the longest wait.
 
-    :param service: what has ``read`` and ``conf``.
+    :param service: an object with ``read`` and ``conf``: ironic_traits.service.Service, for example.
     """
     number, seconds = alive(service), longest_wait(service)
     sentence = f'{number} workers are alive' if number != 1 else '1 worker is alive'

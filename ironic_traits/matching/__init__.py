@@ -1,1 +1,1 @@
-"""Pure rules about traits: no database, no HTTP."""
+"""Rules about traits and allocation candidates, as pure functions: no database, no HTTP."""

@@ -1,23 +1,32 @@
-"""How the groups of a request are put together to candidates, tree by tree; pure, from what the database has found.
+"""Combination of the groups of a request into allocation candidates, tree by tree. Pure: no database access.
 
-A candidate takes one option of each group.  An option is what one group would take: of one provider for a group with a
-suffix, of several of a tree (and of those that share with it) for the group without.  Options are tried in depth, and
-given up as soon as one of them cannot be.
+A candidate consists of one option for each group. An option is what one group could take: from one provider for a group
+with a suffix; from several providers of a tree, and from those that share with it, for the group without a suffix.
+Options are tried depth first. A branch ends as soon as an option violates the rules.
 """
 
 import dataclasses
 import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+
+class Amount(NamedTuple):
+    """An amount of a resource class of a provider."""
+
+    provider_id: int
+    class_id: int
+    amount: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """What one group would take.
+    """What one group could take.
 
-    :ivar suffix: of the group.
+    :ivar suffix: suffix of the group.
     :ivar providers: ids of the providers, a frozenset.
-    :ivar amounts: ((provider id, class id, amount), …); empty for a group that wants no resources.
+    :ivar amounts: (Amount, …); empty for a group without resources.
     """
 
     suffix: str
@@ -27,7 +36,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """What all groups would take together.
+    """What all groups could take together.
 
     :ivar amounts: frozenset of ((provider id, class id), amount).
     :ivar mappings: frozenset of (suffix, frozenset of provider ids).
@@ -38,28 +47,29 @@ class Candidate:
 
 
 class Tries:
-    """How many combinations may be tried yet, in one search.
+    """A limit of the combinations that one search tries.
 
-    :param left: how many.
+    :param left: number of combinations.
     """
 
     def __init__(self, left):
         self._left = left
 
     def spend(self, number=1):
-        """Count some; return whether they were left."""
+        """Count tried combinations, and return whether the limit allows them."""
         self._left -= number
         return self._left >= 0
 
 
 @dataclasses.dataclass
 class Rules:
-    """What a candidate must keep to beside its groups.
+    """The rules for a whole candidate, in addition to those of each group.
 
-    :ivar isolate: whether each group with a suffix takes a provider of its own.
-    :ivar rooms: {(provider id, class id): (how much is left, most at once)} of the classes that several groups want.
-    :ivar subtrees: sets of suffixes: the providers of their groups are below one of them.
-    :ivar above: {provider id: id of the one above it}.
+    :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
+    :ivar rooms: {(provider id, class id): (free amount, ``max_unit``)} of the classes that several groups request.
+    :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the
+        others (``same_subtree``).
+    :ivar above: {provider id: id of its parent}.
     :ivar tries: Tries.
     """
 
@@ -70,9 +80,10 @@ class Rules:
     tries: Tries
 
     def allow(self, chosen, option):
-        """Whether an option may follow those that are chosen.
+        """Whether an option may be added to the chosen ones.
 
         :param chosen: Chosen.
+        :param option: Option.
         """
         if self.isolate and option.suffix and not option.providers.isdisjoint(chosen.isolated):
             return False
@@ -88,7 +99,10 @@ class Rules:
         return True
 
     def accept(self, chosen):
-        """Tell whether the groups that shall be in one subtree are."""
+        """Whether the chosen options fulfil ``subtrees``.
+
+        :param chosen: [Option, …], one of each group.
+        """
         for suffixes in self.subtrees:
             providers = frozenset().union(*(option.providers for option in chosen if option.suffix in suffixes))
             if len(providers) > 1 and not providers & frozenset.intersection(*map(self._lineage, providers)):
@@ -96,23 +110,23 @@ class Rules:
         return True
 
     def _lineage(self, provider_id):
-        """Give the ids of a provider and of all above it."""
-        found = set()
+        """Return the ids of a provider and of its ancestors, a frozenset."""
+        ids = set()
         while provider_id is not None:
-            found.add(provider_id)
+            ids.add(provider_id)
             provider_id = self.above.get(provider_id)
-        return frozenset(found)
+        return frozenset(ids)
 
 
 class Chosen:
-    """The options that are chosen so far, of one tree, and what they take together.
+    """The options chosen so far, of one tree, and what they take together.
 
-    What they take is kept up to date as options come and go: to add it up anew for each try costs the square of the
+    The sums are updated as options are pushed and popped. To add them up for each try would cost the square of the
     number of groups.
 
     :ivar options: [Option, …].
     :ivar amounts: Counter of {(provider id, class id): amount}.
-    :ivar isolated: ids of the providers of groups with a suffix.
+    :ivar isolated: Counter of {id of a provider: number of groups with a suffix that take from it}.
     """
 
     def __init__(self):
@@ -121,12 +135,12 @@ class Chosen:
         self.isolated: Counter = Counter()
 
     def push(self, option):
-        """Choose one option more."""
+        """Add an option."""
         self.options.append(option)
         self._count(option, 1)
 
     def pop(self):
-        """Give the last option back."""
+        """Remove the last option."""
         self._count(self.options.pop(), -1)
 
     def _count(self, option, sign):
@@ -141,11 +155,11 @@ class Chosen:
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """The group without a suffix: one provider for each class, and all traits among them.
+    """The group without a suffix: one provider for each resource class, which have the required traits together.
 
     :ivar amounts: {class id: amount}.
-    :ivar clauses: what it asks about traits: a set of clauses.
-    :ivar fulfilled: {provider id: those of them that the provider fulfils}.
+    :ivar clauses: {number of a clause about required traits, …}.
+    :ivar fulfilled: {provider id: {number of a clause that the provider fulfils, …}}.
     :ivar tries: Tries.
     """
 
@@ -155,58 +169,65 @@ class Collective:
     tries: Tries
 
     def options(self, by_class) -> Iterable[Option]:
-        """Give the options in one tree.
+        """Yield the options in one tree.
 
-        :param by_class: {class id: [provider id, …]}.
+        :param by_class: {class id: [id of a provider with enough of the class, …]}.
         """
         class_ids = sorted(by_class)
-        given = [by_class[class_id] for class_id in class_ids]
-        if len(given) < len(self.amounts) or not self._fulfil(itertools.chain.from_iterable(given)):
+        providers_by_class = [by_class[class_id] for class_id in class_ids]
+        if len(providers_by_class) < len(self.amounts):
             return
-        for number, providers in enumerate(itertools.product(*given)):
-            # The first one of each tree is free: trees are no more than providers, combinations are.
+        if not self._fulfil(itertools.chain.from_iterable(providers_by_class)):
+            return
+        for number, providers in enumerate(itertools.product(*providers_by_class)):
+            # The first combination of each tree is not counted: there are at most as many trees as providers.
             if number and not self.tries.spend():
                 return
             if self._fulfil(providers):
-                parts = zip(providers, class_ids, strict=True)
-                taken = tuple((provider_id, class_id, self.amounts[class_id]) for provider_id, class_id in parts)
-                yield Option('', frozenset(providers), taken)
+                pairs = zip(providers, class_ids, strict=True)
+                amounts = tuple(
+                    Amount(provider_id, class_id, self.amounts[class_id]) for provider_id, class_id in pairs
+                )
+                yield Option('', frozenset(providers), amounts)
 
     def _fulfil(self, providers):
         return self.clauses <= set().union(*(self.fulfilled.get(provider_id, ()) for provider_id in providers))
 
 
 def combine(trees: Iterable[list[Callable]], rules: Rules, by_turns: bool):
-    """Give the candidates, each once.
+    """Yield the candidates, each once.
 
-    :param trees: for each tree, functions that give the options of each group.
-    :param by_turns: one of each tree in turn, and not all of a tree before those of the next.
+    :param trees: for each tree, a list of functions that each return the options of one group in the tree.
+    :param rules: Rules.
+    :param by_turns: whether to yield one candidate of each tree in turn, not all of a tree before those of the next.
     """
     seen = set()
-    given = (_in_tree(groups, rules, Chosen()) for groups in trees)
-    for chosen in _by_turns(given) if by_turns else itertools.chain.from_iterable(given):
+    by_tree = (_in_tree(groups, rules, Chosen()) for groups in trees)
+    for chosen in _by_turns(by_tree) if by_turns else itertools.chain.from_iterable(by_tree):
         candidate = Candidate(
-            frozenset(_amounts(chosen).items()), frozenset((option.suffix, option.providers) for option in chosen)
+            amounts=frozenset(_amounts(chosen).items()),
+            mappings=frozenset((option.suffix, option.providers) for option in chosen),
         )
-        # The same may be had by way of several trees, of what is shared with them.
+        # Several trees yield the same candidate if it takes only from providers that share with them.
         if candidate not in seen:
             seen.add(candidate)
             yield candidate
 
 
 def _in_tree(groups, rules, chosen):
-    """Yield the lists of options that may be taken together from one tree.
+    """Yield the lists of options of one tree that the rules allow together.
 
-    :param groups: functions that give the options of each group that has none yet.
+    :param groups: functions that each return the options of a group for which none is chosen yet.
+    :param rules: Rules.
     :param chosen: Chosen.
     """
     if not groups:
-        # A candidate costs what it takes to write it down.
+        # A candidate counts as many tries as it has options, because to build it takes so long.
         if rules.accept(chosen.options) and rules.tries.spend(len(chosen.options) - 1):
             yield list(chosen.options)
         return
     for option in groups[0]():
-        # The options of the first group are free: they are no more than providers, combinations are.
+        # The options of the first group are not counted: there are at most as many as providers.
         if chosen.options and not rules.tries.spend():
             return
         if rules.allow(chosen, option):
@@ -224,6 +245,7 @@ def _amounts(chosen):
 
 
 def _by_turns(generators):
+    """Yield the items of generators: the first of each, then the second of each, and so on."""
     waiting = deque(generators)
     while waiting:
         generator = waiting.popleft()

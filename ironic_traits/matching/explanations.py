@@ -1,6 +1,7 @@
-"""Why nodes are not among the matches: figures about clauses, from how many nodes fail which of them; pure.
+"""Figures about why nodes do not match, computed from the number of nodes that fail each set of clauses. Pure: no
+database access.
 
-A node fails a set of clauses, given as a bit mask: bit n stands for clause n.  Whoever fails none is a match.
+A set of clauses is a bit mask: bit n stands for clause n. A node that fails no clause matches.
 """
 
 import dataclasses
@@ -8,19 +9,19 @@ import heapq
 from collections import Counter
 
 #: Most relaxations, and most near misses, in one explanation.
-MOST = 20
-#: Most sets of clauses that are looked at for relaxations.
-MOST_TRIES = 200
+MAX_LISTED = 20
+#: Most sets of clauses that are tried as relaxations.
+MAX_TRIES = 200
 
 
 class TraitClauses:
-    """What a request requires of the traits of a node, clause by clause.
+    """The clauses of a request about the traits of a node.
 
     :param request: ironic_traits.matching.requests.Request.
-    :ivar names: of the clauses, in the order of their bits.
-    :ivar traits: all that the request names: bit n of the traits that a node carries stands for trait n.  The required
-        ones come first, then the forbidden ones, so that the bits of most clauses come from those of the traits by a
-        shift.
+    :ivar names: [name of a clause, …], in the order of their bits.
+    :ivar traits: [trait that the request names, …], in the order of their bits in the mask of the traits that a node
+        carries. The required ones come first, then the forbidden ones, so that a shift turns the bits of traits into
+        the bits of most clauses.
     """
 
     def __init__(self, request):
@@ -41,21 +42,21 @@ class TraitClauses:
     def failed(self, carried):
         """Return the mask of the clauses that a node fails.
 
-        :param carried: the mask of the traits that it carries.
+        :param carried: mask of the traits that the node carries.
         """
         failed = ~carried & self._required
-        for bit, names in enumerate(self._any, self._shift):
-            if not carried & names:
+        for bit, alternatives in enumerate(self._any, self._shift):
+            if not carried & alternatives:
                 failed |= 1 << bit
         return failed | (carried >> self._shift & self._forbidden) << self._shift + len(self._any)
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """How many nodes fail what.
+    """How many nodes fail which clauses.
 
-    :ivar clauses: names of the clauses, in the order of their bits.
-    :ivar failing: Counter of the masks of what nodes fail.
+    :ivar clauses: [name of a clause, …], in the order of their bits.
+    :ivar failing: Counter of {mask of the clauses that a node fails: number of nodes}.
     """
 
     clauses: list
@@ -63,18 +64,18 @@ class Explanation:
 
     @property
     def considered(self):
-        """How many nodes there are."""
+        """The number of nodes."""
         return self.failing.total()
 
     @property
     def matched(self):
-        """How many of them fail nothing."""
+        """The number of nodes that match."""
         return self.failing[0]
 
     def rejected(self):
-        """Give how many nodes each clause rejects, and how many no other one does.
+        """Return how many nodes each clause rejects, and how many it rejects alone.
 
-        :returns: [{'clause': name, 'rejected': n, 'rejected_only': n}, …].
+        :returns: [{'clause': name, 'rejected': number of nodes, 'rejected_only': number of nodes}, …].
         """
         rejected = self._rejected()
         return [
@@ -83,9 +84,9 @@ class Explanation:
         ]
 
     def _rejected(self):
-        """Return how many nodes each clause rejects, a list.
+        """Return how many nodes each clause rejects, as a list in the order of the clauses.
 
-        Masks are counted byte by byte: there may be as many of them as nodes, and 200 bits in each.
+        Masks are counted byte by byte, which is faster: there may be as many masks as nodes, with 200 bits each.
         """
         size = len(self.clauses) // 8 + 1
         counts = [[0] * 256 for _ in range(size)]
@@ -98,23 +99,24 @@ class Explanation:
         ]
 
     def relaxations(self, needed=1):
-        """Give the smallest sets of clauses without which enough nodes would match, the fewest clauses first.
+        """Return the minimal sets of clauses to drop so that enough nodes match.
 
-        Such a set is all that some nodes fail together.  For one match it is what one node fails; for several there may
-        be more sets than can be tried, and those of most clauses are not.
+        Each set is the union of the clauses that some nodes fail. For one match, it is what a single node fails. For
+        several matches there may be more unions than MAX_TRIES; those with the most clauses are not tried.
 
-        :param needed: how many matches there should be; when there are, nothing is to be relaxed.
-        :returns: [{'drop': [name, …], 'nodes': how many would match}, …], MOST at most.  None of the sets has another
-            one in it.
+        :param needed: how many nodes are to match. If enough do, the result is [].
+        :returns: [{'drop': [name of a clause, …], 'nodes': how many nodes would match}, …], MAX_LISTED at most, the
+            fewest clauses first. No set contains another.
         """
         if self.matched >= needed:
             return []
         masks = sorted((mask for mask in self.failing if mask), key=self._nearest)
+        # A heap: sorted lists are heaps.
         waiting = [self._nearest(mask) for mask in masks]
-        known = set(masks)
+        seen = set(masks)
         minimal: dict[int, int] = {}
-        tries = MOST_TRIES
-        while waiting and tries and len(minimal) < MOST:
+        tries = MAX_TRIES
+        while waiting and tries and len(minimal) < MAX_LISTED:
             *_, mask = heapq.heappop(waiting)
             if any(smaller & ~mask == 0 for smaller in minimal):
                 continue
@@ -123,30 +125,35 @@ class Explanation:
             if matched >= needed:
                 minimal[mask] = matched
                 continue
-            for wider in {mask | other for other in masks[:MOST_TRIES]} - known:
-                known.add(wider)
+            for wider in {mask | other for other in masks[:MAX_TRIES]} - seen:
+                seen.add(wider)
                 heapq.heappush(waiting, self._nearest(wider))
         return [{'drop': self.names(mask), 'nodes': matched} for mask, matched in minimal.items()]
 
     def near_misses(self):
-        """Give the masks of the nodes that fail fewest clauses: as many of them as it takes for MOST nodes."""
+        """Return the masks of the nodes that fail the fewest clauses.
+
+        :returns: [mask, …], the fewest clauses first; as many as are needed for MAX_LISTED nodes.
+        """
         nearest: list[int] = []
         nodes = 0
         for mask in sorted(self.failing, key=self._nearest):
-            if mask and nodes < MOST:
+            if mask and nodes < MAX_LISTED:
                 nearest.append(mask)
                 nodes += self.failing[mask]
         return nearest
 
     def names(self, mask):
-        """Give the names of the clauses that a mask stands for."""
+        """Return the names of the clauses in a mask, as a list."""
         return [self.clauses[bit] for bit in _bits(mask)]
 
     def _nearest(self, mask):
+        """Return a sort key: the fewest clauses first, then the most nodes. It ends with the mask."""
         return mask.bit_count(), -self.failing[mask], mask
 
 
 def _bits(mask):
+    """Yield the numbers of the bits that are set, the lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Whether what an instance holds fulfils a request: the check that comes before a rebuild; pure."""
+"""Whether the providers that an instance holds fulfil a request. Pure: no database access."""
 
 import dataclasses
 
@@ -8,8 +8,8 @@ class Held:
     """A provider that an instance holds.
 
     :ivar uuid: of the provider.
-    :ivar traits: a frozenset.
-    :ivar is_node: whether it is a node: what is deployed to it is checked against its own traits alone.
+    :ivar traits: {name, …}, a frozenset.
+    :ivar is_node: whether it is a node: a deploy checks a node's own traits alone.
     """
 
     uuid: str
@@ -18,31 +18,31 @@ class Held:
 
 
 def check(request, held):
-    """Tell what each provider lacks, or has and may not have.
+    """Return which required traits each provider lacks, and which forbidden ones it has.
 
-    A node must have all required traits itself, or the rebuild would be refused.  Of other providers, nested ones
-    among them, it is enough when one has what another one lacks, as nova's image-traits specification has it.
+    A node must have all required traits itself, or Ironic would refuse the rebuild. For other providers (nested ones,
+    for example) it is enough if any held provider has a required trait, as in nova's image-traits specification.
 
     :param request: ironic_traits.matching.requests.Request.
     :param held: [Held, …].
-    :returns: [{'uuid': …, 'missing': [trait, …], 'forbidden': [trait, …]}, …], and ``missing_any``, [[trait, …], …],
-        where the request has such.  All of them are empty when the request is fulfilled.
+    :returns: [{'uuid': uuid, 'missing': [trait, …], 'forbidden': [trait, …]}, …], with 'missing_any': [[trait, …], …]
+        if the request has ``required_any``. All these lists are empty if the request is fulfilled.
     """
     together = frozenset().union(*(each.traits for each in held))
-    return [_look(request, each, each.traits if each.is_node else together) for each in held]
+    return [_check_one(request, each, each.traits if each.is_node else together) for each in held]
 
 
 def fulfilled(providers):
-    """Tell whether what ``check`` gave says yes."""
+    """Whether the result of ``check`` has no missing and no forbidden traits."""
     return not any(provider[key] for provider in providers for key in provider if key != 'uuid')
 
 
-def _look(request, held, present):
-    looked = {
+def _check_one(request, held, present):
+    result = {
         'uuid': held.uuid,
         'missing': sorted(request.required - present),
         'forbidden': sorted(request.forbidden & held.traits),
     }
     if request.required_any:
-        looked['missing_any'] = [sorted(one_of) for one_of in request.required_any if not one_of & present]
-    return looked
+        result['missing_any'] = [sorted(one_of) for one_of in request.required_any if not one_of & present]
+    return result

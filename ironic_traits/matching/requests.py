@@ -1,14 +1,14 @@
-"""What a boot needs: one request, made of a flavor, of an image, and of what a client says besides; pure.
+"""One request for a node, from a flavor, an image, and further arguments of the client. Pure: no database access.
 
-The union of all of it, as nova's image-traits specification has it.  The flavor's groups (``trait1:X``,
-``trait_net:X``) stay apart where Placement is asked, and are one set for a node, which is one provider.
+The request is the union of the three, as in nova's image-traits specification. The flavor's groups (``trait1:X``,
+``trait_net:X``) stay separate in the query for Placement. For nodes they are one set, because a node is one provider.
 """
 
 import dataclasses
 import re
 import urllib.parse
 from collections.abc import Iterator
-from reprlib import repr  # of what a client sent: neither long nor deep
+from reprlib import repr  # limits the length and depth of values that a client sent
 from typing import Any
 
 import os_resource_classes
@@ -16,11 +16,12 @@ import os_resource_classes
 from ironic_traits import failures
 from ironic_traits.matching import traits
 
-#: Most points that one preferred trait may give or take.
+#: Largest weight of a preferred trait; -MAX_WEIGHT is the smallest.
 MAX_WEIGHT = 1_000_000
 
-# nova's own pattern, but for the length of the suffix, which it leaves to silence.
+# nova's pattern, without its limit of the suffix: nova silently ignores a key with a longer suffix, we refuse it.
 _FLAVOR_KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]*):(.*)', re.DOTALL)
+#: Most characters of a suffix.
 _MAX_SUFFIX = 64
 _IMAGE_KEY = re.compile(r'trait([a-zA-Z0-9_-]*):(.*)', re.DOTALL)
 _CUSTOM_CLASS = re.compile(r'CUSTOM_[A-Z0-9_]{1,248}')
@@ -30,12 +31,12 @@ _POLICIES = ('none', 'isolate')
 
 @dataclasses.dataclass
 class Group:
-    """What is wanted of one provider: the group without a suffix, or one that the flavor numbers or names.
+    """A group of the request: the one without a suffix, or one with a suffix that the flavor defines.
 
     :ivar resources: {resource class: amount}.
-    :ivar required: traits.
-    :ivar required_any: sets of traits, of each of which one will do.
-    :ivar forbidden: traits.
+    :ivar required: {trait, …}, all of which are required.
+    :ivar required_any: [{trait, …}, …], of each of which one trait is required.
+    :ivar forbidden: {trait, …}.
     """
 
     resources: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -44,7 +45,7 @@ class Group:
     forbidden: set[str] = dataclasses.field(default_factory=set)
 
     def query(self, suffix) -> Iterator[tuple[str, str]]:
-        """Give the arguments of a Placement query that stand for the group."""
+        """Yield the query parameters of the group for GET /allocation_candidates: (name, value)."""
         if self.resources:
             yield f'resources{suffix}', ','.join(sorted(f'{name}:{amount}' for name, amount in self.resources.items()))
         if self.required or self.forbidden:
@@ -56,16 +57,16 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is wanted of a node.
+    """The requirements of a client on a node.
 
-    :ivar resource_class: Placement's name of the node's resource class; None for any.
-    :ivar required: every one of these traits.
-    :ivar required_any: of each of these sets of traits at least one.
-    :ivar forbidden: not one of these traits.
-    :ivar preferred: {trait: weight}: what orders the nodes, and excludes none.
+    :ivar resource_class: the node's resource class as Placement names it; None for any.
+    :ivar required: {trait, …}: the node must have all of them.
+    :ivar required_any: ({trait, …}, …): the node must have at least one trait of each set.
+    :ivar forbidden: {trait, …}: the node must have none of them.
+    :ivar preferred: {trait: weight}: they order the matching nodes, and exclude none.
     :ivar groups: {suffix: Group}.
-    :ivar group_policy: of the flavor; None when it says nothing.
-    :ivar warnings: what has been ignored, or cannot be had of Placement: sentences.
+    :ivar group_policy: of the flavor: 'none' or 'isolate'; None if the flavor has none.
+    :ivar warnings: (sentence, …) about what is ignored, and about what Placement would refuse.
     """
 
     resource_class: str | None = None
@@ -79,23 +80,23 @@ class Request:
 
     @property
     def is_empty(self):
-        """Whether it asks for nothing."""
+        """Whether the request has neither requirements nor preferred traits."""
         return not (self.groups or self.preferred)
 
     @property
     def filter(self):
-        """What it asks of a node's traits, as an ironic_traits.matching.traits.Filter."""
+        """The requirements on a node's traits, as an ironic_traits.matching.traits.Filter."""
         return traits.Filter(all_of=self.required, any_of=self.required_any, none_of=self.forbidden)
 
     @property
     def instance_traits(self):
-        """What ``instance_info['traits']`` must list, so that a deploy checks the same: a sorted list."""
+        """The value of ``instance_info['traits']`` with which a deploy checks the same traits: a sorted list."""
         return sorted(self.required)
 
     def placement_query(self):
-        """Give the query string of GET /allocation_candidates, sorted and quoted as nova does.
+        """Return the query string of GET /allocation_candidates, sorted and quoted as nova does.
 
-        Without ``limit`` and ``root_required``, which are nova's own.
+        It has no ``limit`` and no ``root_required``, which nova adds.
         """
         pairs = [pair for suffix, group in self.groups.items() for pair in group.query(suffix)]
         if self.group_policy:
@@ -103,51 +104,61 @@ class Request:
         return urllib.parse.urlencode(sorted(pairs))
 
 
-def understand(flavor=None, image=None, **said):
-    """Make one request of all that is wanted.
+def understand(flavor=None, image=None, **arguments):
+    """Return the request that a flavor, an image and further arguments make together.
+
+    The values may be anything that JSON can contain: they are validated here. The message of each failure names the key
+    of the document that is wrong.
 
     :param flavor: {'extra_specs': {key: value}}; None for none.
     :param image: {'properties': {key: value}}; None for none.
-    :param said: what a client says besides: ``required`` and ``forbidden``, lists of traits; ``required_any``, a list
-        of lists; ``preferred``, a list of traits or of {'trait': …, 'weight': …}; ``resource_class``, a node's, or
-        Placement's name of it.
+    :param arguments: further requirements, all optional: ``required`` and ``forbidden``, [trait, …]; ``required_any``,
+        [[trait, …], …]; ``preferred``, [trait or {'trait': trait, 'weight': integer}, …]; ``resource_class``, as of a
+        node, or as Placement names it.
     :returns: Request.
-    :raises failures.InvalidInput: something is not what it must be; the sentence names the key of the document.
-    :raises failures.InvalidTrait: a name is no trait; likewise.
-    :raises failures.ConflictingTraits: a trait is required and forbidden; likewise.
+    :raises failures.InvalidInput: a value is not valid.
+    :raises failures.InvalidTrait: a name is not a trait.
+    :raises failures.ConflictingTraits: a trait is required and forbidden.
     """
     union = _Union()
     _read_flavor(union, _object(flavor, "'flavor'"))
     _read_image(union, _object(image, "'image'"))
-    _read_said(union, said)
-    return union.request(_preferred(said.get('preferred')))
+    _read_arguments(union, arguments)
+    return union.request(_preferred(arguments.get('preferred')))
 
 
 class _Union:
-    """What has been read so far, and where."""
+    """The union of the requirements that have been read, with the key of the document that each of them comes from.
+
+    The parameter ``where`` of its methods describes that key, for messages.
+    """
 
     def __init__(self):
         self.groups: dict[str, Group] = {}
         self.group_policy = None
         self.warnings: list[str] = []
         self._classes: list[tuple[str, str]] = []
-        # {verdict: {trait: where it was read first}}
+        # {verdict: {trait: the first key that has it}}
         self._where: dict[str, dict[str, str]] = {verdict: {} for verdict in _VERDICTS}
         self._any: dict[frozenset[str], str] = {}
 
     def group(self, suffix) -> Group:
+        """Return the group with a suffix; add it if it is missing."""
         return self.groups.setdefault(suffix, Group())
 
     def add(self, verdict, name, where, suffix=''):
-        """Require or forbid a trait."""
+        """Add a required or forbidden trait.
+
+        :param verdict: one of _VERDICTS.
+        """
         _check_trait(name, where)
         getattr(self.group(suffix), verdict).add(name)
         self._where[verdict].setdefault(name, where)
 
     def add_any(self, names, where):
-        """Require one of several traits."""
+        """Add a list of traits, one of which is required."""
         if not names:
-            raise failures.InvalidInput(reason=f'{where} has an empty list in it: no node has one of no traits.')
+            raise failures.InvalidInput(reason=f'{where} has an empty list: each list must name at least one trait.')
         for name in names:
             _check_trait(name, where)
         one_of = frozenset(names)
@@ -158,16 +169,20 @@ class _Union:
             self.group('').required_any.append(one_of)
 
     def add_class(self, name, where, suffix=''):
-        """Want a node's one unit of a resource class."""
+        """Add one unit of a resource class: a node has no more."""
         self.group(suffix).resources[name] = 1
         self._classes.append((name, where))
 
-    def say_class(self, name, where):
-        """Want a resource class, which the flavor may have wanted already."""
+    def ensure_class(self, name, where):
+        """Add one unit of a resource class, unless the flavor has added it already."""
         if all(other != name for other, _ in self._classes):
             self.add_class(name, where)
 
     def request(self, preferred):
+        """Return the Request, after checks across the whole union.
+
+        :param preferred: {trait: weight}.
+        """
         self._check_classes()
         self._check_conflicts()
         self._check_count(preferred)
@@ -186,9 +201,9 @@ class _Union:
 
     def _check_classes(self):
         if len(self._classes) > 1:
-            (first, here), (second, there) = self._classes[:2]
+            (first, where), (second, elsewhere) = self._classes[:2]
             raise failures.InvalidInput(
-                reason=f'{here} asks for {first}, {there} for {second}: a node has one unit of one resource class.'
+                reason=f'{where} asks for {first}, {elsewhere} for {second}: a node has one unit of one resource class.'
             )
 
     def _check_conflicts(self):
@@ -197,8 +212,10 @@ class _Union:
             raise failures.ConflictingTraits(what=name, here=required[name], there=forbidden[name])
         for one_of, where in self._any.items():
             if one_of <= forbidden.keys():
-                there = ', '.join(dict.fromkeys(forbidden[name] for name in sorted(one_of)))
-                raise failures.ConflictingTraits(what=f'One of {", ".join(sorted(one_of))}', here=where, there=there)
+                elsewhere = ', '.join(dict.fromkeys(forbidden[name] for name in sorted(one_of)))
+                raise failures.ConflictingTraits(
+                    what=f'One of {", ".join(sorted(one_of))}', here=where, there=elsewhere
+                )
 
     def _check_count(self, preferred):
         groups = self.groups.values()
@@ -209,15 +226,16 @@ class _Union:
             raise failures.InvalidInput(reason=f"'required_any' has more than {traits.MAX_ANY_OF} lists.")
 
     def _warn_of_groups(self):
-        """Say what Placement would refuse, and with it nova: traits of a group that has no resources."""
+        """Add a warning for each group with traits but without resources: Placement refuses it, and so nova fails."""
         if not any(group.resources for group in self.groups.values()):
             return
         for suffix, group in self.groups.items():
             if not group.resources:
-                named = f'group "{suffix}"' if suffix else 'the group without a suffix'
+                description = f'group "{suffix}"' if suffix else 'the group without a suffix'
                 names = ', '.join(sorted(group.required | group.forbidden | frozenset().union(*group.required_any)))
                 self.warnings.append(
-                    f'{names} of {named} cannot be asked of Placement, and so not of nova: the group has no resources.'
+                    f'{names} of {description} cannot be requested from Placement, and so not from nova: the group has '
+                    'no resources.'
                 )
 
 
@@ -230,7 +248,9 @@ def _read_flavor(union, flavor):
         elif match:
             prefix, suffix, name = match.groups()
             if len(suffix) > _MAX_SUFFIX:
-                raise failures.InvalidInput(reason=f'{where}: a group has {_MAX_SUFFIX} characters at most.')
+                raise failures.InvalidInput(
+                    reason=f'{where}: the suffix of a group has {_MAX_SUFFIX} characters at most.'
+                )
             if prefix == 'trait':
                 union.add(_choice(value, _VERDICTS, where), name, where, suffix)
             else:
@@ -239,13 +259,13 @@ def _read_flavor(union, flavor):
 
 def _read_resource(union, name, value, where, suffix):
     if not (name in os_resource_classes.STANDARDS or _CUSTOM_CLASS.fullmatch(name)):
-        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is no resource class.')
+        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is not a resource class.')
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not re.fullmatch(r'[0-9]{1,10}', text):
         raise failures.InvalidInput(
             reason=f'{where} is {repr(value)}: a resource has an amount, an integer of 0 or more.'
         )
-    # Nothing of what every flavor of nova has, and no node: VCPU, MEMORY_MB, DISK_GB.
+    # Amount 0 is allowed: flavors for nodes set VCPU, MEMORY_MB and DISK_GB, which no node has, to 0.
     amount = int(text)
     if amount > 1 or (amount and name in os_resource_classes.STANDARDS):
         raise failures.InvalidInput(
@@ -267,28 +287,28 @@ def _read_image(union, image):
             union.add('required', match[2], where)
 
 
-def _read_said(union, said):
+def _read_arguments(union, arguments):
     for verdict in _VERDICTS:
-        for name in _list(said.get(verdict), f"'{verdict}'"):
+        for name in _list(arguments.get(verdict), f"'{verdict}'"):
             union.add(verdict, name, f"'{verdict}'")
     where = "'required_any'"
-    for names in _list(said.get('required_any'), where):
-        union.add_any(_list(names, f'each member of {where}', nothing=False), where)
-    if said.get('resource_class') is not None:
-        union.say_class(_class(said['resource_class']), "'resource_class'")
+    for names in _list(arguments.get('required_any'), where):
+        union.add_any(_list(names, f'each member of {where}', is_optional=False), where)
+    if arguments.get('resource_class') is not None:
+        union.ensure_class(_class(arguments['resource_class']), "'resource_class'")
 
 
 def _class(name):
-    """Give Placement's name of a node's resource class; a name of Placement's is one already."""
+    """Return the name in Placement of a node's resource class. A valid name of Placement is returned as it is."""
     where = "'resource_class'"
     if not isinstance(name, str) or not 1 <= len(name) <= traits.MAX_LENGTH:
         raise failures.InvalidInput(reason=f'{where} is a string of 1 to {traits.MAX_LENGTH} characters.')
     return name if _CUSTOM_CLASS.fullmatch(name) else os_resource_classes.normalize_name(name)
 
 
-def _preferred(given):
+def _preferred(value):
     where, preferred = "'preferred'", {}
-    for item in _list(given, where):
+    for item in _list(value, where):
         if not isinstance(item, dict):
             item = {'trait': item}
         unknown = sorted(item.keys() - {'trait', 'weight'})
@@ -313,20 +333,20 @@ def _check_trait(name, where):
         raise failures.InvalidTrait(name, traits.nearest(name), where)
 
 
-def _object(given, where) -> dict[str, Any]:
-    if given is None:
+def _object(value, where) -> dict[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise failures.InvalidInput(reason=f'{where} must be an object.')
-    return given
+    return value
 
 
-def _list(given, where, nothing=True) -> list[Any]:
-    if given is None and nothing:
+def _list(value, where, is_optional=True) -> list[Any]:
+    if value is None and is_optional:
         return []
-    if not isinstance(given, list):
+    if not isinstance(value, list):
         raise failures.InvalidInput(reason=f'{where} must be a list.')
-    return given
+    return value
 
 
 def _choice(value, choices, where):

@@ -1,4 +1,4 @@
-"""Which names are traits, and what a list of trait filters asks for."""
+"""Which names are valid traits, and the trait filters of a list."""
 
 import dataclasses
 import difflib
@@ -11,24 +11,26 @@ STANDARD = frozenset(os_traits.get_traits())
 
 _CUSTOM = re.compile(r'CUSTOM_[A-Z0-9_]+')
 _WELL_FORMED = re.compile(r'[A-Z0-9_]{1,255}')
+#: Most characters of a trait.
 MAX_LENGTH = 255
-#: Most names in one request, and most sets of which one will do: each costs the database a subquery.
+#: Most traits in one request.
 MAX_NAMES = 200
+#: Most any-of sets in one request: each needs a subquery.
 MAX_ANY_OF = 10
 
 
 def is_trait(name):
-    """Tell whether a node may carry this name: one of os-traits, or CUSTOM_ and more, 255 characters at most."""
+    """Whether a name is a trait that a node may have: one of os-traits, or CUSTOM_… of 255 characters at most."""
     return name in STANDARD or (len(name) <= MAX_LENGTH and _CUSTOM.fullmatch(name) is not None)
 
 
 def is_well_formed(name):
-    """Tell whether a filter may ask for this name, known or not."""
+    """Whether a filter may contain a name: it has the form of a trait, but need not be one."""
     return _WELL_FORMED.fullmatch(name) is not None
 
 
 def nearest(name):
-    """Return the trait that this near miss may have meant; None when nothing is near."""
+    """Return the valid trait that is most similar to an invalid name; None if none is similar."""
     upper = re.sub(r'[^A-Z0-9_]', '_', name[:MAX_LENGTH].strip().upper())
     if is_trait(upper):
         return upper
@@ -38,12 +40,12 @@ def nearest(name):
 
 @dataclasses.dataclass(frozen=True)
 class Filter:
-    """The four list filters of the node-traits specification, each of them repeatable (repeated = AND).
+    """The four trait filters of a node list, from the node-traits specification. All of them must hold.
 
-    :ivar all_of: every one of these (``traits``).
-    :ivar any_of: of each of these sets at least one (``traits-any``).
-    :ivar not_all_of: of each of these sets at least one is missing (``not-traits``).
-    :ivar none_of: not one of these (``not-traits-any``).
+    :ivar all_of: {trait, …}: the node has all of them (``traits``).
+    :ivar any_of: ({trait, …}, …): the node has at least one of each set (``traits-any``).
+    :ivar not_all_of: ({trait, …}, …): the node lacks at least one of each set (``not-traits``).
+    :ivar none_of: {trait, …}: the node has none of them (``not-traits-any``).
     """
 
     all_of: frozenset = frozenset()
@@ -53,8 +55,12 @@ class Filter:
 
     @classmethod
     def of(cls, traits=(), traits_any=(), not_traits=(), not_traits_any=()):
-        """Make a filter of lists of sets, one set for each time that an argument was given."""
-        # Any of one is all of it, not all of one is none of it: said so, many of them are one condition.
+        """Return the filter for query parameters, which may each be repeated.
+
+        :param traits: [{trait, …}, …], one set for each occurrence of the parameter; likewise the others.
+        """
+        # "Any of" one trait means "all of" it, and "not all of" one trait means "none of" it. Written so, many of them
+        # are one condition in SQL.
         return cls(
             all_of=frozenset().union(*traits, *(names for names in traits_any if len(names) == 1)),
             any_of=tuple(names for names in traits_any if len(names) > 1),
@@ -63,7 +69,7 @@ class Filter:
         )
 
     def matches(self, traits):
-        """Tell whether a node with this set of traits is asked for."""
+        """Whether a node with this set of traits passes the filter."""
         return (
             self.all_of <= traits
             and all(names & traits for names in self.any_of)

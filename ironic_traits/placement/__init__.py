@@ -1,1 +1,1 @@
-"""What the service does for resource providers, as plain functions; no HTTP in here."""
+"""Resource providers, inventories and allocations: plain functions that return rows, without HTTP."""

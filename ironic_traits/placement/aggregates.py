@@ -1,4 +1,4 @@
-"""The aggregates that providers are members of: list, replace."""
+"""The aggregates of providers: list, replace."""
 
 import sqlalchemy as sa
 
@@ -10,9 +10,10 @@ _TABLE = resource_provider_aggregates
 
 
 def find(context, uuid):
-    """Give the aggregates of a provider.
+    """Return the aggregates of a provider.
 
-    :returns: (the provider's row, sorted uuids).
+    :param uuid: of the provider.
+    :returns: (row of the provider, [uuid of an aggregate, …], sorted).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
@@ -21,25 +22,27 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, wanted):
-    """Make a provider a member of these aggregates and no others.
+def replace(context, uuid, generation, aggregate_uuids):
+    """Set the aggregates of a provider.
 
-    :param generation: that the client knows; None for clients that know of none, for which it does not move.
-    :param wanted: uuids.
-    :returns: the provider's row.
+    :param uuid: of the provider.
+    :param generation: the provider's generation in the request; None in versions without it, in which it does not move.
+    :param aggregate_uuids: uuids of the aggregates.
+    :returns: row of the provider.
     :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.ConcurrentUpdate: its generation is another one.
+    :raises failures.ConcurrentUpdate: the provider has another generation.
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
-        wanted, present = set(wanted), set(_uuids(connection, provider))
-        mine = _TABLE.c.resource_provider_id == provider.id
-        connection.execute(sa.delete(_TABLE).where(mine, _TABLE.c.aggregate_uuid.in_(present - wanted)))
-        new = [{'resource_provider_id': provider.id, 'aggregate_uuid': each} for each in sorted(wanted - present)]
+        requested, existing = set(aggregate_uuids), set(_uuids(connection, provider))
+        of_provider = _TABLE.c.resource_provider_id == provider.id
+        connection.execute(sa.delete(_TABLE).where(of_provider, _TABLE.c.aggregate_uuid.in_(existing - requested)))
+        new = [{'resource_provider_id': provider.id, 'aggregate_uuid': each} for each in sorted(requested - existing)]
         if new:
             connection.execute(sa.insert(_TABLE), new)
-        # A node's generation moves with what changes only; a provider's with each of these, as in the real service.
-        if generation is not None and (wanted != present or not provider.node_id):
+        # The generation of a node's provider moves only if something changes. That of another provider moves with each
+        # request, as in Placement.
+        if generation is not None and (requested != existing or not provider.node_id):
             bump(connection, provider)
         return read(connection, uuid)
 

@@ -1,7 +1,10 @@
-"""Candidates: what could be allocated to fulfil a request.
+"""Allocation candidates: the allocations that would fulfil a request.
 
-The database finds, set-wise, the providers that each group could have; ``matching.combinations`` puts them together, no
-further than the limit; only what is given is then read in full.
+One query for each group finds the providers that could fulfil it. ``matching.combinations`` combines them into
+candidates, up to the limit. Only then the providers of these candidates are read in full.
+
+A *sharing* provider has the trait MISC_SHARES_VIA_AGGREGATE: the trees of all providers in its aggregates can use its
+inventories.
 """
 
 import dataclasses
@@ -20,29 +23,29 @@ from ironic_traits.db.models import (
     traits,
 )
 from ironic_traits.db.names import PREFIX
-from ironic_traits.matching.combinations import Collective, Option, Rules, Tries, combine
+from ironic_traits.matching.combinations import Amount, Collective, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
-from ironic_traits.placement import traits as known_traits
+from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
-#: The trait of providers whose inventories are for all in their aggregates.
+#: The trait of sharing providers.
 SHARES = 'MISC_SHARES_VIA_AGGREGATE'
-#: Most values in one list of a statement.
-_CHUNK = 1000
+#: Most values in one IN list of a statement.
+_MAX_VALUES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
     """One group of a request.
 
-    :ivar suffix: '' for the one that may be fulfilled by several providers of a tree.
+    :ivar suffix: '' for the group that several providers of a tree may fulfil together.
     :ivar resources: {resource class: amount}.
-    :ivar required: [{trait, …}, …] of each of which one is wanted.
-    :ivar forbidden: {trait, …} of which none is.
-    :ivar member_of: [{uuid, …}, …] of aggregates, of each of which one is wanted.
-    :ivar not_member_of: {uuid, …} of which none is.
-    :ivar in_tree: uuid of a provider in whose tree it must be; None for any.
+    :ivar required: [{trait, …}, …]: one trait of each set is required.
+    :ivar forbidden: {trait, …}: none of them is allowed.
+    :ivar member_of: [{uuid of an aggregate, …}, …]: membership in one aggregate of each set is required.
+    :ivar not_member_of: {uuid of an aggregate, …}: membership in none of them is allowed.
+    :ivar in_tree: uuid of a provider in whose tree the providers must be; None for any tree.
     """
 
     suffix: str
@@ -56,14 +59,16 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """A request for allocation candidates.
 
     :ivar groups: [Group, …].
-    :ivar limit: most candidates that are wanted; None for all.
-    :ivar isolate: whether each group with a suffix takes a provider of its own.
-    :ivar root_required: ([{trait, …}, …], {trait, …}) of the root of a tree, as of a group; None when not asked for.
-    :ivar subtrees: sets of suffixes whose providers are below one of them.
-    :ivar flat: whether no candidate may have two providers of one tree, for clients that know of no trees.
+    :ivar limit: most candidates to return; None for no limit.
+    :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
+    :ivar root_required: (required, forbidden) traits of the root of a tree, in the form of a Group's; None for no
+        requirement.
+    :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the
+        others (``same_subtree``).
+    :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
     """
 
     groups: list
@@ -75,26 +80,26 @@ class Request:
 
 
 def find(context, request):
-    """Find candidates.
+    """Find allocation candidates.
 
-    :returns: (candidates, summaries): candidates as [({provider uuid: {resource class: amount}}, {suffix: [provider
-        uuid, …]}), …], summaries as {provider uuid: Summary}.
-    :raises failures.ResourceClassNotFound: a resource class is not there.
-    :raises failures.TraitNotFound: traits are not there.
+    :param request: Request.
+    :returns: (candidates, summaries): candidates are [({provider uuid: {resource class: amount}}, {suffix: [provider
+        uuid, …]}), …], the allocations and the mappings of each; summaries are {provider uuid: Summary}.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
         search = _Search(connection, context.conf.placement, request)
-        found = search.candidates()
-        return search.shown(found)
+        return search.shown(search.candidates())
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """A provider of a tree that a candidate takes from.
+    """A provider of a tree from which a candidate takes resources.
 
-    :ivar row: the provider's.
-    :ivar resources: its inventories, rows of ``capacity.rows``.
-    :ivar traits: their names.
+    :ivar row: row of the provider.
+    :ivar resources: its inventories, [row as of ``capacity.rows``, …].
+    :ivar traits: [name, …], standard traits first, sorted.
     """
 
     row: object
@@ -103,11 +108,13 @@ class Summary:
 
 
 class _Search:
-    """One search: what it has found out on the way.
+    """One search, with its intermediate results.
 
     :param connection: for reading.
     :param conf: the options of [placement].
     :param request: Request.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.TraitNotFound: traits do not exist.
     """
 
     def __init__(self, connection, conf, request):
@@ -117,42 +124,45 @@ class _Search:
         groups = request.groups
         self.class_ids = classes.check(connection, {name for group in groups for name in group.resources})
         required, forbidden = request.root_required or ([], frozenset())
-        named = set().union(*required, forbidden)
+        trait_names = set().union(*required, forbidden)
         for group in groups:
-            named = named.union(*group.required, group.forbidden)
-        self.trait_ids = known_traits.check(connection, named)
+            trait_names = trait_names.union(*group.required, group.forbidden)
+        self.trait_ids = provider_traits.check(connection, trait_names)
         self.sharing = self._sharing()
+        #: Whether any provider has a parent.
         self.nested = bool(
             connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid.is_not(None))))
         )
         self.tries = Tries(conf.max_candidate_combinations)
-        #: How much all groups take of each class together.
+        #: {resource class: what all groups request of it together}.
         self.amounts: Counter = Counter()
         for group in groups:
             self.amounts.update(group.resources)
-        #: {provider id: (id, uuid, uuid of its root)}.
+        #: {provider id: row with ``id``, ``uuid`` and ``root_provider_uuid``}.
         self.providers = {}
-        #: [(group without its suffix, what ``_rows_by_root`` returns), …].
-        self.groups_found = []
+        #: [(group without its suffix, result of ``_rows_by_root``), …].
+        self.rows_of_groups = []
 
     def candidates(self):
-        """Give candidates, no more than are wanted."""
-        most = [each for each in (self.request.limit, self.conf.max_allocation_candidates) if each and each > 0]
-        limit = min(most, default=None)
+        """Return [matching.combinations.Candidate, …], up to the limit of the request and the configuration."""
+        limits = [each for each in (self.request.limit, self.conf.max_allocation_candidates) if each and each > 0]
+        limit = min(limits, default=None)
         if self.conf.randomize_allocation_candidates:
-            found = list(self._all(self.conf.max_allocation_candidates))
-            random.shuffle(found)
-            return found[:limit]
-        found = []
+            candidates = list(self._all(self.conf.max_allocation_candidates))
+            random.shuffle(candidates)
+            return candidates[:limit]
+        candidates = []
         for candidate in self._all(limit):
-            found.append(candidate)
-            if limit and len(found) >= limit:
+            candidates.append(candidate)
+            if limit and len(candidates) >= limit:
                 break
-        return found
+        return candidates
 
     def _all(self, limit):
+        """Yield candidates. ``limit`` allows the query to stop early; it does not limit what is yielded."""
         groups = self.request.groups
-        # A provider alone is a tree alone where nothing is nested or shared: then each that is found is a candidate.
+        # Without nested or sharing providers, and with one group, each provider that the query returns is a candidate.
+        # So the query can have the limit.
         enough = limit if len(groups) == 1 and not (self.nested or self.sharing) else None
         options = []
         common = None
@@ -167,71 +177,84 @@ class _Search:
                 yield candidate
 
     def _trees(self, options):
-        """Give, for each tree that all groups have options in, functions that give those of each group."""
+        """Yield, for each tree in which all groups have options, the functions that return the options of each group.
+
+        :param options: [result of ``_options``, …], one of each group.
+        """
         roots = self._roots()
         for root in options[0][1]:
-            if (roots is None or root in roots) and all(root in found for _, found in options):
-                yield [functools.partial(give, found[root]) for give, found in options]
+            if (roots is None or root in roots) and all(root in by_root for _, by_root in options):
+                yield [functools.partial(options_in_tree, by_root[root]) for options_in_tree, by_root in options]
 
     def _rules(self):
-        wanted = [name for group in self.request.groups for name in group.resources]
-        several = {self.class_ids[name] for name in wanted if wanted.count(name) > 1}
+        names = [name for group in self.request.groups for name in group.resources]
+        repeated = {self.class_ids[name] for name in names if names.count(name) > 1}
         rooms = {}
-        if several:
-            for row in capacity.rows(self.connection, resource_classes.c.id.in_(several)):
+        if repeated:
+            for row in capacity.rows(self.connection, resource_classes.c.id.in_(repeated)):
                 left = capacity.units(row) - int(row.used)
                 rooms[row.provider_id, row.class_id] = (left, row.max_unit)
         above = self._above() if self.request.subtrees else {}
-        return Rules(self.request.isolate, rooms, self.request.subtrees, above, self.tries)
+        return Rules(
+            isolate=self.request.isolate,
+            rooms=rooms,
+            subtrees=self.request.subtrees,
+            above=above,
+            tries=self.tries,
+        )
 
     def _options(self, group, enough):
-        """Find what a group could have.
+        """Find the options of a group.
 
-        :returns: (function that gives the options in a tree, {uuid of a root: what the function is to be given}).
+        :param group: Group.
+        :param enough: most providers to read; None for all.
+        :returns: (function that returns the options in a tree, {uuid of a root: argument of the function}).
         """
         if group.suffix or not (self.nested or self.sharing):
             return self._options_of_one(group, enough)
         return self._options_of_trees(group)
 
     def _options_of_one(self, group, enough):
-        """Return the options of a group that one provider fulfils, as ``_options``.
+        """Return the options of a group that one provider fulfils; parameters and result as for ``_options``.
 
-        They are made when their tree is tried: of thousands of trees a limit leaves few.
+        The Option objects are created only when their tree is tried: of thousands of trees, a limit leaves few.
         """
         amounts = [(self.class_ids[name], amount) for name, amount in group.resources.items()]
 
         def options(rows):
             for row in rows:
-                taken = tuple((row.id, class_id, amount) for class_id, amount in amounts)
+                taken = tuple(Amount(row.id, class_id, amount) for class_id, amount in amounts)
                 yield Option(group.suffix, frozenset((row.id,)), taken)
 
         return options, self._rows_by_root(group, enough)
 
     def _rows_by_root(self, group, enough):
-        """Return the rows of the providers that fulfil a group: {uuid of a root: [row, …]}.
+        """Return the providers that fulfil a group.
 
-        Groups that differ in their suffix only share them.
+        The query runs once for groups that differ in their suffix only.
+
+        :returns: {uuid of a root: [row as of ``_rows``, …]}.
         """
-        request = dataclasses.replace(group, suffix='')
-        for other, found in self.groups_found:
-            if other == request:
-                return found
+        requirements = dataclasses.replace(group, suffix='')
+        for other, by_root in self.rows_of_groups:
+            if other == requirements:
+                return by_root
         by_root = defaultdict(list)
         for row in self._rows([*self._conditions(group), *self._room_for_all(group)], enough):
             for root in self._trees_of(row) if self.sharing else (row.root_provider_uuid,):
                 by_root[root].append(row)
-        self.groups_found.append((request, by_root))
+        self.rows_of_groups.append((requirements, by_root))
         return by_root
 
     def _trees_of(self, row):
-        """Give the roots of the trees that may have something of a provider: its own, and those that it shares with."""
+        """Return the roots of the trees that can use a provider: its own, and those that it shares with."""
         return {row.root_provider_uuid, *self.sharing[row.id]} if row.id in self.sharing else (row.root_provider_uuid,)
 
     def _room_for_all(self, group):
-        """Return the conditions on a provider that has room for what all groups take of the classes of one.
+        """Return the conditions on providers that a provider has room for the requests of all groups together.
 
-        Where nothing is nested or shared, one provider fulfils all groups.  Without these conditions, thousands of
-        providers are tried one by one.
+        They apply without nested or sharing providers only, when one provider has to fulfil all groups. Without these
+        conditions, thousands of providers would be tried one by one.
         """
         if self.nested or self.sharing:
             return []
@@ -242,7 +265,7 @@ class _Search:
         ]
 
     def _conditions(self, group):
-        """Give the conditions on a provider that fulfils a group alone."""
+        """Yield the conditions on providers that a provider fulfils a group alone."""
         for name, amount in group.resources.items():
             yield capacity.has_room(self.class_ids[name], amount)
         yield from self._trait_conditions(group.required, group.forbidden)
@@ -255,44 +278,55 @@ class _Search:
 
     def _trait_conditions(self, required, forbidden):
         for one_of in required:
-            yield known_traits.has_one_of(self.trait_ids, one_of)
+            yield provider_traits.has_one_of(self.trait_ids, one_of)
         if forbidden:
-            yield ~known_traits.has_one_of(self.trait_ids, forbidden)
+            yield ~provider_traits.has_one_of(self.trait_ids, forbidden)
 
     def _options_of_trees(self, group):
-        """The options of the group that several providers of a tree, and those that share with it, fulfil together."""
+        """Return the options of a group that several providers of a tree, and those that share with it, may fulfil.
+
+        :returns: as for ``_options``.
+        """
         amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
-        barred = self._ids(known_traits.has_one_of(self.trait_ids, group.forbidden)) if group.forbidden else ()
+        with_forbidden = (
+            self._ids(provider_traits.has_one_of(self.trait_ids, group.forbidden)) if group.forbidden else ()
+        )
         members = self._uuids(*map(is_in, group.member_of)) if group.member_of else None
-        outside = self._uuids(is_in(group.not_member_of)) if group.not_member_of else set()
+        excluded = self._uuids(is_in(group.not_member_of)) if group.not_member_of else set()
         trees: dict[str, dict] = defaultdict(dict)
         for class_id, amount in amounts.items():
             conditions = [capacity.has_room(class_id, amount)] + ([in_tree(group.in_tree)] if group.in_tree else [])
             for row in self._rows(conditions):
-                if row.id in barred:
+                if row.id in with_forbidden:
                     continue
-                # What is shared must be a member itself; in a tree it is enough that the root is.
+                # A sharing provider must be a member of the aggregates itself. For a provider in the tree, it is enough
+                # that the root is a member.
                 shares = not group.in_tree and (members is None or row.uuid in members)
                 for root in self._trees_of(row) if shares else (row.root_provider_uuid,):
-                    if row.uuid in outside or root in outside:
+                    if row.uuid in excluded or root in excluded:
                         continue
                     if members is None or row.uuid in members or root in members:
                         trees[root].setdefault(class_id, []).append(row.id)
         fulfilled = defaultdict(set)
         for clause, one_of in enumerate(group.required):
-            for provider_id in self._ids(known_traits.has_one_of(self.trait_ids, one_of)):
+            for provider_id in self._ids(provider_traits.has_one_of(self.trait_ids, one_of)):
                 fulfilled[provider_id].add(clause)
         together = Collective(amounts, frozenset(range(len(group.required))), fulfilled, self.tries)
         return together.options, trees
 
     def _rows(self, conditions, limit=None):
-        """Give the rows of providers, and remember them."""
+        """Return the providers that fulfil conditions, and keep them in ``providers``.
+
+        :param conditions: on resource_providers.
+        :param limit: most rows; None or a negative number for no limit.
+        :returns: [row with ``id``, ``uuid`` and ``root_provider_uuid``, …].
+        """
         columns = (resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.root_provider_uuid)
         statement = sa.select(*columns).where(*conditions).order_by(resource_providers.c.id)
         if limit and limit > 0:
             statement = statement.where(*self._root_conditions()).limit(limit)
         rows = self.connection.execute(statement).all()
-        self.providers.update({row[0]: row for row in rows})
+        self.providers.update({row.id: row for row in rows})
         return rows
 
     def _ids(self, condition):
@@ -302,7 +336,7 @@ class _Search:
         return set(self.connection.scalars(sa.select(resource_providers.c.uuid).where(*conditions)))
 
     def _roots(self):
-        """Give the uuids of the roots that candidates may be of; None for all."""
+        """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
         return None if self.request.root_required is None else self._uuids(*self._root_conditions())
 
     def _root_conditions(self):
@@ -312,16 +346,24 @@ class _Search:
         return [root, *self._trait_conditions(*self.request.root_required)]
 
     def _sharing(self):
-        """Give {id of a provider that shares: uuids of the roots of all that are in an aggregate with it}."""
-        found = known_traits.ids(self.connection, [SHARES])
-        if not found:
+        """Return the trees that each sharing provider shares with.
+
+        :returns: {id of a sharing provider: {uuid of the root of a provider in one of its aggregates, …}}.
+        """
+        ids = provider_traits.ids(self.connection, [SHARES])
+        if not ids:
             return {}
-        shares = known_traits.has_one_of(found, [SHARES])
+        shares = provider_traits.has_one_of(ids, [SHARES])
         mine, theirs = resource_provider_aggregates.alias(), resource_provider_aggregates.alias()
         others = resource_providers.alias()
         sharing: dict[int, set] = {provider_id: set() for provider_id in self._ids(shares)}
         if not sharing:
             return {}
+        # SELECT DISTINCT mine.resource_provider_id, others.root_provider_uuid
+        # FROM resource_provider_aggregates AS mine
+        # JOIN resource_provider_aggregates AS theirs ON theirs.aggregate_uuid = mine.aggregate_uuid
+        # JOIN resource_providers AS others ON others.id = theirs.resource_provider_id
+        # WHERE mine.resource_provider_id IN (SELECT id FROM resource_providers WHERE HAS THE TRAIT)
         statement = (
             sa.select(mine.c.resource_provider_id, others.c.root_provider_uuid)
             .join(theirs, theirs.c.aggregate_uuid == mine.c.aggregate_uuid)
@@ -331,11 +373,11 @@ class _Search:
         )
         for row in self.connection.execute(statement):
             sharing[row.resource_provider_id].add(row.root_provider_uuid)
-        # Of those that are in no aggregate, or alone in it, nobody else can have anything.
+        # A provider without an aggregate, or alone in its aggregates, shares with no other tree.
         return {provider_id: roots for provider_id, roots in sharing.items() if len(roots) > 1}
 
     def _above(self):
-        """Give {id of a provider: id of the one above it}."""
+        """Return {id of a provider: id of its parent}."""
         parent = resource_providers.alias()
         statement = sa.select(resource_providers.c.id, parent.c.id.label('parent_id')).join(
             parent, parent.c.uuid == resource_providers.c.parent_provider_uuid
@@ -343,40 +385,46 @@ class _Search:
         return {row.id: row.parent_id for row in self.connection.execute(statement)}
 
     def _shares_a_tree(self, candidate):
-        """Tell whether a candidate takes from two providers of one tree."""
+        """Whether a candidate takes from two providers of one tree."""
         taken = {provider_id for (provider_id, _), _ in candidate.amounts}
         return len({self.providers[provider_id].root_provider_uuid for provider_id in taken}) < len(taken)
 
-    def shown(self, found):
-        """Give candidates by uuids and names, and summaries of all the trees that they take from."""
+    def shown(self, candidates):
+        """Return candidates with uuids and names in place of ids, and summaries of the trees that they take from.
+
+        :param candidates: [matching.combinations.Candidate, …].
+        :returns: as for ``find``.
+        """
         names = {class_id: name for name, class_id in self.class_ids.items()}
-        candidates = []
-        for candidate in found:
-            taken: dict[str, dict] = {}
+        shown = []
+        for candidate in candidates:
+            allocations: dict[str, dict] = {}
             for (provider_id, class_id), amount in candidate.amounts:
-                taken.setdefault(self.providers[provider_id].uuid, {})[names[class_id]] = amount
+                allocations.setdefault(self.providers[provider_id].uuid, {})[names[class_id]] = amount
             mappings = {
                 suffix: sorted(self.providers[provider_id].uuid for provider_id in providers)
                 for suffix, providers in candidate.mappings
             }
-            candidates.append((taken, mappings))
-        used = {provider_id for candidate in found for (provider_id, _), _ in candidate.amounts}
+            shown.append((allocations, mappings))
+        used = {provider_id for candidate in candidates for (provider_id, _), _ in candidate.amounts}
         roots = sorted({self.providers[provider_id].root_provider_uuid for provider_id in used})
         summaries: dict[str, Summary] = {}
-        for begin in range(0, len(roots), _CHUNK):
-            summaries |= self._summaries(resource_providers.c.root_provider_uuid.in_(roots[begin : begin + _CHUNK]))
+        for begin in range(0, len(roots), _MAX_VALUES):
+            summaries |= self._summaries(
+                resource_providers.c.root_provider_uuid.in_(roots[begin : begin + _MAX_VALUES])
+            )
         if self.request.flat and self.nested:
             kept = {self.providers[provider_id].uuid for provider_id in used}
             summaries = {uuid: summary for uuid, summary in summaries.items() if uuid in kept}
-        return candidates, summaries
+        return shown, summaries
 
     def _summaries(self, condition):
         inventories = defaultdict(list)
         for row in capacity.rows(self.connection, condition):
             inventories[row.provider_id].append(row)
         names = defaultdict(list)
-        given = _FOREIGN.where(condition).union_all(_OWN.where(condition))
-        for row in self.connection.execute(given):
+        statement = _FOREIGN.where(condition).union_all(_OWN.where(condition))
+        for row in self.connection.execute(statement):
             names[row.id].extend(row.traits.split(','))
         rows = self.connection.execute(sa.select(resource_providers).where(condition))
         return {row.uuid: Summary(row, inventories[row.id], sorted(names[row.id], key=_standard_first)) for row in rows}
@@ -386,7 +434,7 @@ def _standard_first(name):
     return name.startswith(PREFIX), name
 
 
-#: SELECT the traits of providers, joined by commas: those that others gave them, and those of nodes.
+#: SELECT the traits of providers, joined by commas: _FOREIGN those that clients have set, _OWN those of nodes.
 _FOREIGN = (
     sa.select(resource_providers.c.id, sa.func.aggregate_strings(traits.c.name, ',').label('traits'))
     .join(resource_provider_traits, resource_provider_traits.c.resource_provider_id == resource_providers.c.id)

@@ -1,11 +1,12 @@
-"""Allocations: what consumers take from providers; list, replace, delete.
+"""Allocations: the resources of providers that consumers use: list, replace, delete.
 
-What is asked for is decided under the locks of all providers that it touches, the nodes among them first: an allocation
-of a node and a reservation of it are decided by the same lock.
+A write locks all providers that it affects. A provider that is a node is locked by the node's lock first, so that
+allocations and reservations of a node exclude each other.
 """
 
 import dataclasses
 from collections import Counter
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -19,20 +20,20 @@ from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.single_provider import bump, read, take_all
 
-#: The generation of a claim whose client does not know of any.
+#: The generation of a claim in versions without consumer generations: it is not checked.
 ANY = object()
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What one consumer is to have, in place of what it has.
+    """The allocations that a consumer is to have, in place of its present ones.
 
     :ivar consumer: uuid.
-    :ivar resources: {uuid of a provider: {resource class: amount}}; empty for nothing.
-    :ivar project_id: whose it is.
-    :ivar user_id: whose it is.
-    :ivar consumer_type: None when the client does not say.
-    :ivar generation: the consumer's that the client knows, None for a new consumer; ANY when it does not say.
+    :ivar resources: {uuid of a provider: {resource class: amount}}; {} to remove all allocations.
+    :ivar project_id: of the consumer.
+    :ivar user_id: of the consumer.
+    :ivar consumer_type: None to keep the present one, or for none.
+    :ivar generation: the consumer's generation in the request; None for a new consumer; ANY for no check.
     """
 
     consumer: str
@@ -43,11 +44,21 @@ class Claim:
     generation: object = ANY
 
 
-def of_consumer(context, uuid):
-    """Give what a consumer has.
+class _Amount(NamedTuple):
+    """An amount of a resource class of a provider that a claim requests."""
 
-    :returns: (the consumer's row, None for none; rows with ``provider_uuid``, ``provider_generation``,
-        ``resource_class``, ``used``, ``created_at``).
+    claim: Claim
+    provider_id: int
+    class_id: int
+    amount: int
+
+
+def of_consumer(context, uuid):
+    """Return the allocations of a consumer.
+
+    :param uuid: of the consumer.
+    :returns: (row of the consumer, or None if it has no allocations; [row with ``provider_uuid``,
+        ``provider_generation``, ``resource_class``, ``used``, ``created_at``, …]).
     """
     with context.read() as connection:
         consumer = connection.execute(sa.select(consumers).where(consumers.c.uuid == uuid)).first()
@@ -55,10 +66,11 @@ def of_consumer(context, uuid):
 
 
 def of_provider(context, uuid):
-    """Give what consumers have of a provider.
+    """Return the allocations of a provider.
 
-    :returns: (the provider's row, rows with ``consumer_uuid``, ``consumer_generation``, ``resource_class``, ``used``,
-        ``created_at``).
+    :param uuid: of the provider.
+    :returns: (row of the provider, [row with ``consumer_uuid``, ``consumer_generation``, ``resource_class``, ``used``,
+        ``created_at``, …]).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
@@ -68,15 +80,15 @@ def of_provider(context, uuid):
 
 @retried
 def replace(context, claims):
-    """Give consumers what they claim, and nothing else; all of them or none.
+    """Replace the allocations of consumers, in one transaction.
 
     :param claims: [Claim, …].
-    :raises failures.UnknownProvider: a provider is not there.
-    :raises failures.ConcurrentUpdate: the generation of a consumer is another one.
-    :raises failures.ResourceClassNotFound: a resource class is not there.
-    :raises failures.InventoryInvalid: a provider has none of the class.
-    :raises failures.CapacityExceeded: there is not so much left.
-    :raises failures.ConstraintsViolated: so much cannot be had at once.
+    :raises failures.UnknownProvider: a provider does not exist.
+    :raises failures.ConcurrentUpdate: a consumer has another generation than its claim.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.InventoryInvalid: a provider has no inventory of a resource class.
+    :raises failures.CapacityExceeded: a provider has less free capacity than requested.
+    :raises failures.ConstraintsViolated: an amount violates ``min_unit``, ``max_unit`` or ``step_size``.
     """
     with context.write() as connection:
         providers = _lock(connection, claims)
@@ -84,18 +96,19 @@ def replace(context, claims):
 
 
 @retried
-def reshape(context, wanted, claims):
-    """Give providers other inventories, and consumers other allocations, at once.
+def reshape(context, reshapes, claims):
+    """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
-    :param wanted: {uuid of a provider: (the generation that the client knows, {resource class: {field: value}})}.
+    :param reshapes: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
     :param claims: [Claim, …].
-    :raises failures.ProviderNotFound: a provider with inventories is not there.
-    :raises failures.InventoryInUse: something is taken from an inventory that is to go.
+    :raises failures.ProviderNotFound: one of these providers does not exist.
+    :raises failures.ConcurrentUpdate: one of these providers has another generation.
+    :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
     :raises failures.PlacementFailure: what ``replace`` raises.
     """
     with context.write() as connection:
-        providers = _lock(connection, claims, wanted)
-        for uuid, (generation, _) in wanted.items():
+        providers = _lock(connection, claims, reshapes)
+        for uuid, (generation, _) in reshapes.items():
             if uuid not in providers:
                 raise failures.ProviderNotFound(uuid=uuid)
             if generation != providers[uuid].generation:
@@ -103,15 +116,15 @@ def reshape(context, wanted, claims):
                     reason=f'resource provider generation conflict for provider {uuid}: actual: '
                     f'{providers[uuid].generation}, given: {generation}'
                 )
-        ids = classes.check(connection, {name for _, inventories in wanted.values() for name in inventories})
+        ids = classes.check(connection, {name for _, inventories in reshapes.values() for name in inventories})
         reshaped = {
             uuid: {ids[name]: fields for name, fields in inventories.items()}
-            for uuid, (_, inventories) in wanted.items()
+            for uuid, (_, inventories) in reshapes.items()
             if not providers[uuid].node_id
         }
         for uuid, inventories in reshaped.items():
             provider_inventories.put(connection, providers[uuid], inventories)
-        # As often as in the real service, which writes inventories before the allocations and after them.
+        # The generation moves twice, as in Placement, which writes inventories both before and after the allocations.
         moves = Counter({providers[uuid].id: 2 if inventories else 1 for uuid, inventories in reshaped.items()})
         _write(connection, claims, providers, moves)
         for uuid, inventories in reshaped.items():
@@ -120,12 +133,13 @@ def reshape(context, wanted, claims):
 
 @retried
 def delete(context, uuid):
-    """Take everything away from a consumer.
+    """Delete all allocations of a consumer.
 
-    :raises failures.NotFound: it has nothing.
+    :param uuid: of the consumer.
+    :raises failures.NotFound: the consumer has no allocations.
     """
     with context.write() as connection:
-        claim = Claim(uuid, {}, '', '')
+        claim = Claim(consumer=uuid, resources={}, project_id='', user_id='')
         providers = _lock(connection, [claim])
         consumer = connection.execute(sa.select(consumers).where(consumers.c.uuid == uuid).with_for_update()).first()
         if consumer is None:
@@ -156,26 +170,26 @@ _LISTED = (
 
 
 def _lock(connection, claims, more=()):
-    """Lock all providers that claims are about: those that consumers shall have something of, and those that they have.
+    """Lock the providers that claims affect: those in the claims, and those of the consumers' present allocations.
 
-    :param more: uuids of others.
+    :param more: uuids of further providers.
     :returns: {uuid: row}.
-    :raises failures.UnknownProvider: one that a claim names is not there.
+    :raises failures.UnknownProvider: a provider in a claim does not exist.
     """
-    named = {uuid for claim in claims for uuid in claim.resources}
-    had = set(connection.scalars(_held_by(claims)))
-    providers = take_all(connection, named.union(had, more))
-    if not had.issuperset(connection.scalars(_held_by(claims))):
-        # One of the consumers has got something more since: of a provider that is not locked.
+    requested = {uuid for claim in claims for uuid in claim.resources}
+    present = set(connection.scalars(_held_by(claims)))
+    providers = take_all(connection, requested.union(present, more))
+    if not present.issuperset(connection.scalars(_held_by(claims))):
+        # Before the locks were taken, a consumer got an allocation of a provider that is not locked now.
         raise db_exception.RetryRequest(_lost())
-    missing = sorted(named.difference(providers))
+    missing = sorted(requested.difference(providers))
     if missing:
         raise failures.UnknownProvider(uuid=missing[0])
     return providers
 
 
 def _held_by(claims):
-    """SELECT the uuids of the providers that consumers have something of."""
+    """Return the SELECT of the uuids of the providers of which the claims' consumers have allocations."""
     return (
         sa.select(resource_providers.c.uuid)
         .join(allocations, allocations.c.resource_provider_id == resource_providers.c.id)
@@ -185,45 +199,48 @@ def _held_by(claims):
 
 
 def _write(connection, claims, providers, moves=None):
-    """Write claims down.
+    """Write the allocations of claims, after all checks.
 
     :param providers: {uuid: row}, locked.
-    :param moves: Counter of {provider id: by how much its generation moves for other reasons}.
+    :param moves: Counter of {provider id: by how much its generation moves for other reasons}; None for none.
     """
-    known = _check_generations(connection, claims)
-    ids = classes.check(connection, {name for claim in claims for given in claim.resources.values() for name in given})
+    existing = _check_generations(connection, claims)
+    class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
+    ids = classes.check(connection, class_names)
     before, nodes_before = _used(connection, providers), _used_of_nodes(connection, providers)
-    present = [consumer.id for consumer in known.values()]
-    had = _had(connection, present)
-    moves = Counter(moves) + _given_back(connection, claims, known)
-    connection.execute(sa.delete(allocations).where(allocations.c.consumer_id.in_(present)))
-    rows = _rows(claims, providers, ids)
-    if rows:
-        _check_capacity(connection, providers, rows, before, had)
-    made = _consumers(connection, claims, known)
-    if rows:
+    consumer_ids = [consumer.id for consumer in existing.values()]
+    own_before = _used_by_consumers(connection, consumer_ids)
+    moves = Counter(moves) + _given_back(connection, claims, existing)
+    connection.execute(sa.delete(allocations).where(allocations.c.consumer_id.in_(consumer_ids)))
+    amounts = _amounts(claims, providers, ids)
+    if amounts:
+        _check_capacity(connection, providers, amounts, before, own_before)
+    ids_of_consumers = _write_consumers(connection, claims, existing)
+    if amounts:
         moment = now()
-        values = [
+        rows = [
             {
-                'consumer_id': made[claim.consumer],
-                'resource_provider_id': provider_id,
-                'resource_class_id': class_id,
-                'used': amount,
+                'consumer_id': ids_of_consumers[each.claim.consumer],
+                'resource_provider_id': each.provider_id,
+                'resource_class_id': each.class_id,
+                'used': each.amount,
                 'created_at': moment,
             }
-            for claim, provider_id, class_id, amount in rows
+            for each in amounts
         ]
         with referring():
-            connection.execute(sa.insert(allocations), values)
-    idle = [known[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in known]
+            connection.execute(sa.insert(allocations), rows)
+    idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
     connection.execute(sa.delete(consumers).where(consumers.c.id.in_(idle)))
-    _bump(connection, providers, nodes_before, moves + Counter({provider_id for _, provider_id, _, _ in rows}))
+    _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
 def _bump(connection, providers, before, moves):
-    """Raise the generations of providers: a node's when what shows of its use has changed, another's as is said.
+    """Raise the generations of providers.
 
-    :param before: what ``_used_of_nodes`` gave before.
+    That of a node's provider moves by 1 if its usage has changed. Those of the others move as ``moves`` says.
+
+    :param before: the result of ``_used_of_nodes`` before the write.
     :param moves: Counter of {provider id: by how much}.
     """
     after = _used_of_nodes(connection, providers)
@@ -234,16 +251,16 @@ def _bump(connection, providers, before, moves):
 
 
 def _used_of_nodes(connection, providers):
-    """Give {id of a provider that is a node: how much of it is used, what a reservation holds among it}."""
+    """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
     rows = capacity.rows(connection, resource_providers.c.id.in_(ids)) if ids else ()
     return {row.provider_id: row.used for row in rows}
 
 
-def _rows(claims, providers, ids):
-    """Give [(claim, provider id, class id, amount), …]."""
+def _amounts(claims, providers, ids):
+    """Return [_Amount, …] of all claims."""
     return [
-        (claim, providers[uuid].id, ids[name], amount)
+        _Amount(claim, providers[uuid].id, ids[name], amount)
         for claim in claims
         for uuid, resources in claim.resources.items()
         for name, amount in resources.items()
@@ -251,34 +268,35 @@ def _rows(claims, providers, ids):
 
 
 def _check_generations(connection, claims):
-    """Lock the consumers that are there, and give them: {uuid: row}.
+    """Lock the consumers that exist, and check their generations.
 
-    :raises failures.ConcurrentUpdate: one is there that the client takes for new, is not that it takes for known, or
-        has another generation.
+    :returns: {uuid: row}.
+    :raises failures.ConcurrentUpdate: a consumer has another generation than its claim. A consumer that does not exist
+        has the generation None.
     """
     uuids = [claim.consumer for claim in claims]
     statement = sa.select(consumers).where(consumers.c.uuid.in_(uuids)).order_by(consumers.c.id).with_for_update()
-    known = {row.uuid: row for row in connection.execute(statement)}
+    existing = {row.uuid: row for row in connection.execute(statement)}
     for claim in claims:
-        consumer = known.get(claim.consumer)
+        consumer = existing.get(claim.consumer)
         expected = consumer.generation if consumer else None
         if claim.generation is not ANY and claim.generation != expected:
             raise failures.ConcurrentUpdate(
                 reason=f'consumer generation conflict - expected {"null" if expected is None else expected} '
                 f'but got {claim.generation}'
             )
-    return known
+    return existing
 
 
-def _given_back(connection, claims, known):
-    """Count the providers that consumers give back all of: Counter of {provider id: 1}."""
-    ids = [known[claim.consumer].id for claim in claims if claim.consumer in known and not claim.resources]
+def _given_back(connection, claims, existing):
+    """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
+    ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
     statement = sa.select(allocations.c.resource_provider_id).where(allocations.c.consumer_id.in_(ids))
     return Counter(set(connection.scalars(statement)))
 
 
-def _had(connection, consumer_ids):
-    """Give what consumers have: Counter of {(uuid of the consumer, provider id, class id): amount}."""
+def _used_by_consumers(connection, consumer_ids):
+    """Return the allocations of consumers, as Counter of {(uuid of the consumer, provider id, class id): amount}."""
     columns = (allocations.c.resource_provider_id, allocations.c.resource_class_id, allocations.c.used)
     statement = sa.select(consumers.c.uuid, *columns).join(allocations, allocations.c.consumer_id == consumers.c.id)
     rows = connection.execute(statement.where(consumers.c.id.in_(consumer_ids)))
@@ -286,7 +304,7 @@ def _had(connection, consumer_ids):
 
 
 def _used(connection, providers):
-    """Give {provider id: {class id: how much is allocated}}."""
+    """Return the allocated amounts of providers, {provider id: Counter of {class id: amount}}."""
     used: dict[int, Counter] = {provider.id: Counter() for provider in providers.values()}
     statement = (
         sa.select(
@@ -302,87 +320,100 @@ def _used(connection, providers):
     return used
 
 
-def _check_capacity(connection, providers, rows, before, had):
-    """Do nothing when providers have what is wanted of them.
+def _check_capacity(connection, providers, amounts, before, own_before):
+    """Raise a failure unless providers have room for the requested amounts.
 
-    :param providers: {uuid: row}.
-    :param rows: [(claim, provider id, class id, amount), …].
-    :param before: what was used of them until now: who has more than there is may have less of it.
-    :param had: what the consumers had of them until now: of a node that could not be had, nobody else may take it over.
+    An over-allocated inventory may keep its allocations or lose some. For that, ``before`` is compared, and for a node
+    ``own_before``: if the node is not eligible, only the same consumer may keep its allocation.
+
+    :param providers: {uuid: row}, locked. The present allocations of the claims' consumers are deleted already.
+    :param amounts: [_Amount, …].
+    :param before: the result of ``_used`` before that.
+    :param own_before: the result of ``_used_by_consumers`` before that.
     """
     providers = {provider.id: provider for provider in providers.values()}
-    wanted_ids = {provider_id for _, provider_id, _, _ in rows}
-    found = {
+    provider_ids = {each.provider_id for each in amounts}
+    inventories = {
         (row.provider_id, row.class_id): row
-        for row in capacity.rows(connection, resource_providers.c.id.in_(wanted_ids))
+        for row in capacity.rows(connection, resource_providers.c.id.in_(provider_ids))
     }
-    held = _reserved(connection, providers, wanted_ids)
+    holders = _reserved(connection, providers, provider_ids)
     sums: Counter = Counter()
-    for _, provider_id, class_id, amount in rows:
-        sums[provider_id, class_id] += amount
-    names: dict[int, str] = {}
-    for claim, provider_id, class_id, amount in rows:
-        row, provider = found.get((provider_id, class_id)), providers[provider_id]
-        names = names or _names(connection, rows)
-        told = {'name': names[class_id], 'uuid': provider.uuid}
+    for each in amounts:
+        sums[each.provider_id, each.class_id] += each.amount
+    names = _names(connection, amounts)
+    for claim, provider_id, class_id, amount in amounts:
+        row, provider = inventories.get((provider_id, class_id)), providers[provider_id]
+        arguments = {'name': names[class_id], 'uuid': provider.uuid}
         if row is None:
-            raise failures.InventoryInvalid(**told)
+            raise failures.InventoryInvalid(**arguments)
         if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
-            raise failures.ConstraintsViolated(**told)
-        used = _used_by_others(row, provider, held, claim)
+            raise failures.ConstraintsViolated(**arguments)
+        used = _used_by_others(row, provider, holders, claim)
         after = used + sums[provider_id, class_id]
-        known = had[claim.consumer, provider_id, class_id] if provider.node_id else before[provider_id][class_id]
-        if after > capacity.capacity(row) and after > known:
-            raise failures.CapacityExceeded(**told)
+        allowed = (
+            own_before[claim.consumer, provider_id, class_id] if provider.node_id else before[provider_id][class_id]
+        )
+        if after > capacity.capacity(row) and after > allowed:
+            raise failures.CapacityExceeded(**arguments)
 
 
-def _used_by_others(row, provider, held, claim):
-    """Give how much of an inventory is used when a consumer's own allocations are gone."""
+def _used_by_others(row, provider, holders, claim):
+    """Return the used amount of an inventory without what the claim's consumer has reserved.
+
+    Its allocations are deleted already.
+
+    :param row: row of ``capacity.rows``.
+    :param holders: the result of ``_reserved``.
+    """
     used = int(row.used)
-    # What the consumer's own reservation holds is the consumer's.
-    return used - 1 if provider.node_id and held.get(provider.node_id) == claim.consumer else used
+    # A reservation counts as one used unit. It must not keep its own instance from the node.
+    return used - 1 if provider.node_id and holders.get(provider.node_id) == claim.consumer else used
 
 
-def _reserved(connection, providers, wanted_ids):
-    """Give {id of a node: the instance that a live reservation holds it for}."""
-    uuids = {providers[each].uuid: providers[each].node_id for each in wanted_ids if providers[each].node_id}
+def _reserved(connection, providers, provider_ids):
+    """Return {id of a node: uuid of the instance that has a live reservation of it}."""
+    uuids = {providers[each].uuid: providers[each].node_id for each in provider_ids if providers[each].node_id}
     statement = sa.select(reservations.c.node_uuid, reservations.c.instance_uuid)
     rows = connection.execute(statement.where(reservations.c.node_uuid.in_(uuids), LIVE)) if uuids else ()
     return {uuids[row.node_uuid]: row.instance_uuid for row in rows}
 
 
-def _names(connection, rows):
-    ids = {class_id for _, _, class_id, _ in rows}
+def _names(connection, amounts):
+    """Return {id of a resource class: name}."""
+    ids = {each.class_id for each in amounts}
     statement = sa.select(resource_classes.c.id, resource_classes.c.name).where(resource_classes.c.id.in_(ids))
     return {row.id: row.name for row in connection.execute(statement)}
 
 
-def _consumers(connection, claims, known):
-    """Make consumers, and change those that are there.
+def _write_consumers(connection, claims, existing):
+    """Insert the new consumers, and update the existing ones.
 
+    :param existing: the result of ``_check_generations``.
     :returns: {uuid: id}.
     """
-    made = {}
+    ids = {}
     for claim in claims:
-        consumer = known.get(claim.consumer)
+        consumer = existing.get(claim.consumer)
         values = {'project_id': claim.project_id, 'user_id': claim.user_id}
         if claim.consumer_type:
             values['consumer_type'] = claim.consumer_type
         if consumer is None and claim.resources:
             values |= {'uuid': claim.consumer, 'generation': 1, 'created_at': now()}
             try:
-                made[claim.consumer] = connection.execute(sa.insert(consumers).values(values)).inserted_primary_key.id
+                ids[claim.consumer] = connection.execute(sa.insert(consumers).values(values)).inserted_primary_key.id
             except db_exception.DBDuplicateEntry as error:
-                # Somebody else has made it since: look again.
+                # Another transaction has inserted it since ``_check_generations``: check again.
                 raise db_exception.RetryRequest(_lost()) from error
         elif consumer is not None:
-            made[claim.consumer] = consumer.id
+            ids[claim.consumer] = consumer.id
             values |= {'generation': consumer.generation + 1, 'updated_at': now()}
             same = (consumers.c.id == consumer.id, consumers.c.generation == consumer.generation)
             if not connection.execute(sa.update(consumers).where(*same).values(values)).rowcount:
                 raise db_exception.RetryRequest(_lost())
-    return made
+    return ids
 
 
 def _lost():
+    """Return the failure for a lost race, in case all retries fail."""
     return failures.ConcurrentUpdate(reason='Another thread concurrently updated the data. Please retry your update')

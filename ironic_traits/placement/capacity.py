@@ -1,7 +1,10 @@
-"""How much of each inventory is there, how much of it is used: what is stored of providers, and derived of nodes.
+"""Inventories of providers with their capacity and usage: stored ones, and those that are derived from nodes.
 
-A node has one unit of its class, which nobody gets while the node could not be had, which a live reservation uses for
-everyone but its own instance, and which is one consumer's when it is allocated.
+A node's provider has one unit of the node's resource class:
+
+- The unit is reserved while the node's state allows no instance (``node_providers.OFFERED``).
+- It is used while the node has a live reservation, except for the reservation's own instance.
+- It is used while it is allocated to a consumer.
 """
 
 import sqlalchemy as sa
@@ -18,10 +21,12 @@ from ironic_traits.db.models import (
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
 
-#: What a client says of an inventory, and reads of it.
+#: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
 
 _KEY = (resource_providers.c.id.label('provider_id'), resource_classes.c.id.label('class_id'))
+#: SELECT coalesce(sum(used), 0) FROM allocations
+#: WHERE resource_provider_id = resource_providers.id AND resource_class_id = resource_classes.id
 _ALLOCATED = (
     sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
     .where(
@@ -31,12 +36,16 @@ _ALLOCATED = (
     .correlate(resource_providers, resource_classes)
     .scalar_subquery()
 )
-#: That a node's live reservation is for an instance to which the node is not allocated yet.
+#: Condition on nodes: the node has a live reservation for an instance to which it is not allocated yet.
+#:
+#: EXISTS (SELECT * FROM reservations WHERE node_uuid = nodes.uuid AND LIVE AND NOT EXISTS (
+#:     SELECT * FROM allocations, consumers WHERE resource_provider_id = resource_providers.id
+#:     AND consumer_id = consumers.id AND consumers.uuid = reservations.instance_uuid))
 _HELD = (
     sa.exists()
     .where(
         OF_NODE,
-        # Named, because by itself a subquery is correlated to the statement directly around it only.
+        # With an explicit ``correlate``: by default, a subquery correlates only to the statement directly around it.
         ~sa.exists()
         .where(
             allocations.c.resource_provider_id == resource_providers.c.id,
@@ -48,6 +57,12 @@ _HELD = (
     .correlate(nodes, resource_providers)
 )
 _TIMES = ('created_at', 'updated_at')
+#: The stored inventories:
+#:
+#: SELECT resource_providers.id AS provider_id, resource_classes.id AS class_id,
+#:     resource_classes.name AS resource_class, total, reserved, min_unit, max_unit, step_size, allocation_ratio,
+#:     created_at, updated_at, (_ALLOCATED) AS used
+#: FROM inventories JOIN resource_providers ON … JOIN resource_classes ON …
 STORED = (
     sa.select(
         *_KEY,
@@ -61,6 +76,11 @@ STORED = (
 )
 _ONE = {field: sa.literal(1.0 if field == 'allocation_ratio' else 1).label(field) for field in FIELDS}
 _RESERVED = sa.case((node_providers.OFFERED, 0), else_=1).label('reserved')
+#: The inventories that are derived from nodes, with the same columns:
+#:
+#: SELECT …, 1 AS total, CASE WHEN OFFERED THEN 0 ELSE 1 END AS reserved, 1 AS min_unit, 1 AS max_unit, 1 AS step_size,
+#:     1.0 AS allocation_ratio, …, (_ALLOCATED) + CASE WHEN _HELD THEN 1 ELSE 0 END AS used
+#: FROM resource_providers JOIN resource_classes ON … JOIN nodes ON nodes.id = resource_providers.node_id
 DERIVED = (
     sa.select(
         *_KEY,
@@ -76,28 +96,53 @@ DERIVED = (
 
 
 def rows(connection, *conditions):
-    """Give the inventories of the providers that conditions hold for.
+    """Return the inventories that fulfil conditions, stored and derived ones.
 
     :param conditions: on ``resource_providers`` and ``resource_classes``.
-    :returns: rows with ``provider_id``, ``class_id``, ``resource_class``, FIELDS, ``created_at``, ``updated_at`` and
-        ``used``, by class.
+    :returns: [row with ``provider_id``, ``class_id``, ``resource_class`` (the name), FIELDS, ``created_at``,
+        ``updated_at`` and ``used`` (an amount), …], sorted by class id.
     """
     both = STORED.where(*conditions).union_all(DERIVED.where(*conditions))
     return connection.execute(both.order_by('class_id')).all()
 
 
 def capacity(row):
-    """Give how much of an inventory there is in all."""
+    """Return the capacity of an inventory, used or not: an amount, which may be fractional.
+
+    :param row: a row with FIELDS.
+    """
     return (row.total - row.reserved) * row.allocation_ratio
 
 
 def units(row):
-    """Give how much of an inventory there is in all, in whole units: no more than JSON can say in 64 bits."""
+    """Return the capacity of an inventory in whole units, limited to the range of a signed 64-bit integer.
+
+    :param row: a row with FIELDS.
+    """
     return min(int(capacity(row)), 2**63 - 1)
 
 
 def has_room(class_id, amount):
-    """Give the condition on providers that so much can be had of a resource class."""
+    """Return the condition on providers that an amount of a resource class can be allocated.
+
+    For a node's provider, the node must be eligible (``eligibility.ELIGIBLE``).
+
+    :param class_id: id of the resource class.
+    :param amount: 1 or more.
+
+    The SQL for class 7 and amount 1::
+
+        (SELECT (total - reserved) * allocation_ratio - (
+                SELECT coalesce(sum(used), 0) FROM allocations
+                WHERE resource_provider_id = inventories.resource_provider_id AND resource_class_id = 7)
+            FROM inventories
+            WHERE resource_provider_id = resource_providers.id AND resource_class_id = 7
+            AND min_unit <= 1 AND max_unit >= 1 AND 1 % step_size = 0) >= 1
+        OR resource_providers.resource_class_id = 7
+            AND EXISTS (SELECT * FROM nodes WHERE nodes.id = resource_providers.node_id AND ELIGIBLE)
+
+    The part after OR is there for amount 1 only, because a node has one unit.
+    """
     table = inventories.c
     used = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
@@ -119,7 +164,8 @@ def has_room(class_id, amount):
         .correlate(resource_providers)
         .scalar_subquery()
     )
-    # A number and not EXISTS, for which PostgreSQL looks at all inventories first: traits or a limit mostly leave few.
+    # A comparison with a number, not EXISTS: for EXISTS, PostgreSQL reads all inventories first. Mostly, traits or a
+    # limit leave few providers.
     stored = left >= amount
     if amount > 1:
         return stored

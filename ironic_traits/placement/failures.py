@@ -1,85 +1,85 @@
-"""Every failure that a client of the Placement API can be told of, in the words of the real service.
+"""The failures of the Placement API, with the messages of Placement.
 
-``code`` is shown from version 1.23 on.
+Responses have the ``code`` from version 1.23 on.
 """
 
 from ironic_traits.failures import Failure
 
 
 class PlacementFailure(Failure):
-    """What went wrong, for a client of the Placement API."""
+    """A failure in the format of the Placement API."""
 
     code = 'placement.undefined_code'
 
 
 class BadRequest(PlacementFailure):
-    """Something in the request is not what it must be."""
+    """The request is not valid."""
 
     status = 400
 
 
 class ConflictingTraits(BadRequest):
-    """Traits are required and forbidden at once."""
+    """Traits are both required and forbidden."""
 
     text = 'Conflicting required and forbidden traits found in the following traits keys: {keys}'
 
 
 class MissingValue(BadRequest):
-    """A query argument is missing."""
+    """A query parameter is missing."""
 
     code = 'placement.query.missing_value'
 
 
 class BadValue(BadRequest):
-    """A query argument has a value that it must not have."""
+    """A query parameter has an invalid value."""
 
     code = 'placement.query.bad_value'
 
 
 class DuplicateKey(BadRequest):
-    """A query argument is there twice that may be there once."""
+    """A query parameter is repeated, and may not be."""
 
     code = 'placement.query.duplicate_key'
 
 
 class InvalidInventory(BadRequest):
-    """Nothing of the inventory could ever be had."""
+    """As much of the inventory is reserved as there is, or more."""
 
     text = "Invalid inventory for '{name}' on resource provider '{uuid}'. The reserved value is {how} total."
 
 
 class NotFound(PlacementFailure):
-    """There is no such thing, or not at this version."""
+    """The resource does not exist, or not in this version."""
 
     status = 404
 
 
 class ProviderNotFound(NotFound):
-    """No such resource provider."""
+    """The resource provider does not exist."""
 
     text = 'No resource provider with uuid {uuid} found'
 
 
 class TraitNotFound(NotFound):
-    """No such trait."""
+    """A trait does not exist."""
 
     text = 'No such trait(s): {names}.'
 
 
 class ResourceClassNotFound(NotFound):
-    """No such resource class."""
+    """The resource class does not exist."""
 
     text = 'No such resource class {name}.'
 
 
 class MethodNotAllowed(PlacementFailure):
-    """The resource is there, the method is not, at this version."""
+    """The resource does not have the method in this version."""
 
     status = 405
 
 
 class VersionNotSupported(PlacementFailure):
-    """The version asked for is outside the range."""
+    """The requested version is not supported."""
 
     status = 406
     text = 'Invalid microversion: {reason}'
@@ -90,66 +90,66 @@ class VersionNotSupported(PlacementFailure):
 
 
 class NotAcceptable(PlacementFailure):
-    """The Accept header allows no JSON."""
+    """The Accept header does not allow JSON."""
 
     status = 406
     text = 'Only application/json is provided'
 
 
 class Conflict(PlacementFailure):
-    """The state of things forbids it."""
+    """The request conflicts with the present state."""
 
     status = 409
 
 
 class ConcurrentUpdate(Conflict):
-    """The generation shown is not the provider's any more."""
+    """The generation in the request is not the present one."""
 
     code = 'placement.concurrent_update'
 
 
 class DuplicateProvider(Conflict):
-    """Another provider has the uuid or the name."""
+    """Another resource provider has the uuid or the name."""
 
     code = 'placement.duplicate_name'
     text = 'Conflicting resource provider {what} already exists.'
 
 
 class ProviderInUse(Conflict):
-    """Something is taken from the provider, or it is a node."""
+    """The resource provider has allocations, or belongs to a node."""
 
     code = 'placement.resource_provider.inuse'
     text = 'Unable to delete resource provider {uuid}: {reason}'
 
 
 class ProviderHasChildren(Conflict):
-    """The provider is the parent of others."""
+    """The resource provider is the parent of others."""
 
     code = 'placement.resource_provider.cannot_delete_parent'
     text = 'Unable to delete parent resource provider {uuid}: It has child resource providers.'
 
 
 class InventoryInUse(Conflict):
-    """Something is taken from the inventory."""
+    """The inventory has allocations."""
 
     code = 'placement.inventory.inuse'
     text = "Inventory for '{classes}' on resource provider '{uuid}' in use."
 
 
 class UnknownProvider(BadRequest):
-    """Something is wanted of a provider that is not there."""
+    """An allocation names a resource provider that does not exist."""
 
     text = "Allocation for resource provider '{uuid}' that does not exist."
 
 
 class InventoryInvalid(Conflict):
-    """The provider has no inventory of the class."""
+    """An allocation names a resource class of which the resource provider has no inventory."""
 
     text = "Inventory for '{name}' on resource provider '{uuid}' invalid."
 
 
 class CapacityExceeded(Conflict):
-    """There is not so much left."""
+    """An allocation requests more than the free capacity."""
 
     text = (
         "Unable to create allocation for '{name}' on resource provider '{uuid}'. The requested amount would exceed "
@@ -158,7 +158,7 @@ class CapacityExceeded(Conflict):
 
 
 class ConstraintsViolated(Conflict):
-    """So much, or so little, cannot be had at once."""
+    """An allocation violates ``min_unit``, ``max_unit`` or ``step_size``."""
 
     text = (
         "Unable to create allocation for '{name}' on resource provider '{uuid}'. The requested amount would violate "
@@ -167,13 +167,13 @@ class ConstraintsViolated(Conflict):
 
 
 class ReshapedProviderNotFound(BadRequest):
-    """An inventory is wanted of a provider that is not there."""
+    """A reshape has inventories of a resource provider that does not exist."""
 
     code = 'placement.resource_provider.not_found'
 
 
 class UnsupportedMediaType(PlacementFailure):
-    """The body came as something else than JSON."""
+    """The Content-Type of the body is not JSON."""
 
     status = 415
     text = 'The media type {media_type} is not supported, use application/json'

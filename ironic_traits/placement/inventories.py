@@ -1,7 +1,6 @@
 """Inventories of providers: list, show, replace, add, change, delete.
 
-Those of a node are derived from the node whenever they are read, and cannot be written: one unit of its class, which
-is reserved exactly when the node could not be had.
+The inventory of a node's provider is derived from the node at each read (``capacity``), and cannot be written.
 """
 
 import sqlalchemy as sa
@@ -16,9 +15,10 @@ from ironic_traits.placement.single_provider import bump, read, take
 
 
 def find(context, uuid):
-    """Give the inventories of a provider.
+    """Return the inventories of a provider.
 
-    :returns: (the provider's row, rows with ``resource_class``, FIELDS, ``created_at`` and ``updated_at``).
+    :param uuid: of the provider.
+    :returns: (row of the provider, [row as of ``capacity.rows``, …]).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
@@ -26,38 +26,41 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, wanted):
-    """Give a provider these inventories and no others.  A node's stay what they are.
+def replace(context, uuid, generation, new_inventories):
+    """Set the inventories of a provider. Change nothing if it is a node's.
 
-    :param generation: that the client knows.
-    :param wanted: {resource class: {field: value, of all FIELDS}}.
-    :returns: as ``find``.
+    :param uuid: of the provider.
+    :param generation: the provider's generation in the request.
+    :param new_inventories: {resource class: {field: value, of all ``capacity.FIELDS``}}.
+    :returns: as for ``find``.
     :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.ConcurrentUpdate: its generation is another one.
-    :raises failures.ResourceClassNotFound: a resource class is not there.
-    :raises failures.InventoryInUse: something is taken from one that is to go.
+    :raises failures.ConcurrentUpdate: the provider has another generation.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
         if provider.node_id:
             return _of(connection, provider)
-        ids = classes.check(connection, wanted)
+        ids = classes.check(connection, new_inventories)
         keep(connection, provider, ids.values())
-        put(connection, provider, {ids[name]: values for name, values in wanted.items()})
+        put(connection, provider, {ids[name]: values for name, values in new_inventories.items()})
         bump(connection, provider)
         return _of(connection, read(connection, uuid))
 
 
 @retried
 def add(context, uuid, class_name, values):
-    """Give a provider one inventory more.
+    """Add an inventory to a provider.
 
-    :param values: {field: value, of all FIELDS}.
-    :returns: as ``find``.
+    :param uuid: of the provider.
+    :param class_name: name of the resource class.
+    :param values: {field: value, of all ``capacity.FIELDS``}.
+    :returns: as for ``find``.
     :raises failures.ProviderNotFound: there is no such provider.
     :raises failures.ResourceClassNotFound: there is no such resource class.
-    :raises failures.ConcurrentUpdate: the provider has one of the class.
-    :raises failures.Conflict: the provider is a node.
+    :raises failures.ConcurrentUpdate: the provider has an inventory of the class already.
+    :raises failures.Conflict: the provider is a node's.
     """
     try:
         with context.write() as connection:
@@ -73,15 +76,17 @@ def add(context, uuid, class_name, values):
 
 @retried
 def change(context, uuid, class_name, generation, values):
-    """Change one inventory of a provider.  A node's stays what it is.
+    """Update an inventory of a provider. Change nothing if it is a node's.
 
-    :param generation: that the client knows.
-    :param values: {field: value, of all FIELDS}.
-    :returns: as ``find``.
+    :param uuid: of the provider.
+    :param class_name: name of the resource class.
+    :param generation: the provider's generation in the request.
+    :param values: {field: value, of all ``capacity.FIELDS``}.
+    :returns: as for ``find``.
     :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.ConcurrentUpdate: its generation is another one.
+    :raises failures.ConcurrentUpdate: the provider has another generation.
     :raises failures.ResourceClassNotFound: there is no such resource class.
-    :raises failures.BadRequest: the provider has none of the class.
+    :raises failures.BadRequest: the provider has no inventory of the class.
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
@@ -100,12 +105,14 @@ def change(context, uuid, class_name, generation, values):
 
 @retried
 def delete(context, uuid, class_name=None):
-    """Take one inventory away from a provider, or all.
+    """Delete one inventory of a provider, or all of them.
 
+    :param uuid: of the provider.
+    :param class_name: name of the resource class; None for all inventories.
     :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.NotFound: it has none of the class.
-    :raises failures.InventoryInUse: something is taken from it.
-    :raises failures.Conflict: the provider is a node.
+    :raises failures.NotFound: the provider has no inventory of the class.
+    :raises failures.InventoryInUse: the inventory has allocations.
+    :raises failures.Conflict: the provider is a node's.
     """
     with context.write() as connection:
         provider = _take_writable(connection, uuid)
@@ -118,22 +125,26 @@ def delete(context, uuid, class_name=None):
         bump(connection, provider)
 
 
-def put(connection, provider, wanted):
-    """Give a provider that is no node these inventories; its generation does not move.
+def put(connection, provider, new_inventories):
+    """Add or update inventories of a provider that is not a node's. Its generation does not move.
 
     :param connection: of a writer that has locked the provider.
-    :param wanted: {id of a resource class: {field: value, of all FIELDS}}.
+    :param provider: row of the provider.
+    :param new_inventories: {id of a resource class: {field: value, of all ``capacity.FIELDS``}}.
     """
-    present = {row.class_id for row in _rows(connection, provider)}
-    for class_id, values in wanted.items():
-        (_update if class_id in present else _insert)(connection, provider, class_id, values)
+    existing = {row.class_id for row in _rows(connection, provider)}
+    for class_id, values in new_inventories.items():
+        write = _update if class_id in existing else _insert
+        write(connection, provider, class_id, values)
 
 
 def keep(connection, provider, class_ids):
-    """Take all other inventories away from a provider that is no node; its generation does not move.
+    """Delete all other inventories of a provider that is not a node's. Its generation does not move.
 
     :param connection: of a writer that has locked the provider.
-    :raises failures.InventoryInUse: something is taken from one that is to go.
+    :param provider: row of the provider.
+    :param class_ids: ids of the resource classes whose inventories stay.
+    :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
     """
     _delete(connection, provider, [row for row in _rows(connection, provider) if row.class_id not in class_ids])
 
@@ -149,7 +160,10 @@ def _rows(connection, provider):
 def _take_writable(connection, uuid):
     provider = take(connection, uuid)
     if provider.node_id:
-        raise failures.Conflict(reason=f'Resource provider {uuid} is a node: its inventory is what the node makes it.')
+        raise failures.Conflict(
+            reason=f'Resource provider {uuid} is a node: its inventory follows the state of the node, and cannot be '
+            'written.'
+        )
     return provider
 
 

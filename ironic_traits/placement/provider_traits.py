@@ -1,7 +1,7 @@
 """The traits of providers: list, replace, remove.
 
-A node's provider has the node's own traits, and foreign ones that others give it (nova's COMPUTE_*, …); only those are
-stored here, and only those can be taken away here.
+A node's provider has the node's own traits, and foreign ones that Placement clients have set (COMPUTE_* of nova, for
+example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
 import sqlalchemy as sa
@@ -14,9 +14,10 @@ from ironic_traits.placement.traits import check
 
 
 def find(context, uuid):
-    """Give the traits of a provider.
+    """Return the traits of a provider.
 
-    :returns: (the provider's row, rows with ``name``, ``created_at``, ``updated_at``, sorted by name).
+    :param uuid: of the provider.
+    :returns: (row of the provider, [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
@@ -25,30 +26,33 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, wanted):
-    """Give a provider these traits and no others; a node's own stay, too, and custom ones of others are not kept there.
+def replace(context, uuid, generation, requested_names):
+    """Set the traits of a provider.
 
-    :param generation: that the client knows; None when it does not say.
-    :param wanted: names.
-    :returns: as ``find``.
+    On a node's provider, the node's own traits stay, and requested custom traits are ignored unless the node has them.
+
+    :param uuid: of the provider.
+    :param generation: the provider's generation in the request; None for no check.
+    :param requested_names: names.
+    :returns: as for ``find``.
     :raises failures.ProviderNotFound: there is no such provider.
-    :raises failures.ConcurrentUpdate: its generation is another one.
-    :raises failures.TraitNotFound: traits are not there; it names them all.
+    :raises failures.ConcurrentUpdate: the provider has another generation.
+    :raises failures.TraitNotFound: traits do not exist; the message names all of them.
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
-        ids = check(connection, set(wanted))
+        ids = check(connection, set(requested_names))
         own = set(connection.scalars(_own(provider)))
         stored = set(connection.scalars(_stored(provider)))
-        kept = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
-        if kept == stored:
+        target = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
+        if target == stored:
             return provider, _rows(connection, provider)
-        mine = resource_provider_traits.c.resource_provider_id == provider.id
-        gone = sa.select(traits.c.id).where(traits.c.name.in_(stored - kept))
+        of_provider = resource_provider_traits.c.resource_provider_id == provider.id
+        gone = sa.select(traits.c.id).where(traits.c.name.in_(stored - target))
         connection.execute(
-            sa.delete(resource_provider_traits).where(mine, resource_provider_traits.c.trait_id.in_(gone))
+            sa.delete(resource_provider_traits).where(of_provider, resource_provider_traits.c.trait_id.in_(gone))
         )
-        new = [{'resource_provider_id': provider.id, 'trait_id': ids[name]} for name in sorted(kept - stored)]
+        new = [{'resource_provider_id': provider.id, 'trait_id': ids[name]} for name in sorted(target - stored)]
         if new:
             with referring():
                 connection.execute(sa.insert(resource_provider_traits), new)
@@ -57,7 +61,7 @@ def replace(context, uuid, generation, wanted):
 
 
 def _rows(connection, provider):
-    """Give the rows of all traits of a provider."""
+    """Return the rows of all traits of a provider, as ``find``."""
     columns = (traits.c.name, traits.c.created_at, traits.c.updated_at)
     rows = _stored(provider).with_only_columns(*columns)
     if provider.node_id:
@@ -67,11 +71,12 @@ def _rows(connection, provider):
 
 
 def _own(provider):
-    """SELECT the names that a node gives its provider; none for a provider that is no node."""
+    """Return the SELECT of the names of the node's own traits. For a provider that is not a node's it has no rows."""
     return sa.select(node_traits.c.trait).where(node_traits.c.node_id == provider.node_id)
 
 
 def _stored(provider):
+    """Return the SELECT of the names of the traits that clients have set."""
     return (
         sa.select(traits.c.name)
         .join(resource_provider_traits, resource_provider_traits.c.trait_id == traits.c.id)

@@ -13,17 +13,17 @@ from ironic_traits.placement import failures
 def find(context):
     """List all resource classes.
 
-    :returns: rows with ``name``, ``created_at``, ``updated_at``, in the order in which they came to be.
+    :returns: [row with ``name``, ``created_at``, ``updated_at``, …], in the order of their creation.
     """
     with context.read() as connection:
         return connection.execute(sa.select(resource_classes).order_by(resource_classes.c.id)).all()
 
 
 def get(context, name):
-    """Give one resource class.
+    """Return a resource class.
 
-    :returns: a row.
-    :raises failures.ResourceClassNotFound: there is none.
+    :returns: row with ``name``, ``created_at``, ``updated_at``.
+    :raises failures.ResourceClassNotFound: there is no such resource class.
     """
     with context.read() as connection:
         return _read(connection, name)
@@ -31,8 +31,9 @@ def get(context, name):
 
 @retried
 def create(context, name):
-    """Add a custom resource class.  It may be there already.
+    """Create a custom resource class unless it exists.
 
+    :param name: a valid name, CUSTOM_….
     :returns: whether it is new.
     """
     with context.write() as connection:
@@ -41,20 +42,23 @@ def create(context, name):
 
 @retried
 def rename(context, name, new_name):
-    """Give a custom resource class another name.
+    """Rename a custom resource class.
 
+    :param name: its present name.
+    :param new_name: a valid name, CUSTOM_….
     :returns: its row.
-    :raises failures.ResourceClassNotFound: there is none.
-    :raises failures.BadRequest: it is a standard one.
-    :raises failures.Conflict: the new name is taken, or nodes give the class its name.
+    :raises failures.ResourceClassNotFound: there is no such resource class.
+    :raises failures.BadRequest: it is a standard resource class.
+    :raises failures.Conflict: the new name is taken, or nodes have the resource class.
     """
     try:
         with context.write() as connection:
             row = _lock(connection, name)
             _check_custom(name, f'Cannot update standard resource class {name}')
-            # Nodes that take the class lock it, too: they are here by now, or do not find the old name any more.
+            # A transaction that gives a node this class locks the class, too: either its node is visible here, or it
+            # does not find the old name.
             if connection.scalar(sa.select(sa.exists().where(resource_providers.c.resource_class_id == row.id))):
-                raise failures.Conflict(reason=f'Resource class {name} has its name from the class of nodes.')
+                raise failures.Conflict(reason=f'Resource class {name} cannot be renamed: nodes have it.')
             connection.execute(
                 sa.update(resource_classes)
                 .where(resource_classes.c.id == row.id)
@@ -69,29 +73,30 @@ def rename(context, name, new_name):
 def delete(context, name):
     """Delete a custom resource class.
 
-    :raises failures.ResourceClassNotFound: there is none.
-    :raises failures.BadRequest: it is a standard one.
-    :raises failures.Conflict: an inventory is of it.
+    :raises failures.ResourceClassNotFound: there is no such resource class.
+    :raises failures.BadRequest: it is a standard resource class.
+    :raises failures.Conflict: an inventory, an allocation or a node has it.
     """
     with context.write() as connection:
         _read(connection, name)
-        told = 'Error in delete resource class: Cannot delete'
-        _check_custom(name, f'{told} standard resource class {name}.')
+        message = 'Error in delete resource class: Cannot delete'
+        _check_custom(name, f'{message} standard resource class {name}.')
         if not names.delete(connection, resource_classes, name):
-            raise failures.Conflict(reason=f'{told} resource class {name}. Class is in use in inventory.')
+            raise failures.Conflict(reason=f'{message} resource class {name}. Class is in use in inventory.')
 
 
-def check(connection, wanted):
-    """Give {name: id} of resource classes that must all be there.
+def check(connection, class_names):
+    """Return the ids of resource classes, all of which must exist.
 
-    :param wanted: names.
-    :raises failures.ResourceClassNotFound: one is not.
+    :param class_names: names.
+    :returns: {name: id}.
+    :raises failures.ResourceClassNotFound: one of them does not exist.
     """
-    found = names.ids(connection, resource_classes, wanted)
-    for name in wanted:
-        if name not in found:
+    ids = names.ids(connection, resource_classes, class_names)
+    for name in class_names:
+        if name not in ids:
             raise failures.ResourceClassNotFound(name=name)
-    return found
+    return ids
 
 
 def _check_custom(name, reason):
@@ -110,10 +115,10 @@ def _lock(connection, name):
     """Lock a resource class until the end of the transaction, and return its row.
 
     :param connection: of a writer.
-    :raises failures.ResourceClassNotFound: there is none.
+    :raises failures.ResourceClassNotFound: there is no such resource class.
     """
-    known = _read(connection, name)
-    same = resource_classes.c.id == known.id, resource_classes.c.name == name
+    unlocked = _read(connection, name)
+    same = resource_classes.c.id == unlocked.id, resource_classes.c.name == name
     row = connection.execute(sa.select(resource_classes).where(*same).with_for_update()).first()
     if row is None:
         raise failures.ResourceClassNotFound(name=name)

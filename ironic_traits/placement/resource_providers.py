@@ -1,6 +1,6 @@
 """Resource providers: list, show, add, rename, move, delete.
 
-A provider that is a node is made, named and deleted with its node (``node_providers``).
+A node's provider is created, named and deleted by ``inventory.node_providers``.
 """
 
 import sqlalchemy as sa
@@ -15,51 +15,57 @@ from ironic_traits.placement.single_provider import COLUMNS, read, take
 
 
 def get(context, uuid):
-    """Give one provider.
+    """Return a provider.
 
-    :returns: a row.
-    :raises failures.ProviderNotFound: there is none.
+    :returns: row with ``single_provider.COLUMNS``.
+    :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         return read(connection, uuid)
 
 
-def find(context, wanted):
+def find(context, filters):
     """List providers.
 
-    :param wanted: what the client asks for: {'name': …, 'uuid': …, 'in_tree': uuid, 'resources': {class: amount},
-        'required': [{trait, …}, …], 'forbidden': {trait, …}, 'member_of': [{uuid, …}, …], 'not_member_of': {uuid, …}};
-        all of it optional.
-    :returns: rows, in the order in which they came to be.
-    :raises failures.ResourceClassNotFound: a resource class is not there.
-    :raises failures.TraitNotFound: traits are not there.
+    :param filters: {'name': name, 'uuid': uuid, 'in_tree': uuid of a provider, 'resources': {resource class: amount},
+        'required': [{trait, …}, …], 'forbidden': {trait, …}, 'member_of': [{uuid of an aggregate, …}, …],
+        'not_member_of': {uuid of an aggregate, …}}, all optional. Providers must fulfil all of them.
+    :returns: [row with ``single_provider.COLUMNS``, …], in the order of their creation.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
-        statement = sa.select(*COLUMNS).where(*_where(connection, wanted)).order_by(resource_providers.c.id)
+        statement = sa.select(*COLUMNS).where(*_where(connection, filters)).order_by(resource_providers.c.id)
         return connection.execute(statement).all()
 
 
 @retried
 def create(context, name, uuid=None, parent_uuid=None):
-    """Make a provider.
+    """Create a provider.
 
-    :returns: its row.
-    :raises failures.DuplicateProvider: another one has the uuid or the name.
-    :raises failures.BadRequest: there is no such parent.
-    :raises failures.Conflict: the uuid is that of a node, whose provider comes and goes with the node's class.
+    :param name: of the provider.
+    :param uuid: of the provider; None to generate one.
+    :param parent_uuid: of the parent; None for no parent.
+    :returns: row of the provider.
+    :raises failures.DuplicateProvider: another provider has the uuid or the name.
+    :raises failures.BadRequest: the parent does not exist, or is the provider itself.
+    :raises failures.Conflict: a node has the uuid; its provider is created and deleted with the node's resource class.
     """
     uuid = uuid or uuidutils.generate_uuid()
-    refused = f'Unable to create resource provider "{name}", {uuid}: Object action create failed because: '
+    message = f'Unable to create resource provider "{name}", {uuid}: Object action create failed because: '
     values = {'uuid': uuid, 'name': name, 'parent_provider_uuid': parent_uuid, 'created_at': now()}
     try:
         with context.write() as connection:
             if parent_uuid == uuid:
-                raise failures.BadRequest(reason=f'{refused}parent provider UUID cannot be same as UUID.')
+                raise failures.BadRequest(reason=f'{message}parent provider UUID cannot be same as UUID.')
             root = _lock_trees(connection, [parent_uuid]).get(parent_uuid) if parent_uuid else uuid
             if root is None:
-                raise failures.BadRequest(reason=f'{refused}parent provider UUID does not exist.')
+                raise failures.BadRequest(reason=f'{message}parent provider UUID does not exist.')
             if connection.scalar(sa.select(sa.exists().where(nodes.c.uuid == uuid))):
-                raise failures.Conflict(reason=f'{refused}it is a node, and a provider while it has a resource class.')
+                raise failures.Conflict(
+                    reason=f'{message}the UUID is that of a node, which has a resource provider while it has a '
+                    'resource class.'
+                )
             with referring():
                 connection.execute(sa.insert(resource_providers).values(root_provider_uuid=root, **values))
             return read(connection, uuid)
@@ -69,22 +75,27 @@ def create(context, name, uuid=None, parent_uuid=None):
 
 @retried
 def update(context, uuid, name, parent, may_move):
-    """Rename a provider, or put it below another one.
+    """Rename a provider, or move it to another parent.
 
-    :param parent: [uuid, or None for no parent]; [] to leave it where it is.
-    :param may_move: whether one that has a parent may get another, or none.
-    :returns: its row.
-    :raises failures.ProviderNotFound: there is none.
-    :raises failures.DuplicateProvider: another one has the name.
-    :raises failures.BadRequest: there is no such parent, or it is below this provider, or it must not move.
-    :raises failures.Conflict: the provider is a node.
+    :param uuid: of the provider.
+    :param name: its new name, or the present one.
+    :param parent: [uuid of the new parent], [None] for no parent, or [] to keep the parent.
+    :param may_move: whether a provider that has a parent may be moved (1.37).
+    :returns: row of the provider.
+    :raises failures.ProviderNotFound: there is no such provider.
+    :raises failures.DuplicateProvider: another provider has the name.
+    :raises failures.BadRequest: the new parent does not exist or is below the provider, or the provider may not move.
+    :raises failures.Conflict: the provider is a node's.
     """
     try:
         with context.write() as connection:
             roots = _lock_trees(connection, [uuid, *parent]) if parent else {}
             provider = take(connection, uuid)
             if provider.node_id and (name != provider.name or parent not in ([], [None])):
-                raise failures.Conflict(reason=f'Resource provider {uuid} is a node: it has its name, and no parent.')
+                raise failures.Conflict(
+                    reason=f'Resource provider {uuid} is a node: its name is the UUID of the node, and it has no '
+                    'parent.'
+                )
             if parent and parent[0] != provider.parent_provider_uuid:
                 _move(connection, provider, parent[0], roots, may_move)
             _set(connection, provider, name=name)
@@ -95,11 +106,11 @@ def update(context, uuid, name, parent, may_move):
 
 @retried
 def delete(context, uuid):
-    """Delete a provider with all that it has.
+    """Delete a provider with its inventories, traits and aggregates.
 
-    :raises failures.ProviderNotFound: there is none.
-    :raises failures.ProviderHasChildren: others are below it.
-    :raises failures.ProviderInUse: it is a node, or something is taken from it.
+    :raises failures.ProviderNotFound: there is no such provider.
+    :raises failures.ProviderHasChildren: it is the parent of others.
+    :raises failures.ProviderInUse: it is a node's, or has allocations.
     """
     try:
         with context.write() as connection:
@@ -107,7 +118,7 @@ def delete(context, uuid):
             if connection.scalar(sa.select(sa.exists().where(resource_providers.c.parent_provider_uuid == uuid))):
                 raise failures.ProviderHasChildren(uuid=uuid)
             if provider.node_id:
-                raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and goes with it.')
+                raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and is deleted with the node.')
             if connection.scalar(sa.select(sa.exists().where(allocations.c.resource_provider_id == provider.id))):
                 raise failures.ProviderInUse(uuid=uuid, reason='Resource provider has allocations.')
             connection.execute(sa.delete(resource_providers).where(resource_providers.c.id == provider.id))
@@ -115,41 +126,44 @@ def delete(context, uuid):
         raise failures.ProviderHasChildren(uuid=uuid) from error
 
 
-def _where(connection, wanted):
+def _where(connection, filters):
     for column in ('name', 'uuid'):
-        if column in wanted:
-            yield resource_providers.c[column] == wanted[column]
-    if 'in_tree' in wanted:
-        yield in_tree(wanted['in_tree'])
-    required, forbidden = wanted.get('required', []), wanted.get('forbidden', frozenset())
-    known = traits.check(connection, forbidden.union(*required))
+        if column in filters:
+            yield resource_providers.c[column] == filters[column]
+    if 'in_tree' in filters:
+        yield in_tree(filters['in_tree'])
+    required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
+    trait_ids = traits.check(connection, forbidden.union(*required))
     for one_of in required:
-        yield traits.has_one_of(known, one_of)
+        yield traits.has_one_of(trait_ids, one_of)
     if forbidden:
-        yield ~traits.has_one_of(known, forbidden)
-    for one_of in wanted.get('member_of', []):
+        yield ~traits.has_one_of(trait_ids, forbidden)
+    for one_of in filters.get('member_of', []):
         yield is_in(one_of)
-    if wanted.get('not_member_of'):
-        yield ~is_in(wanted['not_member_of'])
-    resources = wanted.get('resources', {})
-    classes = resource_classes.check(connection, resources)
+    if filters.get('not_member_of'):
+        yield ~is_in(filters['not_member_of'])
+    resources = filters.get('resources', {})
+    class_ids = resource_classes.check(connection, resources)
     for name, amount in resources.items():
-        yield capacity.has_room(classes[name], amount)
+        yield capacity.has_room(class_ids[name], amount)
 
 
 def in_tree(uuid):
-    """Give the condition on providers that they are in the tree of one."""
-    of_it = resource_providers.alias()
-    root = sa.select(of_it.c.root_provider_uuid).where(of_it.c.uuid == uuid).scalar_subquery()
+    """Return the condition on providers that a provider is in the tree of the one with this uuid."""
+    member = resource_providers.alias()
+    root = sa.select(member.c.root_provider_uuid).where(member.c.uuid == uuid).scalar_subquery()
     return resource_providers.c.root_provider_uuid == root
 
 
 def is_in(aggregates):
-    """Give the condition on providers that they are members of at least one of these aggregates."""
+    """Return the condition on providers that a provider is a member of at least one of these aggregates.
+
+    :param aggregates: uuids.
+    """
     table = resource_provider_aggregates
     members = sa.select(table.c.resource_provider_id).where(table.c.aggregate_uuid.in_(sorted(aggregates)))
-    # Beside something that is never true PostgreSQL runs each subquery once, and makes no joins of them: of many of
-    # those, its planner does not come to an end.
+    # The second condition is never true. With an OR, PostgreSQL runs each subquery once. Without it, PostgreSQL turns
+    # them into joins, and with many joins its planner takes practically forever.
     return sa.or_(resource_providers.c.id.in_(members), resource_providers.c.id < 0)
 
 
@@ -161,17 +175,17 @@ def _set(connection, provider, **values):
 def _lock_trees(connection, uuids):
     """Lock the trees of providers against moves.
 
-    :param uuids: some may be None.
-    :returns: {uuid of each that is there: uuid of its root}.
+    :param uuids: uuids of providers; None among them is ignored.
+    :returns: {uuid of a provider that exists: uuid of its root}.
     """
     roots = _roots(connection, uuids)
     moved = failures.ConcurrentUpdate(reason='The tree of the resource provider has changed. Please retry your update')
-    # In order, so that two moves that cross do not wait for each other; and whoever finds that a root is none any more
-    # begins again, without its lock.  By a write, and not by SELECT … FOR UPDATE, which a cluster does not tell its
-    # other machines of.
+    # In a fixed order, so that two moves cannot deadlock. If a root is no longer a root, the transaction is retried,
+    # without the lock. The lock is an UPDATE, not SELECT … FOR UPDATE, because a Galera cluster does not replicate the
+    # locks of the latter to its other machines.
     for root in sorted(set(roots.values())):
-        still = (resource_providers.c.uuid == root, resource_providers.c.root_provider_uuid == root)
-        if not connection.execute(sa.update(resource_providers).where(*still).values(updated_at=now())).rowcount:
+        still_root = (resource_providers.c.uuid == root, resource_providers.c.root_provider_uuid == root)
+        if not connection.execute(sa.update(resource_providers).where(*still_root).values(updated_at=now())).rowcount:
             raise db_exception.RetryRequest(moved)
     if _roots(connection, uuids) != roots:
         raise db_exception.RetryRequest(moved)
@@ -180,22 +194,22 @@ def _lock_trees(connection, uuids):
 
 def _roots(connection, uuids):
     columns = (resource_providers.c.uuid, resource_providers.c.root_provider_uuid)
-    found = connection.execute(sa.select(*columns).where(resource_providers.c.uuid.in_(uuids)))
-    return {row.uuid: row.root_provider_uuid for row in found}
+    rows = connection.execute(sa.select(*columns).where(resource_providers.c.uuid.in_(uuids)))
+    return {row.uuid: row.root_provider_uuid for row in rows}
 
 
 def _move(connection, provider, parent_uuid, roots, may_move):
-    refused = f'Unable to save resource provider {provider.uuid}: Object action update failed because: '
+    message = f'Unable to save resource provider {provider.uuid}: Object action update failed because: '
     old_parent = provider.parent_provider_uuid
     if old_parent and not may_move:
         what = 're-parenting' if parent_uuid else 'un-parenting'
-        raise failures.BadRequest(reason=f'{refused}{what} a provider is not currently allowed.')
+        raise failures.BadRequest(reason=f'{message}{what} a provider is not currently allowed.')
     new_root = roots.get(parent_uuid) if parent_uuid else provider.uuid
     if new_root is None:
-        raise failures.BadRequest(reason=f'{refused}parent provider UUID does not exist.')
+        raise failures.BadRequest(reason=f'{message}parent provider UUID does not exist.')
     subtree = _subtree(connection, provider.uuid)
     if parent_uuid in subtree:
-        raise failures.BadRequest(reason=f'{refused}creating loop in the provider tree is not allowed.')
+        raise failures.BadRequest(reason=f'{message}creating loop in the provider tree is not allowed.')
     with referring():
         _set(connection, provider, parent_provider_uuid=parent_uuid)
     below = sa.update(resource_providers).where(resource_providers.c.uuid.in_(subtree))
@@ -203,14 +217,14 @@ def _move(connection, provider, parent_uuid, roots, may_move):
 
 
 def _subtree(connection, uuid):
-    """Give the uuids of a provider and all below it."""
+    """Return the uuids of a provider and all its descendants, a set."""
     tree = sa.select(resource_providers.c.uuid).where(resource_providers.c.uuid == uuid).cte(recursive=True)
     below = sa.select(resource_providers.c.uuid).join(tree, resource_providers.c.parent_provider_uuid == tree.c.uuid)
     return set(connection.scalars(sa.select(tree.union_all(below).c.uuid)))
 
 
 def _duplicate(error, values):
-    # The databases name the columns, or the constraint, in their own ways; our constraints carry the columns' names.
+    # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     column = 'uuid' if 'uuid' in key else 'name'
     return failures.DuplicateProvider(what=f'{column}: {values[column]}')

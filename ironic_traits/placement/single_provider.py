@@ -1,4 +1,4 @@
-"""One provider, or several: read, or locked first and then read; and their generations."""
+"""Read providers, or lock them and read them; and raise their generations."""
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -10,25 +10,28 @@ from ironic_traits.inventory.eligibility import EXPIRED
 from ironic_traits.inventory.reservations import settle
 from ironic_traits.placement import failures
 
-# A node is free again from the moment at which its reservation expires, and nobody writes at that moment.  The expired
-# row counts as one move of the generation until a writer deletes it and moves the stored one (``reservations.settle``).
+# When a reservation expires, its node is free again, so the generation of the node's provider has to move. Nothing is
+# written at that moment. So reads add 1 to the stored generation until a writer deletes the expired row and raises the
+# stored generation (``reservations.settle``).
 _EXPIRED = (
     sa.exists().where(reservations.c.node_uuid == resource_providers.c.uuid, EXPIRED).correlate(resource_providers)
 )
 _MOVED = sa.and_(resource_providers.c.node_id.is_not(None), _EXPIRED, node_providers.UNALLOCATED)
 _GENERATION = (resource_providers.c.generation + sa.case((_MOVED, 1), else_=0)).label('generation')
-#: The columns of a provider as clients see it.
+#: The columns of a provider, with the generation that clients see.
 COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in resource_providers.c)
-# Made once and kept: to make it anew takes as long as the database does.
+# Built once: to build the statement for each call takes as long as to execute it.
 _ONE = sa.select(*COLUMNS).where(resource_providers.c.uuid == sa.bindparam('uuid'))
 
 
 def read(connection, uuid):
-    """Give the row of a provider.
+    """Return a provider.
 
-    :raises failures.ProviderNotFound: there is none.
+    :param uuid: of the provider; any string.
+    :returns: row with COLUMNS.
+    :raises failures.ProviderNotFound: there is no such provider.
     """
-    # MariaDB does not compare ASCII with what is none.
+    # MariaDB refuses to compare an ascii column with non-ASCII text.
     row = connection.execute(_ONE, {'uuid': uuid}).first() if uuid.isascii() else None
     if row is None:
         raise failures.ProviderNotFound(uuid=uuid)
@@ -36,13 +39,14 @@ def read(connection, uuid):
 
 
 def take(connection, uuid, generation=None):
-    """Lock a provider until the end of the transaction, the node that it is first; and read it.
+    """Lock a provider until the end of the transaction, and read it. If it is a node's, lock the node first.
 
     :param connection: of a writer.
-    :param generation: the one that the client knows; None when it does not say.
-    :returns: its row.
-    :raises failures.ProviderNotFound: there is none.
-    :raises failures.ConcurrentUpdate: its generation is another one.
+    :param uuid: of the provider.
+    :param generation: the provider's generation in the request; None for no check.
+    :returns: row of the provider.
+    :raises failures.ProviderNotFound: there is no such provider.
+    :raises failures.ConcurrentUpdate: the provider has another generation.
     """
     provider = take_all(connection, [uuid]).get(uuid)
     if provider is None:
@@ -56,43 +60,47 @@ def take(connection, uuid, generation=None):
 
 
 def take_all(connection, uuids):
-    """Lock providers until the end of the transaction, the nodes that they are first; and read them.
+    """Lock providers until the end of the transaction, and read them. Lock the nodes of nodes' providers first.
 
-    In the order of their ids, so that two that want the same do not wait for each other in a circle.
+    The nodes, and then the providers, are locked in the order of their ids, so that two transactions cannot deadlock.
 
     :param connection: of a writer.
-    :returns: {uuid: row} of those that are there; their stored generations are those that clients see.
+    :param uuids: of the providers; any strings.
+    :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
+        generations are those that clients see.
     """
-    wanted = resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
+    same = resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
     columns = resource_providers.c.node_id, resource_providers.c.uuid
-    of_nodes = sa.select(*columns).where(wanted, resource_providers.c.node_id.is_not(None))
+    of_nodes = sa.select(*columns).where(same, resource_providers.c.node_id.is_not(None))
     locked = {row.node_id: row.uuid for row in connection.execute(of_nodes)}
     for node_id in sorted(locked):
         connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(generation=nodes.c.generation + 1))
     if locked:
         settle(connection, reservations.c.node_uuid.in_(list(locked.values())))
-    statement = sa.select(resource_providers).where(wanted).order_by(resource_providers.c.id)
+    statement = sa.select(resource_providers).where(same).order_by(resource_providers.c.id)
     providers = {row.uuid: row for row in connection.execute(statement.with_for_update())}
     if not {row.node_id for row in providers.values()} <= {None, *locked}:
-        # One of them has become a node's since, and that node is not locked.
+        # Since the first SELECT, one of the providers has become a node's, and that node is not locked.
         raise db_exception.RetryRequest(_overtaken())
     return providers
 
 
 def bump(connection, provider, times=1):
-    """Raise the generation of a provider that something has been changed of.
+    """Raise the generation of a provider.
 
-    :param provider: what ``take`` gave.
+    :param connection: of a writer.
+    :param provider: row of ``take`` or ``take_all``.
     :param times: by how much.
     :returns: the new generation.
-    :raises failures.ConcurrentUpdate: somebody else did, on another machine of a cluster that shares no locks.
+    :raises failures.ConcurrentUpdate: another transaction has raised it: on another machine of a Galera cluster, which
+        does not replicate locks.
     """
-    raised = connection.execute(
+    result = connection.execute(
         sa.update(resource_providers)
         .where(resource_providers.c.id == provider.id, resource_providers.c.generation == provider.generation)
         .values(generation=provider.generation + times, updated_at=now())
     )
-    if not raised.rowcount:
+    if not result.rowcount:
         raise _overtaken()
     return provider.generation + times
 

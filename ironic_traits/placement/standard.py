@@ -1,4 +1,4 @@
-"""The standard names of traits and resource classes, as the installed libraries give them."""
+"""The standard traits and resource classes of the installed libraries os-traits and os-resource-classes."""
 
 import os_resource_classes
 
@@ -10,10 +10,12 @@ from ironic_traits.matching.traits import STANDARD
 
 @retried
 def sync(service):
-    """Insert the names that are missing.  Safe at any time, and when several processes do it at once.
+    """Insert the standard names that are missing in the database.
 
-    :param service: what has ``write``.
-    :returns: how many were missing.
+    Several processes may do this at the same time.
+
+    :param service: an object with ``write``: ironic_traits.service.Service, for example.
+    :returns: the number of inserted names.
     """
     with service.write() as connection:
         return names.sync(connection, traits, STANDARD) + names.sync(

@@ -1,4 +1,4 @@
-"""Traits: list, show, add, delete; and what providers must and must not have."""
+"""Traits: list, show, add, delete; and conditions on the traits of providers."""
 
 import sqlalchemy as sa
 
@@ -14,16 +14,16 @@ _OWN = sa.exists().where(node_traits.c.trait == traits.c.name, resource_provider
 def find(context, name_in=None, prefix=None, associated=None):
     """List traits.
 
-    :param name_in: only these names.
-    :param prefix: only names that begin so.
-    :param associated: True for those that a provider has, False for the others.
-    :returns: rows with ``name``, ``created_at``, ``updated_at``, sorted by name.
+    :param name_in: only traits with one of these names; None for all.
+    :param prefix: only traits whose name begins with this text; None for all.
+    :param associated: True for traits that a provider has, False for the others; None for all.
+    :returns: [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name.
     """
     statement = sa.select(traits.c.name, traits.c.created_at, traits.c.updated_at).order_by(traits.c.name)
     if name_in is not None:
         statement = statement.where(traits.c.name.in_(name_in))
     if prefix:
-        # Not LIKE, of which SQLite's takes upper for lower case.  MariaDB does not compare ASCII with what is none.
+        # Not LIKE, because SQLite's ignores case. MariaDB refuses to compare an ascii column with non-ASCII text.
         begins = sa.func.substr(traits.c.name, 1, len(prefix)) == prefix
         statement = statement.where(begins if prefix.isascii() else sa.false())
     if associated is not None:
@@ -34,10 +34,10 @@ def find(context, name_in=None, prefix=None, associated=None):
 
 
 def get(context, name):
-    """Give one trait.
+    """Return a trait.
 
-    :returns: a row.
-    :raises failures.TraitNotFound: there is none.
+    :returns: row with ``name``, ``created_at``, ``updated_at``.
+    :raises failures.TraitNotFound: there is no such trait.
     """
     with context.read() as connection:
         return _read(connection, name)
@@ -45,10 +45,10 @@ def get(context, name):
 
 @retried
 def create(context, name):
-    """Add a custom trait.  It may be there already.
+    """Create a custom trait unless it exists.
 
-    :param name: a valid one.
-    :returns: (its row, whether it is new).
+    :param name: a valid name, CUSTOM_….
+    :returns: (row of the trait, whether it is new).
     """
     with context.write() as connection:
         new = names.ensure(connection, traits, [name])
@@ -59,8 +59,8 @@ def create(context, name):
 def delete(context, name):
     """Delete a custom trait.
 
-    :raises failures.TraitNotFound: there is none.
-    :raises failures.BadRequest: it is a standard one.
+    :raises failures.TraitNotFound: there is no such trait.
+    :raises failures.BadRequest: it is a standard trait.
     :raises failures.Conflict: a provider or a node has it.
     """
     with context.write() as connection:
@@ -71,36 +71,41 @@ def delete(context, name):
             raise failures.Conflict(reason=f'The trait {name} is in use by a resource provider.')
 
 
-def check(connection, wanted):
-    """Give {name: id} of traits that must all be there.
+def check(connection, trait_names):
+    """Return the ids of traits, all of which must exist.
 
-    :param wanted: names.
-    :raises failures.TraitNotFound: some are not; it names them all.
+    :param trait_names: names.
+    :returns: {name: id}.
+    :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
-    found = names.ids(connection, traits, wanted)
-    unknown = sorted(set(wanted).difference(found))
+    existing = names.ids(connection, traits, trait_names)
+    unknown = sorted(set(trait_names).difference(existing))
     if unknown:
         raise failures.TraitNotFound(names=', '.join(unknown))
-    return found
+    return existing
 
 
-def ids(connection, wanted):
-    """Give {name: id} of those traits that are there."""
-    return names.ids(connection, traits, wanted)
+def ids(connection, trait_names):
+    """Return the ids of the traits that exist.
+
+    :param trait_names: names.
+    :returns: {name: id}.
+    """
+    return names.ids(connection, traits, trait_names)
 
 
-def has_one_of(found, wanted):
-    """Give the condition on providers that they have at least one of these traits, a node's own counted.
+def has_one_of(trait_ids, trait_names):
+    """Return the condition on providers that a provider has at least one of these traits, a node's own included.
 
-    :param found: what ``check`` gave.
-    :param wanted: names.
+    :param trait_ids: {name: id}, the result of ``check`` or ``ids``.
+    :param trait_names: names.
     """
     foreign = sa.select(resource_provider_traits.c.resource_provider_id).where(
-        resource_provider_traits.c.trait_id.in_(sorted(found[name] for name in wanted))
+        resource_provider_traits.c.trait_id.in_(sorted(trait_ids[name] for name in trait_names))
     )
-    own = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(wanted)))
-    # Each subquery is run once, and asked for each provider.  As one UNION, PostgreSQL joins it, takes the result for
-    # tiny, and runs it again and again.
+    own = sa.select(node_traits.c.node_id).where(node_traits.c.trait.in_(sorted(trait_names)))
+    # Two subqueries, each of which the databases run once. With one UNION, PostgreSQL makes a join, estimates its
+    # result as tiny, and runs it again and again.
     is_node = resource_providers.c.node_id.is_not(None)
     return sa.or_(resource_providers.c.id.in_(foreign), sa.and_(is_node, resource_providers.c.node_id.in_(own)))
 

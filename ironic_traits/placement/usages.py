@@ -1,4 +1,4 @@
-"""How much is used: of a provider, by a project."""
+"""Usages: the used amounts of a provider's inventories, and of a project's consumers."""
 
 import sqlalchemy as sa
 
@@ -8,9 +8,10 @@ from ironic_traits.placement.single_provider import read
 
 
 def of_provider(context, uuid):
-    """Give what is used of a provider.
+    """Return the usage of a provider.
 
-    :returns: (the provider's row, {resource class: amount}, of each class that it has an inventory of).
+    :param uuid: of the provider.
+    :returns: (row of the provider, {resource class of each of its inventories: used amount}).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
@@ -20,10 +21,11 @@ def of_provider(context, uuid):
 
 
 def of_project(context, project_id, user_id=None):
-    """Give what the consumers of a project use.
+    """Return the usage of a project's consumers.
 
-    :param user_id: those of this user alone.
-    :returns: {resource class: amount}.
+    :param project_id: of the consumers.
+    :param user_id: only consumers of this user; None for all.
+    :returns: {resource class: used amount}.
     """
     statement = sa.select(resource_classes.c.name, sa.func.sum(allocations.c.used).label('used'))
     with context.read() as connection:
@@ -32,11 +34,13 @@ def of_project(context, project_id, user_id=None):
 
 
 def by_type(context, project_id, user_id=None, consumer_type=None):
-    """Give what the consumers of a project use, by their types.
+    """Return the usage of a project's consumers by consumer type.
 
-    :param user_id: those of this user alone.
-    :param consumer_type: those of this type alone; 'unknown' for those without; 'all' for all of them as one.
-    :returns: {type: {'consumer_count': number of consumers, resource class: amount, …}}.
+    :param project_id: of the consumers.
+    :param user_id: only consumers of this user; None for all.
+    :param consumer_type: only consumers of this type; 'unknown' for consumers without a type; 'all' for all consumers
+        as one type; None for all types.
+    :returns: {type: {'consumer_count': number of consumers, resource class: used amount, …}}.
     """
     name = sa.func.coalesce(consumers.c.consumer_type, 'unknown').label('type')
     if consumer_type == 'all':
@@ -49,14 +53,14 @@ def by_type(context, project_id, user_id=None, consumer_type=None):
     ).group_by('type')
     counted = counted.where(sa.exists().where(allocations.c.consumer_id == consumers.c.id))
     if consumer_type not in (None, 'all'):
-        mine = sa.func.coalesce(consumers.c.consumer_type, 'unknown') == consumer_type
-        used, counted = used.where(mine), counted.where(mine)
+        of_type = sa.func.coalesce(consumers.c.consumer_type, 'unknown') == consumer_type
+        used, counted = used.where(of_type), counted.where(of_type)
     with context.read() as connection:
-        shown = {row.type: {'consumer_count': row.consumers} for row in connection.execute(counted)}
+        usages = {row.type: {'consumer_count': row.consumers} for row in connection.execute(counted)}
         for row in connection.execute(used):
-            # Between the two statements one may have come to be.
-            shown.setdefault(row.type, {'consumer_count': 1})[row.name] = int(row.used)
-        return shown
+            # The type may be missing: its first consumer may have been created between the two statements.
+            usages.setdefault(row.type, {'consumer_count': 1})[row.name] = int(row.used)
+        return usages
 
 
 def _by_class(statement, project_id, user_id):

@@ -1,4 +1,4 @@
-"""Policy rules, one module per noun, each rule with the method and path that it guards."""
+"""Policy rules, one module per kind of resource. Each rule lists the methods and paths that it guards."""
 
 import itertools
 
@@ -30,8 +30,8 @@ from ironic_traits.policies import (
     volume,
 )
 
-#: Those with rules.
-_NOUNS = (
+#: The modules with rules.
+_MODULES = (
     base,
     nodes,
     node_states,
@@ -59,17 +59,18 @@ _NOUNS = (
 
 
 def list_rules():
-    """All rules, as oslo.policy's generators want them."""
-    return list(itertools.chain.from_iterable(noun.RULES for noun in _NOUNS))
+    """Return all rules, for the service and for oslo.policy's generators."""
+    return list(itertools.chain.from_iterable(module.RULES for module in _MODULES))
 
 
 def enforcer(conf):
-    """Make the enforcer of one service.
+    """Return a policy enforcer with all rules registered.
 
-    :param conf: ConfigOpts; oslo.policy registers its own options on it.
+    :param conf: ConfigOpts, on which oslo.policy registers its own options.
     """
     enforcer = policy.Enforcer(conf)
-    # The Placement rules' defaults have changed once, as everywhere: not a line for each of them at each start.
+    # The defaults of the Placement rules have changed once, as in openstack-placement. This prevents a warning for each
+    # of these rules at every start.
     enforcer.suppress_default_change_warnings = True
     enforcer.suppress_deprecation_warnings = True
     enforcer.register_defaults(list_rules())

@@ -1,4 +1,4 @@
-"""The rule of allocation candidates."""
+"""Policy rule of allocation candidates."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 
@@ -6,7 +6,7 @@ RULES = [
     rule(
         'placement:allocation_candidates:list',
         ADMIN_OR_SERVICE,
-        'Find what could be allocated.',
+        'List allocation candidates.',
         'GET /placement/allocation_candidates',
     ),
 ]

@@ -1,4 +1,4 @@
-"""Rules of allocations."""
+"""Policy rules of allocations."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 

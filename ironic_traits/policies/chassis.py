@@ -1,4 +1,4 @@
-"""Rules of chassis."""
+"""Policy rules of chassis."""
 
 from ironic_traits.policies.base import SYSTEM_ADMIN, SYSTEM_MEMBER, SYSTEM_READER, SYSTEM_SERVICE, any_of, rule
 

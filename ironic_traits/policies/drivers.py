@@ -1,4 +1,4 @@
-"""Rules of drivers."""
+"""Policy rules of drivers."""
 
 from ironic_traits.policies.base import SYSTEM_READER, SYSTEM_SERVICE, any_of, rule
 
@@ -13,7 +13,7 @@ RULES = [
     rule(
         'baremetal:driver:get_properties',
         any_of(SYSTEM_READER, SYSTEM_SERVICE),
-        'List the driver_info keys that a driver understands.',
+        'List the driver_info keys of a driver.',
         'GET /v1/drivers/{driver_name}/properties',
     ),
 ]

@@ -1,4 +1,4 @@
-"""Rules of the inventories of resource providers."""
+"""Policy rules of the inventories of resource providers."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 
@@ -24,14 +24,14 @@ RULES = [
     rule(
         'placement:resource_providers:inventories:update',
         ADMIN_OR_SERVICE,
-        'Replace the inventories of a resource provider, or one.',
+        'Replace all inventories of a resource provider, or one of them.',
         'PUT /placement/resource_providers/{uuid}/inventories',
         'PUT /placement/resource_providers/{uuid}/inventories/{resource_class}',
     ),
     rule(
         'placement:resource_providers:inventories:delete',
         ADMIN_OR_SERVICE,
-        'Delete the inventories of a resource provider, or one.',
+        'Delete all inventories of a resource provider, or one of them.',
         'DELETE /placement/resource_providers/{uuid}/inventories',
         'DELETE /placement/resource_providers/{uuid}/inventories/{resource_class}',
     ),

@@ -1,8 +1,10 @@
-"""Rules of matches."""
+"""Policy rules of matches."""
 
-from ironic_traits.policies.base import ASKS, rule
+from ironic_traits.policies.base import READER, rule
 
 RULES = [
-    rule('baremetal:match:list', ASKS, 'Find the nodes that match a request.', 'POST /v1/matches'),
-    rule('baremetal:match:check', ASKS, 'Ask whether what an instance holds matches.', 'POST /v1/matches'),
+    rule('baremetal:match:list', READER, 'Find the nodes that match a request.', 'POST /v1/matches'),
+    rule(
+        'baremetal:match:check', READER, 'Check whether the nodes of an instance match a request.', 'POST /v1/matches'
+    ),
 ]

@@ -1,18 +1,18 @@
-"""Rules of the states of nodes."""
+"""Policy rules of the states of nodes."""
 
-from ironic_traits.policies.base import SEES, USES, WORKS, rule
+from ironic_traits.policies.base import NODE_OPERATOR, NODE_READER, NODE_USER, rule
 
 RULES = [
-    rule('baremetal:node:get_states', SEES, 'Show the states of a node.', 'GET /v1/nodes/{node_ident}/states'),
+    rule('baremetal:node:get_states', NODE_READER, 'Show the states of a node.', 'GET /v1/nodes/{node_ident}/states'),
     rule(
         'baremetal:node:set_provision_state',
-        WORKS,
+        NODE_OPERATOR,
         'Change the provision state of a node.',
         'PUT /v1/nodes/{node_ident}/states/provision',
     ),
     rule(
         'baremetal:node:set_power_state',
-        USES,
+        NODE_USER,
         'Change the power state of a node.',
         'PUT /v1/nodes/{node_ident}/states/power',
     ),

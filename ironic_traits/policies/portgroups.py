@@ -1,12 +1,12 @@
-"""Rules of portgroups."""
+"""Policy rules of portgroups."""
 
-from ironic_traits.policies.base import ASKS, BUILDS, DECIDES, SEES, SEES_ALL, rule
+from ironic_traits.policies.base import NODE_ADMIN, NODE_OWNER_ADMIN, NODE_READER, READER, READER_OF_ALL, rule
 
 RULES = [
-    rule('baremetal:portgroup:create', BUILDS, 'Create a portgroup.', 'POST /v1/portgroups'),
+    rule('baremetal:portgroup:create', NODE_ADMIN, 'Create a portgroup.', 'POST /v1/portgroups'),
     rule(
         'baremetal:portgroup:list',
-        ASKS,
+        READER,
         'List portgroups.',
         'GET /v1/portgroups',
         'GET /v1/portgroups/detail',
@@ -15,12 +15,14 @@ RULES = [
     ),
     rule(
         'baremetal:portgroup:list_all',
-        SEES_ALL,
-        'See the portgroups of the nodes of all projects, and not only of those that the own project owns or leases.',
+        READER_OF_ALL,
+        "See the portgroups of all nodes, not only of those that the caller's project owns or leases.",
         'GET /v1/portgroups',
         'GET /v1/portgroups/detail',
     ),
-    rule('baremetal:portgroup:get', SEES, 'Show a portgroup.', 'GET /v1/portgroups/{portgroup_ident}'),
-    rule('baremetal:portgroup:update', DECIDES, 'Change a portgroup.', 'PATCH /v1/portgroups/{portgroup_ident}'),
-    rule('baremetal:portgroup:delete', BUILDS, 'Delete a portgroup.', 'DELETE /v1/portgroups/{portgroup_ident}'),
+    rule('baremetal:portgroup:get', NODE_READER, 'Show a portgroup.', 'GET /v1/portgroups/{portgroup_ident}'),
+    rule(
+        'baremetal:portgroup:update', NODE_OWNER_ADMIN, 'Change a portgroup.', 'PATCH /v1/portgroups/{portgroup_ident}'
+    ),
+    rule('baremetal:portgroup:delete', NODE_ADMIN, 'Delete a portgroup.', 'DELETE /v1/portgroups/{portgroup_ident}'),
 ]

@@ -1,12 +1,12 @@
-"""Rules of ports."""
+"""Policy rules of ports."""
 
-from ironic_traits.policies.base import ASKS, BUILDS, DECIDES, SEES, SEES_ALL, rule
+from ironic_traits.policies.base import NODE_ADMIN, NODE_OWNER_ADMIN, NODE_READER, READER, READER_OF_ALL, rule
 
 RULES = [
-    rule('baremetal:port:create', BUILDS, 'Create a port.', 'POST /v1/ports'),
+    rule('baremetal:port:create', NODE_ADMIN, 'Create a port.', 'POST /v1/ports'),
     rule(
         'baremetal:port:list',
-        ASKS,
+        READER,
         'List ports.',
         'GET /v1/ports',
         'GET /v1/ports/detail',
@@ -17,12 +17,12 @@ RULES = [
     ),
     rule(
         'baremetal:port:list_all',
-        SEES_ALL,
-        'See the ports of the nodes of all projects, and not only of those that the own project owns or leases.',
+        READER_OF_ALL,
+        "See the ports of all nodes, not only of those that the caller's project owns or leases.",
         'GET /v1/ports',
         'GET /v1/ports/detail',
     ),
-    rule('baremetal:port:get', SEES, 'Show a port.', 'GET /v1/ports/{port_ident}'),
-    rule('baremetal:port:update', DECIDES, 'Change a port.', 'PATCH /v1/ports/{port_ident}'),
-    rule('baremetal:port:delete', BUILDS, 'Delete a port.', 'DELETE /v1/ports/{port_ident}'),
+    rule('baremetal:port:get', NODE_READER, 'Show a port.', 'GET /v1/ports/{port_ident}'),
+    rule('baremetal:port:update', NODE_OWNER_ADMIN, 'Change a port.', 'PATCH /v1/ports/{port_ident}'),
+    rule('baremetal:port:delete', NODE_ADMIN, 'Delete a port.', 'DELETE /v1/ports/{port_ident}'),
 ]

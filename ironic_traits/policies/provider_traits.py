@@ -1,4 +1,4 @@
-"""Rules of the traits of resource providers."""
+"""Policy rules of the traits of resource providers."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 

@@ -1,6 +1,6 @@
-"""Rules of reservations."""
+"""Policy rules of reservations."""
 
-from ironic_traits.policies.base import ASKS, SEES, SERVICE, SYSTEM_MEMBER, USES, any_of, rule
+from ironic_traits.policies.base import NODE_READER, NODE_USER, READER, SERVICE, SYSTEM_MEMBER, any_of, rule
 
 RULES = [
     rule(
@@ -9,13 +9,18 @@ RULES = [
         'Reserve a node.',
         'POST /v1/reservations',
     ),
-    rule('baremetal:reservation:list', ASKS, 'List reservations.', 'GET /v1/reservations'),
-    rule('baremetal:reservation:get', SEES, 'Show a reservation.', 'GET /v1/reservations/{reservation_uuid}'),
+    rule('baremetal:reservation:list', READER, 'List reservations.', 'GET /v1/reservations'),
+    rule('baremetal:reservation:get', NODE_READER, 'Show a reservation.', 'GET /v1/reservations/{reservation_uuid}'),
     rule(
         'baremetal:reservation:renew',
-        USES,
-        'Say how long a reservation lasts.',
+        NODE_USER,
+        'Renew a reservation.',
         'POST /v1/reservations/{reservation_uuid}/renew',
     ),
-    rule('baremetal:reservation:delete', USES, 'Let a node go.', 'DELETE /v1/reservations/{reservation_uuid}'),
+    rule(
+        'baremetal:reservation:delete',
+        NODE_USER,
+        'Delete a reservation, which releases the node.',
+        'DELETE /v1/reservations/{reservation_uuid}',
+    ),
 ]

@@ -1,4 +1,4 @@
-"""The rule of the reshaper."""
+"""Policy rule of the reshaper."""
 
 from ironic_traits.policies.base import SERVICE_API, rule
 
@@ -6,7 +6,7 @@ RULES = [
     rule(
         'placement:reshaper:reshape',
         SERVICE_API,
-        'Move inventories and allocations at once.',
+        'Replace inventories and allocations in one transaction.',
         'POST /placement/reshaper',
     ),
 ]

@@ -1,4 +1,4 @@
-"""Rules of resource classes."""
+"""Policy rules of resource classes."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 
@@ -9,7 +9,7 @@ RULES = [
     rule(
         'placement:resource_classes:create',
         ADMIN_OR_SERVICE,
-        'Make a resource class.',
+        'Create a resource class.',
         'POST /placement/resource_classes',
     ),
     rule(
@@ -21,7 +21,7 @@ RULES = [
     rule(
         'placement:resource_classes:update',
         ADMIN_OR_SERVICE,
-        'Make or rename a resource class.',
+        'Create or rename a resource class.',
         'PUT /placement/resource_classes/{name}',
     ),
     rule(

@@ -1,4 +1,4 @@
-"""Rules of resource providers."""
+"""Policy rules of resource providers."""
 
 from ironic_traits.policies.base import ADMIN_OR_SERVICE, rule
 
@@ -12,7 +12,7 @@ RULES = [
     rule(
         'placement:resource_providers:create',
         ADMIN_OR_SERVICE,
-        'Make a resource provider.',
+        'Create a resource provider.',
         'POST /placement/resource_providers',
     ),
     rule(
@@ -24,7 +24,7 @@ RULES = [
     rule(
         'placement:resource_providers:update',
         ADMIN_OR_SERVICE,
-        'Rename or move a resource provider.',
+        'Rename a resource provider, or change its parent.',
         'PUT /placement/resource_providers/{uuid}',
     ),
     rule(

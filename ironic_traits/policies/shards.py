@@ -1,5 +1,5 @@
-"""Rules of shards."""
+"""Policy rules of shards."""
 
-from ironic_traits.policies.base import SEES_ALL, rule
+from ironic_traits.policies.base import READER_OF_ALL, rule
 
-RULES = [rule('baremetal:shards:get', SEES_ALL, 'List the shards that nodes are in.', 'GET /v1/shards')]
+RULES = [rule('baremetal:shards:get', READER_OF_ALL, 'List the shards of nodes.', 'GET /v1/shards')]

@@ -1,4 +1,4 @@
-"""Rules of usages."""
+"""Policy rules of usages."""
 
 from ironic_traits.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, ADMIN_OR_SERVICE, rule
 
@@ -6,13 +6,13 @@ RULES = [
     rule(
         'placement:resource_providers:usages',
         ADMIN_OR_SERVICE,
-        'Show what is used of a resource provider.',
+        'Show the usages of a resource provider.',
         'GET /placement/resource_providers/{uuid}/usages',
     ),
     rule(
         'placement:usages',
         ADMIN_OR_PROJECT_READER_OR_SERVICE,
-        'Show what the consumers of a project use.',
+        'Show the usages of a project.',
         'GET /placement/usages',
     ),
 ]

@@ -1,27 +1,27 @@
-"""Rules of volume connectors and targets."""
+"""Policy rules of volume connectors and targets."""
 
 from ironic_traits.policies.base import (
-    ASKS,
     LESSEE_ADMIN,
+    NODE_OPERATOR,
+    NODE_READER,
     OWNER_ADMIN,
     OWNER_SERVICE,
-    SEES,
-    SEES_ALL,
+    READER,
+    READER_OF_ALL,
     SERVICE,
     SYSTEM_MEMBER,
-    WORKS,
     any_of,
     rule,
 )
 
-_CONNECTS = any_of(SYSTEM_MEMBER, SERVICE, OWNER_ADMIN, LESSEE_ADMIN, OWNER_SERVICE)
+_CONNECTOR_ADMIN = any_of(SYSTEM_MEMBER, SERVICE, OWNER_ADMIN, LESSEE_ADMIN, OWNER_SERVICE)
 _CONNECTORS, _TARGETS = '/v1/volume/connectors', '/v1/volume/targets'
 _CONNECTOR, _TARGET = f'{_CONNECTORS}/{{connector_uuid}}', f'{_TARGETS}/{{target_uuid}}'
 
 RULES = [
     rule(
         'baremetal:volume:list',
-        ASKS,
+        READER,
         'List volume connectors or targets.',
         f'GET {_CONNECTORS}',
         f'GET {_TARGETS}',
@@ -30,16 +30,15 @@ RULES = [
     ),
     rule(
         'baremetal:volume:list_all',
-        SEES_ALL,
-        'See the connectors and targets of the nodes of all projects, and not only of those that the own project '
-        'owns or leases.',
+        READER_OF_ALL,
+        "See the connectors and targets of all nodes, not only of those that the caller's project owns or leases.",
         f'GET {_CONNECTORS}',
         f'GET {_TARGETS}',
     ),
     rule(
         'baremetal:volume:get',
-        SEES,
-        'Show a volume connector or target, or where they are.',
+        NODE_READER,
+        'Show a volume connector or target, or the links to them.',
         'GET /v1/volume',
         'GET /v1/nodes/{node_ident}/volume',
         f'GET {_CONNECTOR}',
@@ -47,7 +46,7 @@ RULES = [
     ),
     rule(
         'baremetal:volume:view_target_properties',
-        any_of(SEES_ALL, 'role:admin'),
+        any_of(READER_OF_ALL, 'role:admin'),
         'See the properties of volume targets.',
         f'GET {_TARGETS}',
         f'GET {_TARGET}',
@@ -55,21 +54,21 @@ RULES = [
     ),
     rule(
         'baremetal:volume:create',
-        _CONNECTS,
+        _CONNECTOR_ADMIN,
         'Create a volume connector or target.',
         f'POST {_CONNECTORS}',
         f'POST {_TARGETS}',
     ),
     rule(
         'baremetal:volume:update',
-        WORKS,
+        NODE_OPERATOR,
         'Change a volume connector or target.',
         f'PATCH {_CONNECTOR}',
         f'PATCH {_TARGET}',
     ),
     rule(
         'baremetal:volume:delete',
-        _CONNECTS,
+        _CONNECTOR_ADMIN,
         'Delete a volume connector or target.',
         f'DELETE {_CONNECTOR}',
         f'DELETE {_TARGET}',

@@ -308,7 +308,7 @@ def test_an_instance_is_elsewhere(ask):
         answer = ask('stranger_admin', 'POST /v1/reservations', body | {'node_uuid': [strange]})
         assert (answer.status_int, where in answer.text) == (409, False)
         refusals.add((answer.json['code'], message(answer).replace(who, '')))
-    assert refusals == {('baremetal.instance.unavailable', 'No node can be given to instance .')}
+    assert refusals == {('baremetal.instance.unavailable', 'No node can be reserved for instance .')}
 
 
 def test_an_instance_with_a_reservation_elsewhere_is_put_on_no_node(ask):

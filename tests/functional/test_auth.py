@@ -97,7 +97,7 @@ def test_a_keystone_that_is_not_described(url):
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
 def test_noauth_stays_at_home(url, host):
     """Unless somebody says that everybody may come."""
-    with pytest.raises(cfg.Error, match='Everyone who reaches'):
+    with pytest.raises(cfg.Error, match='Every client that reaches'):
         make_conf(url, '--host', host)
 
 

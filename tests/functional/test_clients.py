@@ -2,15 +2,13 @@
 
 import json
 import os
-import pathlib
-import subprocess
-import sys
 import time
 import urllib.request
 
 import openstack
 import pytest
 
+from tests import commands
 from tests.service import Server
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
@@ -46,12 +44,7 @@ def _command(program, *options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
 
     def run(*arguments, ok=True):
-        done = subprocess.run(
-            [pathlib.Path(sys.executable).parent / program, *options, *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
+        done = commands.run(program, *options, *arguments, env=environment)
         assert (done.returncode == 0) is ok, done.stdout + done.stderr
         return json.loads(done.stdout) if '-f' in arguments else done.stdout + done.stderr
 

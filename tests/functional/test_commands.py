@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import openstack
@@ -12,6 +11,7 @@ import yaml
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client, Failed
+from tests import commands
 from tests.functional.test_reservations import instance
 from tests.service import Server
 
@@ -37,8 +37,7 @@ def run(server, *command, path='', code=0, stream='stdout'):
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
-    program, *arguments = command
-    done = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, env=environment)
+    done = commands.run(*command, env=environment)
     assert done.returncode == code, done.stderr
     return getattr(done, stream) if code == 0 else done.stderr
 

@@ -80,14 +80,14 @@ def test_no_id(tmp_path, image):
     with service(tmp_path, 'http://127.0.0.1:1') as client:
         answer = match(client, image)
         assert answer.status_int == 400
-        assert "'id' of the image is a uuid" in message(answer)
+        assert "'id' of the image must be a uuid" in message(answer)
 
 
 def test_without_glance(tmp_path):
     with service(tmp_path, None) as client:
         answer = match(client, {'id': IMAGE})
         assert answer.status_int == 400
-        assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set here' in answer.text
+        assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set.' in answer.text
         # Who has looked it up may say its id, too.
         assert match(client, {'id': 'mine', 'properties': {}}).status_int == 200
         # Null is what nobody said.

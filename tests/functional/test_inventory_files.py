@@ -3,13 +3,13 @@
 import concurrent.futures
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
 import sqlalchemy as sa
 import yaml
 
+from tests import commands
 from tests.client import Client
 from tests.service import make_app, upgraded
 
@@ -65,7 +65,7 @@ def file(tmp_path):
 
 def manage(url, *arguments, code=0):
     """Run the command; give what it prints, or says of a failure."""
-    ended = subprocess.run([MANAGE, '--database', url, 'inventory', *arguments], capture_output=True, text=True)
+    ended = commands.run('ironic-traits-manage', '--database', url, 'inventory', *arguments)
     assert ended.returncode == code, ended.stderr
     return ended.stdout if code == 0 else ended.stderr
 

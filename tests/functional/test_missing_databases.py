@@ -1,12 +1,9 @@
 """A command in a wrong directory says that there is no database, and does not make one."""
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
-BIN = pathlib.Path(sys.executable).parent
+from tests import commands
+
 COMMANDS = [
     ['ironic-traits-manage', 'db', 'version'],
     ['ironic-traits-manage', 'db', 'check'],
@@ -20,8 +17,7 @@ COMMANDS = [
 
 def run(where, *command):
     """Run a command in a directory."""
-    program, *arguments = command
-    return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, cwd=where)
+    return commands.run(*command, cwd=where)
 
 
 @pytest.mark.parametrize('command', COMMANDS, ids=' '.join)

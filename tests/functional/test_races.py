@@ -153,6 +153,9 @@ def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
     """The removal comes first, and the deploy is refused; or the deploy does, and the removal is."""
     seen = set()
     path = f'/v1/nodes/{available}'
+    for client in clients[:2]:
+        # Who comes second is refused at once.
+        client.app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     for _ in range(30):
 
         def work(client, number):

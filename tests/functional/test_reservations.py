@@ -163,7 +163,7 @@ def test_an_instance_with_a_reservation_is_put_on_no_other_node(app, client):
     for method, path, body in ('PATCH', f'/v1/nodes/{second}', patch), ('POST', '/v1/nodes', new):
         answer = client.ask(method, path, body)
         assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
-        assert message(answer).startswith(f'Instance {instance(1)} holds node {first} by a reservation')
+        assert message(answer).startswith(f'Instance {instance(1)} already has a reservation of node {first}')
     assert len(client.get('/v1/nodes')['nodes']) == 2
     assert client.ask('PATCH', f'/v1/nodes/{first}', patch).status_int == 200
     assert client.get(f'/v1/nodes/{first}?fields=instance_uuid,reservation_uuid') == {

@@ -2,8 +2,6 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 import sqlalchemy as sa
@@ -11,15 +9,13 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.db.models import nodes, traits
+from tests import commands
 from tests.service import make_conf, upgraded
-
-STATUS = pathlib.Path(sys.executable).parent / 'ironic-traits-status'
 
 
 def check(url, *arguments, code):
     """Run the command; give {what was looked at: what was found}, without what is good."""
-    command = [STATUS, '--database', url, *arguments, 'upgrade', 'check', '--json']
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = commands.run('ironic-traits-status', '--database', url, *arguments, 'upgrade', 'check', '--json')
     assert done.returncode == code, done.stderr
     return {each['check']: each['details'] for each in json.loads(done.stdout)['checks'] if each['result']}
 
@@ -75,16 +71,15 @@ def test_what_is_worth_a_look(database_url, client, tmp_path):
             'Policy rules': 'The policy file has rules that nothing asks for: baremetal:node:made_up',
         }
     finally:
-        manage = STATUS.with_name('ironic-traits-manage')
-        subprocess.run([manage, '--database', database_url, 'os-traits', 'sync'], check=True)
+        assert commands.run('ironic-traits-manage', '--database', database_url, 'os-traits', 'sync').returncode == 0
         database.close()
 
 
 def test_for_people(tmp_path):
     (tmp_path / 'new.sqlite').touch()
     url = f'sqlite:///{tmp_path}/new.sqlite'
-    done = subprocess.run([STATUS, '--database', url, 'upgrade', 'check'], capture_output=True, text=True)
+    done = commands.run('ironic-traits-status', '--database', url, 'upgrade', 'check')
     assert (done.returncode, 'Result: Warning' in done.stdout) == (1, True)
     nowhere = 'postgresql+psycopg2://nobody@127.0.0.1:1/nowhere'
-    done = subprocess.run([STATUS, '--database', nowhere, 'upgrade', 'check'], capture_output=True, text=True)
+    done = commands.run('ironic-traits-status', '--database', nowhere, 'upgrade', 'check')
     assert (done.returncode, done.stderr.startswith('The database cannot be used')) == (1, True)

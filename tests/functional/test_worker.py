@@ -213,7 +213,7 @@ def test_abort(app, client):
         finish_work(app)
         node = client.get(f'/v1/nodes/{uuid}')
         assert node['provision_state'] == failed
-        assert 'By request' in node['last_error']
+        assert 'was aborted by request' in node['last_error']
         assert node['maintenance'] is False
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_traits.matching.explanations import MOST, Explanation, TraitClauses
+from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 from ironic_traits.matching.requests import understand
 
 CLAUSES = ['a', 'b', 'c', 'd']
@@ -64,7 +64,7 @@ def test_near_misses(nodes):
     assert 0 not in sizes
     rest = [len(failed) for failed in nodes if failed and failed not in [set(explained.names(m)) for m in nearest]]
     assert not rest or min(rest) >= max(sizes)
-    assert sum(explained.failing[mask] for mask in nearest) >= min(MOST, sum(map(bool, nodes)))
+    assert sum(explained.failing[mask] for mask in nearest) >= min(MAX_LISTED, sum(map(bool, nodes)))
 
 
 def test_it_stays_small():
@@ -72,7 +72,7 @@ def test_it_stays_small():
     clauses = [f'clause {number}' for number in range(200)]
     ways = Counter(sum(1 << bit for bit in some) for some in itertools.combinations(range(40), 3))
     explained = Explanation(clauses, ways)
-    assert len(explained.relaxations()) == len(explained.near_misses()) == MOST
+    assert len(explained.relaxations()) == len(explained.near_misses()) == MAX_LISTED
 
 
 def test_clauses_of_traits():

@@ -151,7 +151,7 @@ def test_what_an_image_says_in_vain(image, warning):
 )
 def test_what_placement_would_refuse(flavor, image, warning):
     [told] = understand(flavor=flavor, image=image).warnings
-    assert told.startswith(f'{warning} cannot be asked of Placement')
+    assert told.startswith(f'{warning} cannot be requested from Placement')
 
 
 CUSTOM = 'CUSTOM_' + 'A' * 248
@@ -168,7 +168,10 @@ WRONG = {
     'a value of another type': ({'flavor': flavor(trait__CUSTOM_A=['required'])}, "is ['required']: it may be"),
     'a long suffix': ({'flavor': flavor(**{f'trait{"x" * 65}__CUSTOM_A': 'required'})}, '64 characters'),
     'a policy': ({'flavor': flavor(group_policy='x')}, "flavor extra_specs 'group_policy' is 'x'"),
-    'a class': ({'flavor': flavor(resources__GOLD='1')}, "flavor extra_specs 'resources:GOLD': 'GOLD' is no resource"),
+    'a class': (
+        {'flavor': flavor(resources__GOLD='1')},
+        "flavor extra_specs 'resources:GOLD': 'GOLD' is not a resource",
+    ),
     'two units': ({'flavor': flavor(resources__CUSTOM_GOLD='2')}, "flavor extra_specs 'resources:CUSTOM_GOLD' is '2'"),
     'what no node has': ({'flavor': flavor(resources__VCPU='1')}, "flavor extra_specs 'resources:VCPU' is '1'"),
     'less than nothing': ({'flavor': flavor(resources__VCPU='-1')}, 'an integer of 0 or more'),
@@ -189,7 +192,7 @@ WRONG = {
     'no trait in a list': ({'required': [1]}, "'required': 1 is not a string"),
     'no list': ({'forbidden': 'CUSTOM_A'}, "'forbidden' must be a list"),
     'no list of lists': ({'required_any': ['CUSTOM_A']}, "each member of 'required_any' must be a list"),
-    'nothing will do': ({'required_any': [[]]}, "'required_any' has an empty list in it"),
+    'nothing will do': ({'required_any': [[]]}, "'required_any' has an empty list:"),
     'any of what is none': ({'required_any': [['FOO', 'CUSTOM_A']]}, "'required_any': 'FOO' is not a trait"),
     'null in a list': ({'required_any': [None]}, 'must be a list'),
     'a flavor that is none': ({'flavor': 'm1.small'}, "'flavor' must be an object"),

@@ -1,1 +1,1 @@
-"""The Placement API: HTTP in and out; no SQL in here."""
+"""The HTTP layer of the Placement API. SQL belongs into ``ironic_traits.placement``."""

@@ -1,6 +1,6 @@
 """/placement/resource_providers/{uuid}/aggregates"""
 
-from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.schemas import GENERATION, UUID, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import aggregates, resource_providers
@@ -9,7 +9,8 @@ from ironic_traits.placement import aggregates, resource_providers
 SINCE = 1
 GENERATION_SINCE = 19
 
-# Kept and compared as they were written, as in the real service; the column has room for the usual spellings.
+# As in Placement, uuids of aggregates are stored and compared exactly as clients wrote them. The column has 36
+# characters, which is enough for the usual notations.
 _LIST = {'type': 'array', 'items': UUID | {'maxLength': 36}, 'uniqueItems': True}
 _DOCUMENT = document(
     {'aggregates': _LIST, 'resource_provider_generation': GENERATION}, ['aggregates', 'resource_provider_generation']
@@ -32,13 +33,13 @@ class AggregatesController(Resource):
     def put(self, context, uuid, /, *, body):
         if context.minor < GENERATION_SINCE:
             body = {'aggregates': body, 'resource_provider_generation': None}
-        generation, wanted = body['resource_provider_generation'], body['aggregates']
-        return _show(context, aggregates.replace(context, uuid, generation, wanted), wanted)
+        generation, uuids = body['resource_provider_generation'], body['aggregates']
+        return _show(context, aggregates.replace(context, uuid, generation, uuids), uuids)
 
 
 def _show(context, provider, uuids):
     body = {'aggregates': uuids}
     if context.minor >= GENERATION_SINCE:
         body['resource_provider_generation'] = provider.generation
-    # When a provider became a member is not kept.
-    return Answer(body, now())
+    # The database does not have the times of membership.
+    return Response(body, now())

@@ -5,13 +5,13 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits.api.placement import query as arguments
-from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.schemas import MAX_INTEGER, TEXT, canonical, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import allocation_candidates, capacity, failures
 from ironic_traits.placement.allocation_candidates import Group, Request
 
-#: The minor versions that brought candidates, requests in the form of PUT /allocations, and what came to them.
+#: The minor versions that brought candidates, allocations as objects by provider, and further features.
 SINCE = 10
 OBJECTS_SINCE = 12
 TRAITS_SINCE = 17
@@ -24,8 +24,8 @@ MAPPINGS_SINCE = 34
 ROOT_SINCE = 35
 SUBTREES_SINCE = 36
 
-#: Most groups of one request.
-MOST_GROUPS = 50
+#: Maximum number of groups in one request.
+MAX_GROUPS = 50
 
 _LIMIT = {'type': ['integer', 'string'], 'pattern': r'^[1-9][0-9]*\Z', 'minimum': 1, 'minLength': 1}
 _NUMBER, _SUFFIX = '[1-9][0-9]*', '[a-zA-Z0-9_-]{1,64}'
@@ -33,14 +33,16 @@ _OF_GROUP = ('resources', 'required', 'member_of')
 
 
 def _grouped(suffix, names, more=()):
-    """Make the schema of a query with groups.
+    """Return the schema of a query with groups.
 
-    :param suffix: pattern of what may follow the names.
-    :param more: names of arguments that are there once.
+    :param suffix: pattern of the suffixes.
+    :param names: names of the parameters that may have a suffix.
+    :param more: names of further parameters, without suffixes.
     """
-    once = {'limit': _LIMIT, 'group_policy': TEXT | {'enum': ['none', 'isolate']}, **dict.fromkeys(more, TEXT)}
-    # The patterns are part of the wire; what they let pass, a newline at the end, makes no group.
-    return document(once) | {'patternProperties': {f'^{name}({suffix})?$': TEXT for name in names}}
+    plain = {'limit': _LIMIT, 'group_policy': TEXT | {'enum': ['none', 'isolate']}, **dict.fromkeys(more, TEXT)}
+    # The patterns appear in messages, so they stay as in Placement. They accept a newline at the end of a name, which
+    # ``_groups`` ignores.
+    return document(plain) | {'patternProperties': {f'^{name}({suffix})?$': TEXT for name in names}}
 
 
 _QUERY = {
@@ -57,7 +59,7 @@ _QUERY = {
 
 
 class AllocationCandidatesController(Resource):
-    """What could be allocated to fulfil a request."""
+    """The allocations that would fulfil a request."""
 
     since = SINCE
 
@@ -70,25 +72,25 @@ class AllocationCandidatesController(Resource):
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=str(error)) from error
-        asked = {name for group in request.groups for name in group.resources}
+        requested = {name for group in request.groups for name in group.resources}
         body = {
             'allocation_requests': [_show(context.minor, *candidate) for candidate in candidates],
             'provider_summaries': {
-                uuid: _summary(context.minor, summary, asked) for uuid, summary in summaries.items()
+                uuid: _summary(context.minor, summary, requested) for uuid, summary in summaries.items()
             },
         }
-        return Answer(body, now())
+        return Response(body, now())
 
 
 def _request(query, minor):
-    """Read what the query asks for."""
+    """Return the Request of a query."""
     subtrees = _subtrees(query.getall('same_subtree'))
     groups = _groups(query, minor)
     if minor >= SUBTREES_SINCE:
         _check_subtrees(groups, set().union(*subtrees))
     else:
         _check_resources(groups)
-    # The first counts of what is there several times, as in the real service.
+    # As in Placement, the first value of a repeated parameter counts.
     policy, limit = (next(iter(query.getall(name)), None) for name in ('group_policy', 'limit'))
     if not policy and sum(bool(group.suffix) for group in groups) > 1:
         raise failures.BadRequest(
@@ -105,17 +107,19 @@ def _request(query, minor):
 
 
 def _groups(query, minor):
-    """Read the groups of a request, in the order in which the query names them."""
+    """Return the groups of a query, in the order in which it names them."""
     form = re.compile(rf'(resources|required|member_of|in_tree)({_SUFFIX if minor >= SUFFIXES_SINCE else _NUMBER})?')
     matches = filter(None, (form.fullmatch(name) for name in query))
     suffixes = dict.fromkeys(match[2] or '' for match in matches)
-    if len(suffixes) > MOST_GROUPS:
-        raise failures.BadRequest(reason=f'Invalid query string parameters: {MOST_GROUPS} groups at most.')
+    if len(suffixes) > MAX_GROUPS:
+        raise failures.BadRequest(
+            reason=f'Invalid query string parameters: at most {MAX_GROUPS} groups are allowed, not {len(suffixes)}.'
+        )
     return [_group(query, suffix, minor) for suffix in suffixes]
 
 
 def _group(query, suffix, minor):
-    given = query.get(f'resources{suffix}')
+    resources = query.get(f'resources{suffix}')
     required, forbidden = arguments.required(f'required{suffix}', query.getall(f'required{suffix}'), minor)
     member_of, not_member_of = arguments.member_of(f'member_of{suffix}', query.getall(f'member_of{suffix}'), minor)
     in_tree = query.get(f'in_tree{suffix}')
@@ -126,7 +130,7 @@ def _group(query, suffix, minor):
         )
     return Group(
         suffix=suffix,
-        resources=arguments.resources(given) if given is not None else {},
+        resources=arguments.resources(resources) if resources is not None else {},
         required=required,
         forbidden=frozenset(forbidden),
         member_of=member_of,
@@ -136,36 +140,41 @@ def _group(query, suffix, minor):
 
 
 def _check_resources(groups):
-    """Do nothing when each group wants resources, and there is one."""
-    lonely = [group for group in groups if not group.resources]
-    for what, orphans in (
-        ('required', [group for group in lonely if group.required]),
-        ('member_of', [group for group in lonely if group.member_of or group.not_member_of]),
+    """Raise BadRequest unless there is a group, and every group has resources."""
+    without = [group for group in groups if not group.resources]
+    for name, orphans in (
+        ('required', [group for group in without if group.required]),
+        ('member_of', [group for group in without if group.member_of or group.not_member_of]),
     ):
         if orphans:
-            keys = ', '.join(f'{what}{group.suffix}' for group in orphans)
-            named = {'required': 'traits', 'member_of': 'member_of'}[what]
+            keys = ', '.join(f'{name}{group.suffix}' for group in orphans)
+            title = {'required': 'traits', 'member_of': 'member_of'}[name]
             raise failures.BadRequest(
-                reason=f'All {named} parameters must be associated with resources. Found the following orphaned '
-                f'{named} keys: {keys}'
+                reason=f'All {title} parameters must be associated with resources. Found the following orphaned '
+                f'{title} keys: {keys}'
             )
-    if lonely:
+    if without:
         raise failures.BadRequest(reason='All request groups must specify resources.')
     if not groups:
         raise failures.BadRequest(reason='At least one request group (`resources` or `resources{$S}`) is required.')
 
 
 def _check_subtrees(groups, subtrees):
-    """Do nothing when there are resources, and groups without any are in a subtree with others."""
+    """Raise unless a group has resources, every group without resources is in a subtree, and all suffixes exist.
+
+    :param subtrees: the suffixes in ``same_subtree``, a set.
+    :raises failures.MissingValue: no group has resources.
+    :raises failures.BadValue: a group without resources is in no subtree, or a subtree has an unknown suffix.
+    """
     suffixes = [group.suffix for group in groups]
-    lonely = [group.suffix for group in groups if not group.resources]
-    if len(lonely) == len(groups):
+    without = [group.suffix for group in groups if not group.resources]
+    if len(without) == len(groups):
         raise failures.MissingValue(reason='There must be at least one resources or resources[$S] parameter.')
-    alone = [suffix for suffix in lonely if suffix not in subtrees]
-    if alone:
+    orphans = [suffix for suffix in without if suffix not in subtrees]
+    if orphans:
         raise failures.BadValue(
             reason='Resourceless suffixed group request should be specified in `same_subtree` query param: bad '
-            f'group(s) - {alone}.'
+            f'group(s) - {orphans}.'
         )
     unknown = sorted(subtrees.difference(suffixes))
     if unknown:
@@ -179,10 +188,9 @@ def _root_required(values):
         return None
     if len(values) > 1:
         raise failures.DuplicateKey(reason="Query parameter 'root_required' may be specified only once.")
-    # One of several traits is not known here.
-    before = arguments.ANY_SINCE - 1
+    # root_required does not support ``in:``, so it is read as in the version before that.
     try:
-        return arguments.required('root_required', values, before)
+        return arguments.required('root_required', values, arguments.ANY_SINCE - 1)
     except failures.ConflictingTraits as error:
         raise failures.BadValue(
             reason=f'Conflicting required and forbidden traits found in root_required: {error.facts["names"]}'
@@ -196,28 +204,28 @@ def _subtrees(values):
     return subtrees
 
 
-def _show(minor, taken, mappings):
-    """Show a candidate, in the form of what PUT /allocations takes at the version."""
+def _show(minor, allocations, mappings):
+    """Return a candidate in the format of the body of PUT /allocations at the version."""
     if minor < OBJECTS_SINCE:
-        listed = [{'resource_provider': {'uuid': uuid}, 'resources': given} for uuid, given in taken.items()]
-        return {'allocations': listed}
-    shown = {'allocations': {uuid: {'resources': resources} for uuid, resources in taken.items()}}
-    return shown | {'mappings': mappings} if minor >= MAPPINGS_SINCE else shown
+        items = [{'resource_provider': {'uuid': uuid}, 'resources': amounts} for uuid, amounts in allocations.items()]
+        return {'allocations': items}
+    body = {'allocations': {uuid: {'resources': amounts} for uuid, amounts in allocations.items()}}
+    return body | {'mappings': mappings} if minor >= MAPPINGS_SINCE else body
 
 
-def _summary(minor, summary, asked):
-    shown = {
+def _summary(minor, summary, requested):
+    document = {
         'resources': {
             row.resource_class: {'capacity': capacity.units(row), 'used': int(row.used)}
             for row in summary.resources
-            if minor >= ALL_RESOURCES_SINCE or row.resource_class in asked
+            if minor >= ALL_RESOURCES_SINCE or row.resource_class in requested
         }
     }
     if minor >= TRAITS_SINCE:
-        shown['traits'] = summary.traits
+        document['traits'] = summary.traits
     if minor >= TREES_SINCE:
-        shown |= {
+        document |= {
             'parent_provider_uuid': summary.row.parent_provider_uuid,
             'root_provider_uuid': summary.row.root_provider_uuid,
         }
-    return shown
+    return document

@@ -1,10 +1,10 @@
-"""/placement/allocations, and those of a provider"""
+"""/placement/allocations and /placement/resource_providers/{uuid}/allocations"""
 
 import contextlib
 
 from oslo_utils import uuidutils
 
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.schemas import (
     GENERATION,
     IDENTITY,
@@ -41,14 +41,14 @@ _LIST = {
         ['resource_provider', 'resources'],
     ),
 }
-#: The pattern is part of the wire, and lets a newline pass.
+#: The pattern appears in messages, so it stays as in Placement. It accepts a newline at the end.
 TYPE = '^[A-Z0-9_]+$'
-#: What came to the claim of a consumer, and whether it must be there.
-_MORE = {
+#: The fields that later versions added to the claim of a consumer: {minor version: (name, schema, whether required)}.
+_LATER_FIELDS = {
     GENERATIONS_SINCE: ('consumer_generation', {'type': ['integer', 'null']}, True),
     MAPPINGS_SINCE: (
         'mappings',
-        # Read and forgotten, as there.
+        # Validated and ignored, as in Placement.
         {
             'type': 'object',
             'minProperties': 1,
@@ -61,29 +61,29 @@ _MORE = {
 
 
 def _claims():
-    """Give the schema of what one consumer claims, at each version from 1.12 on."""
+    """Yield the schema of the claim of one consumer at each version from 1.12 on: (minor version, schema)."""
     properties, required = dict(_OF_CONSUMER), list(_OF_CONSUMER)
     yield OBJECTS_SINCE, document(properties, required)
-    for since, (name, schema, must) in _MORE.items():
+    for since, (name, schema, is_required) in _LATER_FIELDS.items():
         properties = properties | {name: schema}
-        required = required + [name] * must
+        required = required + [name] * is_required
         yield since, document(properties, required)
 
 
 _CLAIMS = dict(_claims())
-#: Of the body of POST at each version.
+#: The schema of the body of POST at each version.
 CLAIMS = {POST_SINCE if since == OBJECTS_SINCE else since: table(UUID_KEY, schema) for since, schema in _CLAIMS.items()}
 _PUT = {
     0: document({'allocations': _LIST}, ['allocations']),
     OWNERS_SINCE: document({'allocations': _LIST, **_OWNERS}, ['allocations', *_OWNERS]),
     **_CLAIMS,
-    # Without a generation, nothing cannot be claimed: it is deleted.
+    # An empty claim needs a generation (1.28). Before that, clients use DELETE.
     OBJECTS_SINCE: document(_OF_CONSUMER | {'allocations': _PROVIDERS | {'minProperties': 1}}, _OF_CONSUMER),
 }
 
 
 class AllocationsController(Resource):
-    """What consumers take from providers."""
+    """The allocations of consumers."""
 
     @expose(
         'placement:allocations:manage',
@@ -91,25 +91,25 @@ class AllocationsController(Resource):
         body={since: schema | {'minProperties': 1} for since, schema in CLAIMS.items()},
     )
     def post(self, context, /, *, body):
-        with told('Unable to allocate inventory'):
+        with allocation_failures('Unable to allocate inventory'):
             allocations.replace(context, claims(context, body))
-        return Answer(status=204)
+        return Response(status=204)
 
     @expose('placement:allocations:list')
     def get_one(self, context, consumer_uuid, /):
         consumer, rows = allocations.of_consumer(context, _consumer(consumer_uuid))
-        shown: dict[str, dict] = {}
+        by_provider: dict[str, dict] = {}
         for row in rows:
-            of_provider = shown.setdefault(row.provider_uuid, {'generation': row.provider_generation, 'resources': {}})
-            of_provider['resources'][row.resource_class] = row.used
-        body: dict[str, object] = {'allocations': shown}
+            provider = {'generation': row.provider_generation, 'resources': {}}
+            by_provider.setdefault(row.provider_uuid, provider)['resources'][row.resource_class] = row.used
+        body: dict[str, object] = {'allocations': by_provider}
         if rows and context.minor >= OBJECTS_SINCE:
             body |= {'project_id': consumer.project_id, 'user_id': consumer.user_id}
         if rows and context.minor >= GENERATIONS_SINCE:
             body['consumer_generation'] = consumer.generation
         if rows and context.minor >= TYPES_SINCE:
             body['consumer_type'] = consumer.consumer_type or 'unknown'
-        return Answer(body, modified(rows))
+        return Response(body, modified(rows))
 
     @expose('placement:allocations:update', body=_PUT)
     def put(self, context, consumer_uuid, /, *, body):
@@ -117,54 +117,55 @@ class AllocationsController(Resource):
             raise failures.BadRequest(reason=f'Malformed consumer_uuid: {consumer_uuid}')
         uuid = _consumer(consumer_uuid)
         if context.minor < OBJECTS_SINCE:
-            listed = {
+            by_provider = {
                 item['resource_provider']['uuid']: {'resources': item['resources']} for item in body['allocations']
             }
-            body = body | {'allocations': listed}
-        with told(f'Unable to allocate inventory for consumer {uuid}:'):
+            body = body | {'allocations': by_provider}
+        with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
             allocations.replace(context, claims(context, {uuid: body}))
-        return Answer(status=204)
+        return Response(status=204)
 
     @expose('placement:allocations:delete')
     def delete(self, context, consumer_uuid, /):
         allocations.delete(context, _consumer(consumer_uuid))
-        return Answer(status=204)
+        return Response(status=204)
 
 
 class ProviderAllocationsController(Resource):
-    """What consumers have of a provider."""
+    """The allocations of a provider."""
 
     @expose('placement:resource_providers:allocations:list')
     def get_all(self, context, uuid, /):
         provider, rows = allocations.of_provider(context, uuid)
-        shown: dict[str, dict] = {}
+        by_consumer: dict[str, dict] = {}
         for row in rows:
-            of_consumer = shown.setdefault(row.consumer_uuid, {'resources': {}})
-            of_consumer['resources'][row.resource_class] = row.used
+            consumer = by_consumer.setdefault(row.consumer_uuid, {'resources': {}})
+            consumer['resources'][row.resource_class] = row.used
             if context.minor >= GENERATIONS_SINCE:
-                of_consumer['consumer_generation'] = row.consumer_generation
-        body = {'allocations': shown, 'resource_provider_generation': provider.generation}
-        return Answer(body, modified(rows))
+                consumer['consumer_generation'] = row.consumer_generation
+        body = {'allocations': by_consumer, 'resource_provider_generation': provider.generation}
+        return Response(body, modified(rows))
 
 
 def _consumer(uuid):
-    """Write the uuid of a consumer as the tables keep it; what is none is nobody's."""
+    """Return the uuid of a consumer in canonical form; '' for a malformed uuid, which matches no consumer."""
     return canonical(uuid) if uuidutils.is_uuid_like(uuid) else ''
 
 
 def claims(context, bodies):
-    """Read what consumers claim.
+    """Return the claims in the body of a request.
 
-    :param bodies: {uuid of a consumer: what it claims}.
+    :param bodies: {uuid of a consumer: its claim}.
     :returns: [ironic_traits.placement.allocations.Claim, …].
+    :raises failures.BadRequest: a uuid is malformed, or occurs twice.
     """
-    nobody = context.conf.placement
+    conf = context.conf.placement
     return [
         allocations.Claim(
             uuid,
-            {provider: given['resources'] for provider, given in by_uuid(body['allocations']).items()},
-            body.get('project_id', nobody.incomplete_consumer_project_id),
-            body.get('user_id', nobody.incomplete_consumer_user_id),
+            {provider: item['resources'] for provider, item in by_uuid(body['allocations']).items()},
+            body.get('project_id', conf.incomplete_consumer_project_id),
+            body.get('user_id', conf.incomplete_consumer_user_id),
             body.get('consumer_type'),
             body.get('consumer_generation', allocations.ANY),
         )
@@ -173,14 +174,16 @@ def claims(context, bodies):
 
 
 @contextlib.contextmanager
-def told(unknown):
-    """Say of what is refused that it is an allocation.
+def allocation_failures(prefix):
+    """Translate failures of the block into those that Placement reports for allocations.
 
-    :param unknown: what begins the sentence about a resource class that is none.
+    :param prefix: prefix of the message about an unknown resource class.
+    :raises failures.BadRequest: there is no such resource class.
+    :raises failures.Conflict: the inventory does not exist, or cannot provide the resources.
     """
     try:
         yield
     except failures.ResourceClassNotFound as error:
-        raise failures.BadRequest(reason=f'{unknown} {error}') from error
+        raise failures.BadRequest(reason=f'{prefix} {error}') from error
     except (failures.InventoryInvalid, failures.CapacityExceeded, failures.ConstraintsViolated) as error:
         raise failures.Conflict(reason=f'Unable to allocate inventory: {error}') from error

@@ -1,4 +1,4 @@
-"""The body of a failure in the Placement format: what webob makes of it, which is what the real service sends."""
+"""The body of a failure in the Placement format, which webob renders, as in Placement itself."""
 
 import webob
 import webob.exc
@@ -11,29 +11,29 @@ CODES_SINCE = 23
 
 
 def failure(error, environ):
-    """Give the body of a failure.
+    """Return the body of a failure.
 
     :param error: ironic_traits.failures.Failure.
-    :param environ: the request's.
-    :returns: (bytes, their content type): JSON, unless the client accepts none.
+    :param environ: WSGI environ of the request.
+    :returns: (bytes, their content type). It is JSON unless the Accept header excludes JSON.
     """
     context = environ[CONTEXT]
 
     def document(body, status, title, environ):
-        told = {'status': error.status, 'title': title, 'detail': webob.exc.strip_tags(body)}
+        entry = {'status': error.status, 'title': title, 'detail': webob.exc.strip_tags(body)}
         if context.minor >= CODES_SINCE:
-            told['code'] = error.code if error.code.startswith('placement.') else 'placement.undefined_code'
-        return {'errors': [told | {'request_id': context.request_id} | error.beside]}
+            entry['code'] = error.code if error.code.startswith('placement.') else 'placement.undefined_code'
+        return {'errors': [entry | {'request_id': context.request_id} | error.beside]}
 
-    sentence = str(error)
+    message = str(error)
     if isinstance(error, failures.Forbidden):
-        sentence = f'Policy does not allow {error.facts["rule"]} to be performed.'
-    raised = webob.exc.status_map[error.status](sentence, json_formatter=document)
+        message = f'Policy does not allow {error.facts["rule"]} to be performed.'
+    http_error = webob.exc.status_map[error.status](message, json_formatter=document)
     accept = environ.get('HTTP_ACCEPT', '*/*')
     environ = environ | {
         'HTTP_ACCEPT': 'application/json' if accept == '*/*' else accept,
-        # webob writes it into the sentence of a 415.
+        # The message of webob's 415 quotes it.
         'CONTENT_TYPE': environ.get('CONTENT_TYPE') or 'None',
     }
-    response = webob.Request(environ).get_response(raised)
+    response = webob.Request(environ).get_response(http_error)
     return response.body, response.content_type

@@ -1,7 +1,7 @@
 """The decorator that makes a method a route of the Placement API.
 
-Versions, Accept, policy, and what comes in are looked at here, by what the decorator is told: query and body by JSON
-schemas, whose messages are part of the wire.
+The decorator checks the version, the Accept header and policy. It validates the query and the body with JSON schemas,
+because the messages of the schema validation are part of the API.
 """
 
 import datetime
@@ -19,12 +19,12 @@ from ironic_traits.placement import failures
 TIMES_SINCE = 15
 
 
-class Answer(common.Answer):
-    """What a method returns.
+class Response(common.Response):
+    """The response of a route.
 
     :param body: a JSON document; None for no body.
-    :param modified: when it was last modified; None when that is not shown.
-    :param rest: status and location, as ``api.expose.Answer``.
+    :param modified: time for the Last-Modified header; None for no header.
+    :param rest: further arguments of ``api.expose.Response``: status, location.
     """
 
     def __init__(self, body=None, modified=None, **rest):
@@ -33,23 +33,23 @@ class Answer(common.Answer):
 
 
 def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
-    """Make a method a route.
+    """Make a method a route of the Placement API.
 
-    The method gets the request's context, then the rest of the path, then ``query`` (the request's query arguments,
-    which may be there several times) and ``body`` (the document) if the route takes them.
+    The method gets the context of the request, then the path parameters, then ``query`` (a multi-dict of the query
+    parameters) and ``body`` (the document) if the route takes them.
 
-    :param rule: of policy, asked first; None for a method that asks by itself.
+    :param rule: name of the policy rule to check first; None if the method checks policy itself.
     :param since: the minor version that brought the route.
     :param before: the status at earlier versions.
-    :param query: {minor version: schema of the query arguments from there on}; None to look at none.
-    :param body: {minor version: schema of the body from there on, None for no body}.
-    :param exists: function of the context and the path's first parameter that raises when there is no such thing: that
-        is told rather than that the body is wrong.
+    :param query: {minor version: schema of the query parameters from that version on}; None if the route has none.
+    :param body: {minor version: schema of the body from that version on, None for no body}.
+    :param exists: function of the context and the first path parameter that raises if the resource does not exist. It
+        is called if the body is invalid, because a missing resource takes precedence.
     """
     queries, bodies = validation.validators(query or {}), validation.validators(body or {})
 
     def decorate(method):
-        def answer(self, context, path):
+        def respond(self, context, path):
             if context.minor < since:
                 raise failures.MethodNotAllowed(reason='') if before == 405 else failures.NotFound(reason='')
             arguments = {}
@@ -67,9 +67,9 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
                     if exists:
                         exists(context, *path[:1])
                     raise
-            return _timed(context, method(self, context, *path, **arguments))
+            return _with_times(context, method(self, context, *path, **arguments))
 
-        exposed = common.route(method, answer)
+        exposed = common.route(method, respond)
         exposed.rule = rule
         return exposed
 
@@ -77,20 +77,20 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
 
 
 def modified(rows):
-    """Give when rows were last modified: the latest of them; now for none."""
+    """Return the time of the latest modification of any of the rows; the current time if there are none."""
     return max((row.updated_at or row.created_at for row in rows), default=now())
 
 
 def now():
-    """Give the time."""
+    """Return the current time in UTC, without an offset."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 def _raw(context, bodies):
-    """Give the bytes of the body, if the route takes one at this version.
+    """Return the bytes of the body; b'' if the route does not take a body at this version.
 
-    :raises failures.BadRequest: it has no type.
-    :raises failures.UnsupportedMediaType: it is no JSON.
+    :raises failures.BadRequest: it has no Content-Type, or the Content-Length is malformed.
+    :raises failures.UnsupportedMediaType: its Content-Type is not JSON.
     """
     request = pecan.request
     length = request.environ.get('CONTENT_LENGTH') or '0'
@@ -107,9 +107,9 @@ def _raw(context, bodies):
 
 def _query(validator):
     arguments = pecan.request.GET
-    # Of what is there several times, the first and the last.
-    given = list(arguments.items())
-    for document in (dict(given), dict(reversed(given))):
+    # Of a repeated parameter, the last and the first value are validated.
+    items = list(arguments.items())
+    for document in (dict(items), dict(reversed(items))):
         validation.check(validator, document, 'Invalid query string parameters')
     return arguments
 
@@ -122,10 +122,10 @@ def _document(raw, validator):
     return document
 
 
-def _timed(context, answer):
-    if answer.modified and context.minor >= TIMES_SINCE:
-        answer.headers |= {
-            'Last-Modified': webob.datetime_utils.serialize_date(answer.modified),
+def _with_times(context, response):
+    if response.modified and context.minor >= TIMES_SINCE:
+        response.headers |= {
+            'Last-Modified': webob.datetime_utils.serialize_date(response.modified),
             'Cache-Control': 'no-cache',
         }
-    return answer
+    return response

@@ -2,13 +2,13 @@
 
 import contextlib
 
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, inventories, resource_providers
 from ironic_traits.placement.capacity import FIELDS
 
-#: The minor versions that brought DELETE of all inventories, and ones that are reserved as a whole.
+#: The minor versions that brought DELETE of all inventories, and inventories that are completely reserved.
 DELETE_ALL_SINCE = 5
 ALL_RESERVED_SINCE = 26
 
@@ -27,12 +27,12 @@ _FIELDS = {
     'min_unit': _NATURAL,
     'max_unit': _NATURAL,
     'step_size': _NATURAL,
-    # What a float of single precision can be.
+    # The maximum is that of a single-precision float.
     'allocation_ratio': {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 3.40282e38},
 }
 _ONE = document(_FIELDS, ['total', 'resource_provider_generation'])
 _NEW = document(_FIELDS | {'resource_class': {'type': 'string', 'pattern': NAME}}, ['total', 'resource_class'])
-#: All inventories of a provider.
+#: The schema of all inventories of a provider.
 ALL = document(
     {
         'resource_provider_generation': GENERATION,
@@ -43,7 +43,7 @@ ALL = document(
 
 
 class InventoriesController(Resource):
-    """What a provider has, by resource class."""
+    """The inventories of a provider, by resource class."""
 
     @expose('placement:resource_providers:inventories:list')
     def get_all(self, context, uuid, /):
@@ -59,21 +59,23 @@ class InventoriesController(Resource):
     @expose('placement:resource_providers:inventories:create', body={0: _NEW}, exists=resource_providers.get)
     def post(self, context, uuid, /, *, body):
         name = body['resource_class']
-        with _refused('Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound):
+        with _bad_request(
+            'Unable to create inventory', uuid, failures.InvalidInventory, failures.ResourceClassNotFound
+        ):
             provider, rows = inventories.add(context, uuid, name, read_values(context, uuid, name, body))
         location = f'/resource_providers/{uuid}/inventories/{name}'
         return _show(provider, rows, name, status=201, location=location)
 
     @expose('placement:resource_providers:inventories:update', body={0: ALL}, exists=resource_providers.get)
     def put_all(self, context, uuid, /, *, body):
-        with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
-            wanted = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
-        with _refused('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
-            return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], wanted))
+        with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
+            by_class = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
+        with _bad_request('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
+            return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], by_class))
 
     @expose('placement:resource_providers:inventories:update', body={0: _ONE}, exists=resource_providers.get)
     def put(self, context, uuid, resource_class, /, *, body):
-        with _refused('Unable to update inventory', uuid, failures.InvalidInventory):
+        with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
             values = read_values(context, uuid, resource_class, body)
         generation = body['resource_provider_generation']
         provider, rows = inventories.change(context, uuid, resource_class, generation, values)
@@ -82,53 +84,56 @@ class InventoriesController(Resource):
     @expose('placement:resource_providers:inventories:delete', since=DELETE_ALL_SINCE, before=405)
     def delete_all(self, context, uuid, /):
         inventories.delete(context, uuid)
-        return Answer(status=204)
+        return Response(status=204)
 
     @expose('placement:resource_providers:inventories:delete')
     def delete(self, context, uuid, resource_class, /):
         try:
             inventories.delete(context, uuid, resource_class)
         except failures.InventoryInUse as error:
-            # With the code that the real service gives it here, and nowhere else.
+            # Placement reports this with the code of a concurrent update, only here.
             raise failures.ConcurrentUpdate(
                 reason=f'Unable to delete inventory of class {resource_class}: {error}'
             ) from error
-        return Answer(status=204)
+        return Response(status=204)
 
 
 @contextlib.contextmanager
-def _refused(what, uuid, *causes):
-    """Say what was refused, and make it a 400."""
+def _bad_request(prefix, uuid, *causes):
+    """Translate some failures of the block into a BadRequest that names the provider.
+
+    :param causes: the classes of these failures.
+    """
     try:
         yield
     except causes as error:
-        raise failures.BadRequest(reason=f'{what} for resource provider {uuid}: {error}') from error
+        raise failures.BadRequest(reason=f'{prefix} for resource provider {uuid}: {error}') from error
 
 
 def read_values(context, uuid, name, document):
-    """Give the values of an inventory, of all fields.
+    """Return the values of all fields of an inventory, with defaults for missing ones.
 
-    :raises failures.InvalidInventory: nothing of it could ever be had.
+    :raises failures.InvalidInventory: the reserved amount leaves too little capacity.
     """
     values = {field: document.get(field, _DEFAULTS.get(field)) for field in FIELDS}
-    left = values['total'] - values['reserved']
-    least = 0 if context.minor >= ALL_RESERVED_SINCE else 1
-    if int(left * values['allocation_ratio']) < least:
-        how = 'greater than' if least == 0 else 'greater than or equal to'
+    available = values['total'] - values['reserved']
+    minimum = 0 if context.minor >= ALL_RESERVED_SINCE else 1
+    if int(available * values['allocation_ratio']) < minimum:
+        how = 'greater than' if minimum == 0 else 'greater than or equal to'
         raise failures.InvalidInventory(name=name, uuid=uuid, how=how)
     return values
 
 
 def _show_all(provider, rows):
-    shown = {row.resource_class: _fields(row) for row in rows}
-    body = {'resource_provider_generation': provider.generation, 'inventories': shown}
-    return Answer(body, modified(rows))
+    by_class = {row.resource_class: _fields(row) for row in rows}
+    body = {'resource_provider_generation': provider.generation, 'inventories': by_class}
+    return Response(body, modified(rows))
 
 
 def _show(provider, rows, resource_class, **rest):
     (row,) = (row for row in rows if row.resource_class == resource_class)
     body = _fields(row) | {'resource_provider_generation': provider.generation}
-    return Answer(body, modified([row]), **rest)
+    return Response(body, modified([row]), **rest)
 
 
 def _fields(row):

@@ -1,4 +1,4 @@
-"""The versions of the Placement API, their negotiation, and what each of them does here.
+"""The versions of the Placement API, their negotiation, and what each of them changes.
 
 =====  ============================================================================
 1.0    resource providers, their inventories and usages
@@ -8,8 +8,8 @@
 1.4    the filter ``resources``
 1.5    deleting all inventories of a provider
 1.6    traits, and those of providers
-1.7    PUT of a resource class makes it, without a body (before: renames it)
-1.8    ``project_id`` and ``user_id`` with allocations
+1.7    PUT of a resource class creates it, without a body (before: renames it)
+1.8    ``project_id`` and ``user_id`` of allocations
 1.9    usages of projects
 1.10   allocation candidates
 1.11   resource providers link to their allocations
@@ -20,8 +20,8 @@
 1.16   ``limit`` of candidates
 1.17   ``required`` of candidates, and traits in their summaries
 1.18   the filter ``required``
-1.19   generations with aggregates
-1.20   POST of a provider answers with it
+1.19   generations of aggregates
+1.20   POST of a provider returns it
 1.21   ``member_of`` of candidates
 1.22   forbidden traits: ``required=!B``
 1.23   codes in errors
@@ -29,13 +29,13 @@
 1.25   candidates for several groups: numbers as suffixes, and ``group_policy``
 1.26   all of an inventory can be reserved
 1.27   summaries of candidates show all resource classes
-1.28   generations of consumers; PUT of no allocations
-1.29   candidates that take from several of a tree; trees in their summaries
+1.28   generations of consumers; PUT of empty allocations
+1.29   candidates with several providers of a tree; trees in their summaries
 1.30   the reshaper
 1.31   ``in_tree`` of candidates
 1.32   forbidden aggregates: ``member_of=!A``
-1.33   suffixes that are no numbers
-1.34   ``mappings`` of candidates, which come back with allocations
+1.33   suffixes other than numbers
+1.34   ``mappings`` of candidates, which allocations accept
 1.35   ``root_required`` of candidates
 1.36   ``same_subtree`` of candidates, and groups without resources
 1.37   moving a provider that has a parent
@@ -56,17 +56,17 @@ _VERSIONS = [f'1.{minor}' for minor in range(MINIMUM, MAXIMUM + 1)]
 
 
 def text(minor):
-    """Write a version as clients read it."""
+    """Return a version as text: 1.39."""
     return f'1.{minor}'
 
 
 def negotiate(headers):
-    """Choose the version of a request.
+    """Return the version of a request.
 
-    :param headers: the request's headers, {name: value}, names in lower case.
+    :param headers: the headers of the request, {name: value}, names in lower case.
     :returns: the minor version.
-    :raises failures.VersionNotSupported: it is outside the range.
-    :raises failures.BadRequest: it is no version.
+    :raises failures.VersionNotSupported: the requested version is not supported.
+    :raises failures.BadRequest: the requested version is malformed.
     """
     try:
         return microversion_parse.extract_version(headers, SERVICE_TYPE, _VERSIONS).minor
@@ -77,5 +77,5 @@ def negotiate(headers):
 
 
 def headers(minor):
-    """Give the headers that every answer carries: [(name, value), …]."""
+    """Return the version headers of a response: [(name, value), …]."""
     return [('openstack-api-version', f'{SERVICE_TYPE} {text(minor)}'), ('vary', 'openstack-api-version')]

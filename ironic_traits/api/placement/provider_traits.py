@@ -1,6 +1,6 @@
 """/placement/resource_providers/{uuid}/traits"""
 
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.schemas import GENERATION, document
 from ironic_traits.api.placement.traits import SINCE
 from ironic_traits.api.resource import Resource
@@ -31,9 +31,9 @@ class ProviderTraitsController(Resource):
     @expose('placement:resource_providers:traits:delete', since=SINCE)
     def delete(self, context, uuid, /):
         provider_traits.replace(context, uuid, None, [])
-        return Answer(status=204)
+        return Response(status=204)
 
 
 def _show(provider, rows):
     body = {'traits': [row.name for row in rows], 'resource_provider_generation': provider.generation}
-    return Answer(body, modified(rows))
+    return Response(body, modified(rows))

@@ -1,4 +1,4 @@
-"""What stands in the query arguments of the Placement API: traits, aggregates, resources."""
+"""Parsing of query parameters of the Placement API: traits, aggregates, resources."""
 
 import re
 
@@ -7,16 +7,15 @@ from oslo_utils import uuidutils
 from ironic_traits.api.placement.schemas import MAX_INTEGER
 from ironic_traits.placement import failures
 
-#: The minor versions that brought forbidden traits, and one of several.
+#: The minor versions that brought forbidden traits, and ``in:`` (one of several traits).
 FORBIDDEN_SINCE = 22
 ANY_SINCE = 39
-#: The minor versions that brought ``member_of`` several times, and forbidden aggregates.
+#: The minor versions that brought repeated ``member_of``, and forbidden aggregates.
 MEMBER_OF_REPEATED_SINCE = 24
 NOT_MEMBER_OF_SINCE = 32
 
-#: Most traits and most aggregates that one argument, however often it is there, may name: beyond that, databases take
-#: long to plan what they are to do.
-MOST_NAMES = 100
+#: Maximum number of names in one parameter, including its repetitions. With more, databases take long to plan queries.
+MAX_NAMES = 100
 
 _INVALID = 'Invalid query string parameters: '
 _INTEGER = re.compile(r'-?[0-9]+')
@@ -24,44 +23,44 @@ _DIGITS = len(str(MAX_INTEGER))
 
 
 def required(name, values, minor):
-    """Read an argument of traits: ``A,!B`` (A, and not B), ``in:A,B`` (one of them); repeated, all of it holds.
+    """Parse a parameter of traits: ``A,!B`` (A, and not B) or ``in:A,B`` (A or B). All repetitions apply together.
 
-    :param name: of the argument.
-    :param values: as often as it is there.
-    :param minor: the version; before 1.39 the last of several counts.
-    :returns: ([{trait, …}, …] of each of which one is wanted, {trait, …} of which none is).
-    :raises failures.BadRequest: it is not well-formed, or wants what it forbids.
+    :param name: name of the parameter.
+    :param values: its values, one for each repetition.
+    :param minor: the version. Before 1.39, only the last repetition counts.
+    :returns: (sets of traits, one trait of each being required: [{trait, …}, …]; forbidden traits: {trait, …}).
+    :raises failures.BadRequest: a value is malformed, or a trait is both required and forbidden.
     """
-    wanted: list[set[str]] = []
+    required_sets: list[set[str]] = []
     forbidden: set[str] = set()
     _check_count(name, values)
     for value in values if minor >= ANY_SINCE else values[-1:]:
         if value.startswith('in:'):
-            wanted.append(_one_of(name, value, minor))
+            required_sets.append(_one_of(name, value, minor))
         else:
             names = [each.strip() for each in value.split(',')]
-            wanted += [{each} for each in names if not each.startswith('!')]
+            required_sets += [{each} for each in names if not each.startswith('!')]
             forbidden |= {each[1:] for each in names if each.startswith('!')}
             _check_names(name, value, minor, {each.removeprefix('!') for each in names}, forbidden)
-    impossible = [', '.join(sorted(names)) for names in wanted if names <= forbidden]
-    if impossible:
-        keys = ', '.join(sorted(f'{name}: ({names})' for names in impossible))
-        raise failures.ConflictingTraits(keys=keys, names=', '.join(impossible))
-    return wanted, forbidden
+    conflicts = [', '.join(sorted(names)) for names in required_sets if names <= forbidden]
+    if conflicts:
+        keys = ', '.join(sorted(f'{name}: ({names})' for names in conflicts))
+        raise failures.ConflictingTraits(keys=keys, names=', '.join(conflicts))
+    return required_sets, forbidden
 
 
 def member_of(name, values, minor):
-    """Read an argument of aggregates: ``A``, ``in:A,B`` (one of them), ``!A`` and ``!in:A,B`` (none of them).
+    """Parse a parameter of aggregates: ``A``, ``in:A,B`` (A or B), ``!A`` (not A) or ``!in:A,B`` (neither A nor B).
 
-    :param name: of the argument.
-    :param values: as often as it is there: all of them hold.
+    :param name: name of the parameter.
+    :param values: its values, one for each repetition. All of them apply together.
     :param minor: the version.
-    :returns: ([{uuid, …}, …] of each of which one is wanted, {uuid, …} of which none is).
-    :raises failures.BadRequest: it is not well-formed, or came with a later version.
+    :returns: (sets of aggregates, one of each being required: [{uuid, …}, …]; forbidden aggregates: {uuid, …}).
+    :raises failures.BadRequest: a value is malformed, or needs a later version.
     """
     if len(values) > 1 and minor < MEMBER_OF_REPEATED_SINCE:
         raise failures.BadRequest(reason=f'Multiple {name} parameters are not supported')
-    wanted: list[set[str]] = []
+    required_sets: list[set[str]] = []
     forbidden: set[str] = set()
     _check_count(name, values)
     for value in values:
@@ -73,18 +72,18 @@ def member_of(name, values, minor):
             )
         uuids = _uuids('member_of', positive.removeprefix('in:').split(','))
         if positive == value:
-            wanted.append(uuids)
+            required_sets.append(uuids)
         elif minor < NOT_MEMBER_OF_SINCE:
             raise failures.BadRequest(
                 reason=f'Forbidden {name} parameters are not supported in the specified microversion'
             )
         else:
             forbidden |= uuids
-    return wanted, forbidden
+    return required_sets, forbidden
 
 
 def resources(value):
-    """Read an argument of resources: ``VCPU:2,MEMORY_MB:1024``.
+    """Parse a parameter of resources: ``VCPU:2,MEMORY_MB:1024``.
 
     :returns: {resource class: amount}.
     :raises failures.BadRequest: it is not well-formed.
@@ -96,7 +95,7 @@ def resources(value):
     if not value.strip():
         raise failures.BadRequest(reason=f'{form}empty string.')
     _check_count('resources', [value])
-    wanted = {}
+    amounts = {}
     for item in value.split(','):
         name, colon, text = item.partition(':')
         if not colon or ':' in text:
@@ -105,17 +104,18 @@ def resources(value):
             raise failures.BadRequest(
                 reason=f'Requested resource {name} expected positive integer amount. Got: {text}.'
             )
-        # More than anybody could ever give is as good as anything larger, which no database could compare.
+        # No inventory is larger than MAX_INTEGER, and databases cannot compare integers of any size. So larger amounts
+        # become MAX_INTEGER + 1, which no provider has either.
         amount = int(text) if len(text.strip()) <= _DIGITS else MAX_INTEGER + 1
         if amount < 1:
             raise failures.BadRequest(reason=f'Requested resource {name} requires amount >= 1. Got: {amount}.')
-        wanted[name] = min(amount, MAX_INTEGER + 1)
-    return wanted
+        amounts[name] = min(amount, MAX_INTEGER + 1)
+    return amounts
 
 
 def _check_count(name, values):
-    if sum(value.count(',') + 1 for value in values) > MOST_NAMES:
-        raise failures.BadRequest(reason=f'{_INVALID}{name} may name {MOST_NAMES} at most.')
+    if sum(value.count(',') + 1 for value in values) > MAX_NAMES:
+        raise failures.BadRequest(reason=f'{_INVALID}{name} may have at most {MAX_NAMES} items.')
 
 
 def _one_of(name, value, minor):
@@ -137,11 +137,11 @@ def _one_of(name, value, minor):
 
 
 def _check_names(name, value, minor, names, forbidden):
-    allowed = minor >= FORBIDDEN_SINCE
-    form = f"Expected '{name}' parameter value of the form: HW_CPU_X86_VMX,{'!' if allowed else ''}CUSTOM_MAGIC."
+    can_forbid = minor >= FORBIDDEN_SINCE
+    form = f"Expected '{name}' parameter value of the form: HW_CPU_X86_VMX,{'!' if can_forbid else ''}CUSTOM_MAGIC."
     if '' in names:
         raise failures.BadRequest(reason=f'{_INVALID}{form} Got an empty trait in: {value}')
-    if (forbidden and not allowed) or any(each.startswith('!') for each in names):
+    if (forbidden and not can_forbid) or any(each.startswith('!') for each in names):
         raise failures.BadRequest(reason=f'{_INVALID}{form} Got: {value}')
 
 

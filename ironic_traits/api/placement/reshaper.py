@@ -1,7 +1,13 @@
 """/placement/reshaper"""
 
-from ironic_traits.api.placement.allocations import CLAIMS, GENERATIONS_SINCE, POST_SINCE, claims, told
-from ironic_traits.api.placement.expose import Answer, expose
+from ironic_traits.api.placement.allocations import (
+    CLAIMS,
+    GENERATIONS_SINCE,
+    POST_SINCE,
+    allocation_failures,
+    claims,
+)
+from ironic_traits.api.placement.expose import Response, expose
 from ironic_traits.api.placement.inventories import ALL, read_values
 from ironic_traits.api.placement.schemas import UUID_KEY, by_uuid, document, table
 from ironic_traits.api.resource import Resource
@@ -21,24 +27,24 @@ _BODY = {
 
 
 class ReshaperController(Resource):
-    """Inventories and allocations that move at once."""
+    """The reshaper, which changes inventories and allocations in one transaction."""
 
     since = SINCE
 
     @expose('placement:reshaper:reshape', since=SINCE, body=_BODY)
     def post(self, context, /, *, body):
-        wanted = {
+        by_provider = {
             uuid: (
-                given['resource_provider_generation'],
-                {name: read_values(context, uuid, name, values) for name, values in given['inventories'].items()},
+                item['resource_provider_generation'],
+                {name: read_values(context, uuid, name, values) for name, values in item['inventories'].items()},
             )
-            for uuid, given in by_uuid(body['inventories']).items()
+            for uuid, item in by_uuid(body['inventories']).items()
         }
         try:
-            with told('malformed reshaper data:'):
-                allocations.reshape(context, wanted, claims(context, body['allocations']))
+            with allocation_failures('malformed reshaper data:'):
+                allocations.reshape(context, by_provider, claims(context, body['allocations']))
         except failures.ProviderNotFound as error:
             raise failures.ReshapedProviderNotFound(
                 reason=f'Resource provider {error.facts["uuid"]} in inventories not found: {error}'
             ) from error
-        return Answer(status=204)
+        return Response(status=204)

@@ -1,53 +1,53 @@
 """/placement/resource_classes"""
 
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, document
 from ironic_traits.api.placement.validation import validate
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, resource_classes
 
-#: The minor versions that brought resource classes, and a PUT that makes them.
+#: The minor versions that brought resource classes, and a PUT that creates them.
 SINCE = 2
-PUT_MAKES_SINCE = 7
+PUT_CREATES_SINCE = 7
 
 _NAME = {'type': 'string', 'pattern': CUSTOM_NAME, 'maxLength': 255}
 _BODY = document({'name': _NAME}, ['name'])
 
 
 class ResourceClassesController(Resource):
-    """All resource classes, standard and custom ones."""
+    """The standard and custom resource classes."""
 
     since = SINCE
 
     @expose('placement:resource_classes:list', since=SINCE)
     def get_all(self, context, /):
         rows = resource_classes.find(context)
-        return Answer({'resource_classes': [_show(context, row) for row in rows]}, modified(rows))
+        return Response({'resource_classes': [_show(context, row) for row in rows]}, modified(rows))
 
     @expose('placement:resource_classes:show', since=SINCE)
     def get_one(self, context, name, /):
         row = resource_classes.get(context, name)
-        return Answer(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified([row]))
 
     @expose('placement:resource_classes:create', since=SINCE, body={SINCE: _BODY})
     def post(self, context, /, *, body):
         name = body['name']
         if not resource_classes.create(context, name):
             raise failures.Conflict(reason=f'Conflicting resource class already exists: {name}')
-        return Answer(status=201, location=f'/resource_classes/{name}')
+        return Response(status=201, location=f'/resource_classes/{name}')
 
-    @expose('placement:resource_classes:update', since=SINCE, body={SINCE: _BODY, PUT_MAKES_SINCE: None})
+    @expose('placement:resource_classes:update', since=SINCE, body={SINCE: _BODY, PUT_CREATES_SINCE: None})
     def put(self, context, name, /, *, body):
         if body:
-            return Answer(_show(context, resource_classes.rename(context, name, body['name'])))
+            return Response(_show(context, resource_classes.rename(context, name, body['name'])))
         validate({'name': name}, _BODY)
-        new = resource_classes.create(context, name)
-        return Answer(status=201 if new else 204, location=f'/resource_classes/{name}')
+        is_new = resource_classes.create(context, name)
+        return Response(status=201 if is_new else 204, location=f'/resource_classes/{name}')
 
     @expose('placement:resource_classes:delete', since=SINCE)
     def delete(self, context, name, /):
         resource_classes.delete(context, name)
-        return Answer(status=204)
+        return Response(status=204)
 
 
 def _show(context, row):

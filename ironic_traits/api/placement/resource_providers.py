@@ -4,7 +4,7 @@ from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
 from ironic_traits.api.placement.allocations import ProviderAllocationsController
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
 from ironic_traits.api.placement.schemas import TEXT, UUID, canonical, document
@@ -12,9 +12,9 @@ from ironic_traits.api.placement.usages import ProviderUsagesController
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, resource_providers
 
-#: The minor versions that brought trees, a POST that answers with the provider, and moves of what has a parent.
+#: The minor versions that brought trees, a POST that returns the provider, and moves of providers with a parent.
 TREES_SINCE = 14
-POST_SHOWS_SINCE = 20
+POST_RETURNS_SINCE = 20
 MOVES_SINCE = 37
 
 _NAME = {'type': 'string', 'maxLength': 200}
@@ -30,7 +30,7 @@ _QUERY = {
 
 
 def _queries():
-    """Give the schema of the query at each version: each adds to those before."""
+    """Yield the schema of the query at each version: (minor version, schema). Each version adds parameters."""
     properties: dict[str, dict] = {}
     for minor, more in _QUERY.items():
         properties = properties | more
@@ -38,7 +38,7 @@ def _queries():
 
 
 class ResourceProvidersController(Resource):
-    """What has resources: nodes, and whatever clients make."""
+    """Resource providers: those of nodes, and those that clients create."""
 
     members = {
         'inventories': InventoriesController(),
@@ -51,17 +51,17 @@ class ResourceProvidersController(Resource):
     @expose('placement:resource_providers:list', query=dict(_queries()))
     def get_all(self, context, /, *, query):
         try:
-            rows = resource_providers.find(context, _wanted(query, context.minor))
+            rows = resource_providers.find(context, _filters(query, context.minor))
         except failures.ResourceClassNotFound as error:
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=f'Invalid trait(s) in "required" parameter: {error}') from error
-        return Answer({'resource_providers': [_show(context, row) for row in rows]}, modified(rows))
+        return Response({'resource_providers': [_show(context, row) for row in rows]}, modified(rows))
 
     @expose('placement:resource_providers:show')
     def get_one(self, context, uuid, /):
         row = resource_providers.get(context, uuid)
-        return Answer(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified([row]))
 
     @expose(
         'placement:resource_providers:create',
@@ -71,9 +71,9 @@ class ResourceProvidersController(Resource):
         uuid = canonical(body['uuid']) if 'uuid' in body else None
         row = resource_providers.create(context, body['name'], uuid, *_parent(body))
         location = f'/resource_providers/{row.uuid}'
-        if context.minor < POST_SHOWS_SINCE:
-            return Answer(status=201, location=location)
-        return Answer(_show(context, row), modified([row]), location=location)
+        if context.minor < POST_RETURNS_SINCE:
+            return Response(status=201, location=location)
+        return Response(_show(context, row), modified([row]), location=location)
 
     @expose(
         'placement:resource_providers:update',
@@ -81,7 +81,7 @@ class ResourceProvidersController(Resource):
     )
     def put(self, context, uuid, /, *, body):
         row = resource_providers.update(context, uuid, body['name'], _parent(body), context.minor >= MOVES_SINCE)
-        return Answer(_show(context, row), modified([row]))
+        return Response(_show(context, row), modified([row]))
 
     @expose('placement:resource_providers:delete')
     def delete(self, context, uuid, /):
@@ -89,31 +89,31 @@ class ResourceProvidersController(Resource):
             resource_providers.delete(context, uuid)
         except failures.ProviderNotFound as error:
             raise failures.NotFound(reason=f'{error} for delete') from error
-        return Answer(status=204)
+        return Response(status=204)
 
 
 def _parent(body):
-    """Give [uuid of the parent that is asked for, or None for none]; [] when the body does not say."""
+    """Return the requested parent: [uuid], [None] for no parent, or [] if the body does not have the field."""
     return [uuid and canonical(uuid) for uuid in (body[key] for key in _PARENT if key in body)]
 
 
-def _wanted(arguments, minor):
-    """Read what the query of a list asks for."""
-    wanted = {name: canonical(arguments[name]) for name in ('uuid', 'in_tree') if name in arguments}
+def _filters(arguments, minor):
+    """Return the filters of a list: {name: value}."""
+    filters = {name: canonical(arguments[name]) for name in ('uuid', 'in_tree') if name in arguments}
     if 'name' in arguments:
-        wanted['name'] = arguments['name']
+        filters['name'] = arguments['name']
     if 'member_of' in arguments:
-        wanted['member_of'], wanted['not_member_of'] = query.member_of(
+        filters['member_of'], filters['not_member_of'] = query.member_of(
             'member_of', arguments.getall('member_of'), minor
         )
     if 'required' in arguments:
-        wanted['required'], wanted['forbidden'] = query.required('required', arguments.getall('required'), minor)
+        filters['required'], filters['forbidden'] = query.required('required', arguments.getall('required'), minor)
     if 'resources' in arguments:
-        wanted['resources'] = query.resources(arguments['resources'])
-    return wanted
+        filters['resources'] = query.resources(arguments['resources'])
+    return filters
 
 
-#: What a provider links to, and the minor version that brought it.
+#: The links of a provider, and the minor version that brought each.
 _LINKS = {
     'inventories': 0,
     'usages': 0,
@@ -127,7 +127,7 @@ def _show(context, row):
     path = context.path(f'/resource_providers/{row.uuid}')
     links = [{'rel': 'self', 'href': path}]
     links += [{'rel': rel, 'href': f'{path}/{rel}'} for rel, since in _LINKS.items() if context.minor >= since]
-    shown = {'uuid': row.uuid, 'name': row.name, 'generation': row.generation, 'links': links}
+    provider = {'uuid': row.uuid, 'name': row.name, 'generation': row.generation, 'links': links}
     if context.minor >= TREES_SINCE:
-        shown |= {'parent_provider_uuid': row.parent_provider_uuid, 'root_provider_uuid': row.root_provider_uuid}
-    return shown
+        provider |= {'parent_provider_uuid': row.parent_provider_uuid, 'root_provider_uuid': row.root_provider_uuid}
+    return provider

@@ -1,9 +1,9 @@
-"""/placement: at which versions it is served."""
+"""/placement: the root of the Placement API, with its versions."""
 
 from ironic_traits.api.placement import microversions
 from ironic_traits.api.placement.allocation_candidates import AllocationCandidatesController
 from ironic_traits.api.placement.allocations import AllocationsController
-from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.reshaper import ReshaperController
 from ironic_traits.api.placement.resource_classes import ResourceClassesController
 from ironic_traits.api.placement.resource_providers import ResourceProvidersController
@@ -32,7 +32,7 @@ class PlacementController(Resource):
             'max_version': microversions.text(microversions.MAXIMUM),
             'min_version': microversions.text(microversions.MINIMUM),
             'status': 'CURRENT',
-            # Relative: this address.
+            # A relative link to this URL.
             'links': [{'rel': 'self', 'href': ''}],
         }
-        return Answer({'versions': [version]}, now())
+        return Response({'versions': [version]}, now())

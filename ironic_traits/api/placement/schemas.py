@@ -1,4 +1,4 @@
-"""JSON schemas that several nouns are made of."""
+"""JSON schemas that several resources share."""
 
 import uuid as uuids
 
@@ -6,10 +6,10 @@ from oslo_utils import uuidutils
 
 from ironic_traits.placement import failures
 
-#: The largest number that a column of integers keeps.
+#: The largest value of an integer column.
 MAX_INTEGER = 2**31 - 1
 
-# \Z and not $, which would let a newline pass.
+# \Z rather than $, which would accept a newline at the end.
 UUID_KEY = r'^[0-9a-fA-F-]{36}\Z'
 NAME = r'^[A-Z0-9_]+\Z'
 CUSTOM_NAME = r'^CUSTOM_[A-Z0-9_]+\Z'
@@ -22,39 +22,43 @@ UUID = {'type': 'string', 'format': 'uuid'}
 
 
 def canonical(uuid):
-    """Write a uuid as the tables keep it: there are others, with braces, without dashes, in upper case."""
+    """Return a uuid as it is stored, in lower case with dashes.
+
+    :param uuid: a uuid in any notation: with braces, without dashes, in upper case, …
+    """
     return str(uuids.UUID(uuid))
 
 
 def table(key, value, least=0):
-    """Make the schema of an object whose keys are all alike.
+    """Return the schema of an object that maps keys of one pattern to values of one schema.
 
-    :param key: pattern of them.
-    :param value: schema.
-    :param least: how many there must be.
+    :param key: pattern of the keys.
+    :param value: schema of the values.
+    :param least: minimum number of keys.
     """
     return {'type': 'object', 'minProperties': least, 'patternProperties': {key: value}, 'additionalProperties': False}
 
 
-def by_uuid(table):
-    """Give an object by uuids as the tables keep them.
+def by_uuid(mapping):
+    """Return a mapping with its uuid keys in canonical form.
 
-    :raises failures.BadRequest: one of its keys is no uuid, or two are the same.
+    :param mapping: {uuid in any notation: value}.
+    :raises failures.BadRequest: a key is not a uuid, or two keys are the same uuid.
     """
-    for key in table:
+    for key in mapping:
         if not uuidutils.is_uuid_like(key):
             raise failures.BadRequest(reason=f"JSON does not validate: '{key}' is not a 'uuid'")
-    known = {canonical(key): value for key, value in table.items()}
-    if len(known) < len(table):
+    values = {canonical(key): value for key, value in mapping.items()}
+    if len(values) < len(mapping):
         raise failures.BadRequest(reason='JSON does not validate: two keys of an object are the same uuid')
-    return known
+    return values
 
 
 def document(properties, required=()):
-    """Make the schema of an object.
+    """Return the schema of an object without additional properties.
 
-    :param properties: {name: schema}: no others are allowed.
-    :param required: names that must be there.
+    :param properties: {name: schema}.
+    :param required: names of the required properties.
     """
     return {
         'type': 'object',

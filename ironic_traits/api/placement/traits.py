@@ -2,7 +2,7 @@
 
 import re
 
-from ironic_traits.api.placement.expose import Answer, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.matching.traits import MAX_LENGTH
@@ -10,23 +10,24 @@ from ironic_traits.placement import failures, traits
 
 #: The minor version that brought traits.
 SINCE = 6
-#: Most names in one argument.  The databases limit the values of one statement, and SQLite does so first.
-_MOST_NAMES = 1000
+#: Maximum number of names in one parameter. Databases limit the number of values in a statement; SQLite has the lowest
+#: limit.
+_MAX_NAMES = 1000
 
 
 class TraitsController(Resource):
-    """All traits, standard and custom ones."""
+    """The standard and custom traits."""
 
     since = SINCE
 
     @expose('placement:traits:list', since=SINCE, query={SINCE: document({'name': TEXT, 'associated': TEXT})})
     def get_all(self, context, /, *, query):
-        rows = traits.find(context, **_named(query.get('name')), associated=_associated(query.get('associated')))
-        return Answer({'traits': [row.name for row in rows]}, modified(rows))
+        rows = traits.find(context, **_name_filter(query.get('name')), associated=_associated(query.get('associated')))
+        return Response({'traits': [row.name for row in rows]}, modified(rows))
 
     @expose('placement:traits:show', since=SINCE)
     def get_one(self, context, name, /):
-        return Answer(status=204, modified=modified([traits.get(context, name)]))
+        return Response(status=204, modified=modified([traits.get(context, name)]))
 
     @expose('placement:traits:update', since=SINCE)
     def put(self, context, name, /):
@@ -35,26 +36,26 @@ class TraitsController(Resource):
                 reason='The trait is invalid. A valid trait must be no longer than 255 characters, start with the '
                 'prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
             )
-        row, new = traits.create(context, name)
-        return Answer(status=201 if new else 204, location=f'/traits/{name}', modified=modified([row]))
+        row, is_new = traits.create(context, name)
+        return Response(status=201 if is_new else 204, location=f'/traits/{name}', modified=modified([row]))
 
     @expose('placement:traits:delete', since=SINCE)
     def delete(self, context, name, /):
         traits.delete(context, name)
-        return Answer(status=204)
+        return Response(status=204)
 
 
-def _named(text):
-    """Read the argument ``name``."""
+def _name_filter(text):
+    """Parse the query parameter ``name`` into arguments for ``placement.traits.find``."""
     if text is None:
         return {}
     operator, colon, value = text.partition(':')
     if colon and operator == 'in':
         names = value.split(',')
-        if len(names) > _MOST_NAMES:
-            raise failures.BadRequest(reason=f'{len(names)} names are too many: {_MOST_NAMES} at most.')
+        if len(names) > _MAX_NAMES:
+            raise failures.BadRequest(reason=f'{len(names)} names are too many: at most {_MAX_NAMES} are allowed.')
         return {'name_in': names}
-    # The specification's word, and the real service's.
+    # The specification has "starts_with", Placement has "startswith".
     if colon and operator in ('starts_with', 'startswith'):
         return {'prefix': value}
     raise failures.BadRequest(

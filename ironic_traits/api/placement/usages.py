@@ -1,6 +1,6 @@
-"""/placement/usages, and those of a provider"""
+"""/placement/usages and /placement/resource_providers/{uuid}/usages"""
 
-from ironic_traits.api.placement.expose import Answer, expose, now
+from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.schemas import IDENTITY, document
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import usages
@@ -14,16 +14,16 @@ _TYPE = IDENTITY | {'pattern': r'^([A-Z0-9_]+|all|unknown)\Z'}
 
 
 class ProviderUsagesController(Resource):
-    """What is used of a provider."""
+    """The usages of a provider."""
 
     @expose('placement:resource_providers:usages')
     def get_all(self, context, uuid, /):
         provider, used = usages.of_provider(context, uuid)
-        return Answer({'resource_provider_generation': provider.generation, 'usages': used}, now())
+        return Response({'resource_provider_generation': provider.generation, 'usages': used}, now())
 
 
 class UsagesController(Resource):
-    """What the consumers of a project use."""
+    """The usages of the consumers of a project."""
 
     since = SINCE
 
@@ -39,5 +39,5 @@ class UsagesController(Resource):
         context.can('placement:usages', target={'project_id': query['project_id']})
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
-            return Answer({'usages': usages.of_project(context, *owners)}, now())
-        return Answer({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, now())
+            return Response({'usages': usages.of_project(context, *owners)}, now())
+        return Response({'usages': usages.by_type(context, *owners, query.get('consumer_type'))}, now())

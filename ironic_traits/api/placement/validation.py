@@ -1,7 +1,7 @@
-"""JSON schemas of the Placement API: their validators, and the messages of what does not validate.
+"""Validation with JSON schemas for the Placement API.
 
-The messages are jsonschema's own, as in the real service.  What jsonschema does beyond all bounds is bounded here: it
-compares each item of a list with each other one, collects an error for each item of a list, and prints whole documents.
+The messages are those of jsonschema, as in Placement. This module limits the work that jsonschema does for large
+documents: it compares every two items of a list, collects an error for each item, and prints whole documents.
 """
 
 import itertools
@@ -12,9 +12,10 @@ from oslo_utils import uuidutils
 
 from ironic_traits.placement import failures
 
-#: How many errors of a document are looked at to find the one to report.
+#: Maximum number of errors from which the one to report is chosen.
 _MAX_ERRORS = 100
-#: The largest document, in bytes, that a message shows, and how much of a larger one it quotes, in characters.
+#: Maximum size of a document that a message shows completely, in bytes, and length of the excerpt of a larger one, in
+#: characters.
 _MAX_SHOWN = 10_000
 _MAX_QUOTED = 200
 
@@ -23,7 +24,7 @@ _FORMATS.checks('uuid')(uuidutils.is_uuid_like)
 
 
 def _unique_items(validator, unique, instance, schema):
-    """Yield an error for a list with an item that is there twice: as jsonschema, in linear time."""
+    """Yield an error for a list with duplicate items, like jsonschema, but in linear time."""
     if unique and validator.is_type(instance, 'array'):
         items = {orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in instance}
         if len(items) < len(instance):
@@ -34,34 +35,37 @@ _Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {'uni
 
 
 def validators(schemas):
-    """Return the validators of the versions of a schema.
+    """Return the validators of a schema that depends on the version.
 
-    :param schemas: {minor version: JSON schema from there on, None for no document}.
+    :param schemas: {minor version: JSON schema from that version on, None for no document}.
+    :returns: {minor version: validator, or None}, sorted.
     """
     return {minor: schema and _Validator(schema, format_checker=_FORMATS) for minor, schema in sorted(schemas.items())}
 
 
 def at(validators, minor):
-    """Return the validator of a version."""
+    """Return the validator for a version.
+
+    :param validators: as ``validators`` returns them.
+    """
     return next(validator for since, validator in reversed(validators.items()) if since <= minor)
 
 
 def check(validator, document, message):
     """Raise BadRequest unless a document is valid.
 
-    :param message: what the error's message begins with.
+    :param message: prefix of the message of the error.
     """
     errors = itertools.islice(validator.iter_errors(document), _MAX_ERRORS)
     error = jsonschema.exceptions.best_match(errors)
     if error:
-        # The whole text has the schema and what does not fit it, printed over many lines: that takes seconds for a
-        # large document.
+        # str(error) also pretty-prints the schema and the instance, which takes seconds for a large document.
         text = str(error) if _is_small(error.instance) else _short(error.message)
         raise failures.BadRequest(reason=f'{message}: {text}')
 
 
 def validate(document, schema):
-    """Raise BadRequest unless a document is what a JSON schema says."""
+    """Raise BadRequest unless a document matches a JSON schema."""
     check(_Validator(schema, format_checker=_FORMATS), document, 'JSON does not validate')
 
 

@@ -1,1 +1,1 @@
-"""The Bare Metal API, one module per noun."""
+"""The Bare Metal API, one module per resource."""

@@ -1,7 +1,8 @@
-"""Whether somebody may do to a certain node what policy allows for some nodes only.
+"""Policy checks against one node, or against a record that belongs to a node.
 
-``context.can``, with which each route begins, has said that there may be such nodes; which are none stands here.  A
-node that somebody may not see is not there; one that is seen, and not to be touched, is a 403.
+Each route begins with ``context.can`` or ``context.limit_to``. They may leave rules in ``context.limited_to`` that
+depend on the owner and the lessee of the node. This module checks those rules. A node that the caller may not see is a
+404. A node that the caller may see, but not use in this way, is a 403.
 """
 
 from ironic_traits import failures
@@ -11,12 +12,12 @@ from ironic_traits.inventory import nodes, records
 
 
 def node(context, text):
-    """Give the uuid or the name of a node that the caller may do it to.
+    """Return the uuid or the name of a node, if policy allows the request for it.
 
-    :param text: what stands for the node in the request.
-    :raises failures.InvalidIdent: it can be no uuid and no name.
-    :raises failures.NodeNotFound: there is no such node, for this caller.
-    :raises failures.Forbidden: the caller sees it, and may not do this.
+    :param text: the uuid or the name in the request.
+    :raises failures.InvalidIdent: the text can be neither.
+    :raises failures.NodeNotFound: there is no such node that the caller may see.
+    :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     ident = node_ident.ident(context, text)
     if context.limited_to:
@@ -36,7 +37,7 @@ def visible_node(context, text):
 
 
 def node_by_all(context, text, rules):
-    """Give the uuid or the name of a node that the caller may do all of it to; as ``node``.
+    """Return the uuid or the name of a node, if all of the rules allow the request for it. Raises like ``node``.
 
     :param rules: names of policy rules.
     """
@@ -51,10 +52,11 @@ def node_by_all(context, text, rules):
 
 
 def record(context, kind, ident):
-    """Do nothing when the caller may do it to what belongs to a node; as ``node``.
+    """Raise unless policy allows the request for a record that belongs to a node.
 
     :param kind: ironic_traits.inventory.records.Kind.
-    :raises failures.RecordNotFound: there is no such record, for this caller.
+    :raises failures.RecordNotFound: there is no such record that the caller may see.
+    :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """
     if context.limited_to:
         owner = records.owner(context, kind, ident)
@@ -62,9 +64,10 @@ def record(context, kind, ident):
 
 
 def new_record(context, node_uuid):
-    """Do nothing when the caller may put something into a node; as ``node``.
+    """Raise unless policy allows the caller to create a record of a node.
 
-    :raises failures.InvalidInput: there is no such node, for this caller.
+    :raises failures.InvalidInput: there is no such node that the caller may see.
+    :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     if context.limited_to:
         missing = records.no_node(node_uuid)
@@ -76,11 +79,11 @@ def new_record(context, node_uuid):
 
 
 def check(context, owner, missing):
-    """Do nothing when the caller may do it to a node of these.
+    """Raise unless one of the rules in ``context.limited_to`` allows the request for a node.
 
-    :param owner: row with ``owner`` and ``lessee``.
-    :param missing: the failure that says that there is no such thing.
-    :raises failures.Forbidden: the caller sees it, and may not do this.
+    :param owner: row with ``owner`` and ``lessee`` of the node.
+    :param missing: the failure to raise if the caller may not see the node.
+    :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     target = target_of(owner)
     if not any(context.may(rule, target) for rule in context.limited_to):

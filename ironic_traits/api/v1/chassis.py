@@ -11,7 +11,7 @@ from ironic_traits.inventory.chassis import CHASSIS as KIND
 
 
 class ChassisBody(wsme.types.Base):
-    """What clients may say of a chassis."""
+    """The fields of a chassis that clients may set."""
 
     uuid = types.UUID
     description = types.TEXT_255
@@ -19,7 +19,7 @@ class ChassisBody(wsme.types.Base):
 
 
 class Chassis(ChassisBody):
-    """A chassis in an answer."""
+    """A chassis in a response."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT
@@ -80,7 +80,7 @@ class ChassisDetailController(Resource):
 
 
 class ChassisController(ChassisDetailController):
-    """Chassis: what nodes stand in."""
+    """Chassis, which contain nodes."""
 
     detail = False
     children = {'detail': ChassisDetailController()}

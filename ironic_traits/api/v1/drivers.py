@@ -10,13 +10,13 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.db.models import INTERFACES
 
-#: The minor versions of the interfaces that came after drivers could be shown in detail.
+#: The minor versions that brought interfaces. All others came with 1.30, as did details of drivers.
 _INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40}
 _FIELDS_QUERY = {'fields': [types.Names()]}
 
 
 class _Driver(wsme.types.Base):
-    """What each version says of a driver."""
+    """The fields of a driver that do not depend on its interfaces."""
 
     name = str
     hosts = [str]
@@ -25,7 +25,7 @@ class _Driver(wsme.types.Base):
     type = str
 
 
-#: A driver in an answer, with what it offers for each interface.
+#: A driver in a response, with its implementations of each interface.
 Driver = type(
     'Driver',
     (_Driver,),
@@ -41,7 +41,7 @@ class Drivers(wsme.types.Base):
 
 
 class DriverPropertiesController(Resource):
-    """The driver_info keys that a driver understands."""
+    """The driver_info keys that a driver supports."""
 
     @expose({str: str})
     def get_all(self, context, driver_name, /):
@@ -83,30 +83,29 @@ def _driver(context, name):
     return context.drivers[name]
 
 
-def _selected(context, given):
-    """Make the function that shows the fields asked for, and the links, of a driver."""
+def _selected(context, lists):
+    """Return a function that shows the selected fields of a driver, and its links.
+
+    :param lists: lists of field names, one for each ``fields`` in the query.
+    """
     context.needs(77, "the argument 'fields'")
-    names = {name for names in given for name in names}
-    unknown = names - set(_known())
+    names = {name for names in lists for name in names}
+    unknown = names - {attribute.name for attribute in wsme.types.list_attributes(Driver)}
     if unknown:
         raise failures.InvalidInput(reason=f'Field {min(unknown)} is not a valid field.')
     names.add('links')
     return lambda driver: {key: value for key, value in _show(context, driver, True).items() if key in names}
 
 
-def _known():
-    return [attribute.name for attribute in wsme.types.list_attributes(Driver)]
-
-
 def _show(context, name, detail):
-    shown = {'name': name, 'hosts': [context.conf.host], 'links': context.links('drivers', name)}
+    driver = {'name': name, 'hosts': [context.conf.host], 'links': context.links('drivers', name)}
     if context.minor >= 14:
-        shown['properties'] = context.links('drivers', name, 'properties')
+        driver['properties'] = context.links('drivers', name, 'properties')
     if context.minor >= 30:
-        shown['type'] = 'dynamic'
+        driver['type'] = 'dynamic'
     if detail:
         for interface, valid in context.drivers[name].interfaces.items():
             if context.minor >= _INTERFACES_SINCE.get(interface, 30):
-                shown[f'default_{interface}_interface'] = valid[0]
-                shown[f'enabled_{interface}_interfaces'] = list(valid)
-    return shown
+                driver[f'default_{interface}_interface'] = valid[0]
+                driver[f'enabled_{interface}_interfaces'] = list(valid)
+    return driver

@@ -1,4 +1,4 @@
-"""local_link_connection: the switch, and its port, that a port is cabled to."""
+"""local_link_connection: the switch, and the port of the switch, that a port is connected to."""
 
 import re
 
@@ -11,7 +11,7 @@ _DATAPATH = re.compile(r'[0-9A-Fa-f]{16}')
 
 
 class LocalLink(wsme.types.UserType):
-    """An object that names a switch and its port; it may be empty."""
+    """An object that names a switch and one of its ports. It may be empty."""
 
     basetype = str
     name = 'local link'
@@ -25,18 +25,18 @@ class LocalLink(wsme.types.UserType):
             if not isinstance(text, str):
                 raise ValueError(f'{key}: {text!r} is not a string')
         if value.get('network_type', 'managed') not in ('managed', 'unmanaged'):
-            raise ValueError("network_type is 'managed' or 'unmanaged'")
-        if value and not _complete(value):
-            raise ValueError("'port_id' is required, and 'switch_id' or 'hostname'")
+            raise ValueError("network_type must be 'managed' or 'unmanaged'")
+        if value and not _is_complete(value):
+            raise ValueError("'port_id' is required, and also 'switch_id' or 'hostname'")
         return value | {'switch_id': _switch(value['switch_id'])} if 'switch_id' in value else value
 
 
 def is_smart(link):
-    """Tell whether a link can be that of a smart NIC."""
+    """Whether a link has the keys that a smart NIC needs."""
     return 'port_id' in link and 'hostname' in link
 
 
-def _complete(link):
+def _is_complete(link):
     return link.get('network_type') == 'unmanaged' or is_smart(link) or ('port_id' in link and 'switch_id' in link)
 
 

@@ -1,17 +1,17 @@
-"""What clients say when they want nodes by what they must be: of /v1/matches and of /v1/reservations."""
+"""WSME types of requests for matching nodes, for /v1/matches and /v1/reservations."""
 
 import wsme.types
 
 from ironic_traits import glance
 from ironic_traits.api import types
-from ironic_traits.api.patch import given
+from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
 
 
 class Filters(wsme.types.Base):
-    """The filters of a list of nodes: all but those that the request itself stands for."""
+    """The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation."""
 
     associated = types.BOOLEAN
     chassis_uuid = types.UUID
@@ -30,12 +30,12 @@ class Filters(wsme.types.Base):
     sharded = types.BOOLEAN
 
 
-#: Their names.
+#: The names of these filters.
 FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(Filters))
 
 
 class RequestBody(Filters):
-    """A request: the union of what a flavor, an image and a client ask for, and filters."""
+    """A request for nodes: the requirements of a flavor, of an image and of the client together, and filters."""
 
     flavor = types.Any()
     image = types.Any()
@@ -49,21 +49,21 @@ class RequestBody(Filters):
 _NAMES = wsme.types.ArrayType(str)
 
 
-class Weighed(wsme.types.Base):
-    """A trait that nodes had better have."""
+class WeightedTrait(wsme.types.Base):
+    """A preferred trait."""
 
     trait = str
     weight = int
 
 
 class Request(wsme.types.Base):
-    """A request as it was understood."""
+    """The requirements of a request, merged."""
 
     resource_class = str
     required = [str]
     required_any = [_NAMES]
     forbidden = [str]
-    preferred = [Weighed]
+    preferred = [WeightedTrait]
     placement_query = str
     instance_traits = [str]
 
@@ -78,7 +78,7 @@ class Match(wsme.types.Base):
 
 
 class RejectedBy(wsme.types.Base):
-    """How many nodes one clause rejects, and how many no other one does."""
+    """A clause of a request: how many nodes it rejects, and how many of these no other clause rejects."""
 
     clause = str
     rejected = int
@@ -86,14 +86,14 @@ class RejectedBy(wsme.types.Base):
 
 
 class Relaxation(wsme.types.Base):
-    """What not to ask for, and how many nodes would match then."""
+    """Clauses to drop from the request, and how many nodes would match then."""
 
     drop = [str]
     nodes = int
 
 
 class NearMiss(wsme.types.Base):
-    """A node that nearly matches, and all that it fails."""
+    """A node that nearly matches, and the clauses that reject it."""
 
     node = types.UUID
     name = str
@@ -101,7 +101,7 @@ class NearMiss(wsme.types.Base):
 
 
 class Explanation(wsme.types.Base):
-    """Why nodes do not match."""
+    """The explanation of why nodes do not match."""
 
     considered = int
     matched = int
@@ -111,7 +111,7 @@ class Explanation(wsme.types.Base):
 
 
 class HeldProvider(wsme.types.Base):
-    """A provider that an instance holds, and what keeps it from matching."""
+    """A resource provider that is allocated to an instance, and the traits that keep it from matching."""
 
     uuid = types.UUID
     missing = [str]
@@ -120,7 +120,7 @@ class HeldProvider(wsme.types.Base):
 
 
 class Matches(wsme.types.Base):
-    """The nodes that match; of an instance, whether what it holds does."""
+    """The nodes that match a request; for an instance, whether its providers match."""
 
     request = Request
     warnings = [str]
@@ -130,26 +130,29 @@ class Matches(wsme.types.Base):
     providers = [HeldProvider]
 
 
-def is_stated(body):
-    """Tell whether a body says anything of what nodes must be."""
-    return bool(_said(body))
+def has_requirements(body):
+    """Whether a body has requirements or filters for nodes.
 
-
-def wanted(context, body, idents=None):
-    """Give the nodes that a body asks for.
-
-    :param body: RequestBody, or more.
-    :param idents: uuids and names of the nodes that it may be, a tuple; None for all nodes.
-    :returns: ironic_traits.inventory.matches.NodeRequest.
-    :raises failures.Failure: what ``requests.understand``, ``node_filters.parse`` and ``glance.image`` raise.
+    :param body: RequestBody, or a subclass.
     """
-    said = _said(body)
-    filters, _ = node_filters.parse(context, {name: said.pop(name) for name in FILTERS if name in said})
-    if 'image' in said:
-        said['image'] = glance.image(context, said['image'])
-    return NodeRequest(requests.understand(**said), filters, idents)
+    return bool(_requirements(body))
 
 
-def _said(body):
-    named = {attribute.name for attribute in wsme.types.list_attributes(RequestBody)}
-    return {name: value for name, value in given(body).items() if name in named and value is not None}
+def read_request(context, body, idents=None):
+    """Return the request for nodes in a body.
+
+    :param body: RequestBody, or a subclass.
+    :param idents: uuids and names of the candidates, a tuple; None for all nodes.
+    :returns: ironic_traits.inventory.matches.NodeRequest.
+    :raises failures.Failure: as ``requests.understand``, ``node_filters.parse`` and ``glance.image`` do.
+    """
+    requirements = _requirements(body)
+    filters, _ = node_filters.parse(context, {name: requirements.pop(name) for name in FILTERS if name in requirements})
+    if 'image' in requirements:
+        requirements['image'] = glance.image(context, requirements['image'])
+    return NodeRequest(requests.understand(**requirements), filters, idents)
+
+
+def _requirements(body):
+    names = {attribute.name for attribute in wsme.types.list_attributes(RequestBody)}
+    return {name: value for name, value in stated_fields(body).items() if name in names and value is not None}

@@ -1,9 +1,9 @@
-"""/v1/matches: which nodes are such as a flavor and an image ask for."""
+"""/v1/matches: nodes that match the requirements of a flavor, an image and the client."""
 
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
-from ironic_traits.api.patch import given
+from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
 from ironic_traits.inventory import explanations, instances, matches
@@ -14,7 +14,7 @@ SINCE = 38
 
 
 class MatchBody(match_types.RequestBody):
-    """A request, and what is to be told of it."""
+    """A request for nodes, and options of the response."""
 
     limit = types.PositiveInteger(maximum=2**31 - 1)
     explain = types.BOOLEAN
@@ -22,7 +22,7 @@ class MatchBody(match_types.RequestBody):
 
 
 class MatchesController(Resource):
-    """Nodes that match, and whether what an instance holds does."""
+    """Nodes that match a request, and whether the providers of an instance still match."""
 
     since = SINCE
 
@@ -31,43 +31,44 @@ class MatchesController(Resource):
         context.can('baremetal:match:list')
         if context.minor < SINCE:
             raise failures.ResourceNotFound(hint=f' Matches need API version 1.{SINCE}.')
-        said = {name: value for name, value in given(body).items() if value is not None}
-        wanted = match_types.wanted(context, body)
-        answer = {'request': _shown(wanted.request), 'warnings': wanted.request.warnings}
-        if 'instance_uuid' in said:
-            return answer | _check(context, said, wanted)
-        most = context.conf.api.max_limit
-        rows = matches.find(context, wanted, min(said.get('limit', most), most))
-        answer['nodes'] = [_node(row) for row in rows]
+        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        node_request = match_types.read_request(context, body)
+        document = {'request': _show(node_request.request), 'warnings': node_request.request.warnings}
+        if 'instance_uuid' in fields:
+            return document | _check(context, fields, node_request)
+        max_limit = context.conf.api.max_limit
+        rows = matches.find(context, node_request, min(fields.get('limit', max_limit), max_limit))
+        document['nodes'] = [_node(row) for row in rows]
         if not rows:
-            absent = matches.absent_traits(context, wanted.request)
-            answer['warnings'] = [*answer['warnings'], *map(_no_node_has, absent)]
-        if said.get('explain'):
-            answer['explanation'] = explanations.explain(context, wanted)
-        return answer
+            absent = matches.absent_traits(context, node_request.request)
+            document['warnings'] = [*document['warnings'], *map(_absence_warning, absent)]
+        if fields.get('explain'):
+            document['explanation'] = explanations.explain(context, node_request)
+        return document
 
 
-def _check(context, said, wanted):
+def _check(context, fields, node_request):
     context.can('baremetal:match:check')
-    superfluous = sorted(said.keys() & {'limit', 'explain', *match_types.FILTERS})
+    superfluous = sorted(fields.keys() & {'limit', 'explain', *match_types.FILTERS})
     if superfluous:
         raise failures.InvalidInput(
-            reason=f"'instance_uuid' asks of what an instance holds; it does not go with {', '.join(superfluous)}."
+            reason="'instance_uuid' checks the providers of an instance; it cannot be combined with "
+            f'{", ".join(superfluous)}.'
         )
-    providers = instances.fulfil(context, said['instance_uuid'], wanted.request)
+    providers = instances.fulfil(context, fields['instance_uuid'], node_request.request)
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
 
 
-def _no_node_has(names):
-    what = f'the trait {names[0]}' if len(names) == 1 else f'any of the traits {", ".join(names)}'
-    return f'No node has {what}.'
+def _absence_warning(names):
+    traits = f'the trait {names[0]}' if len(names) == 1 else f'any of the traits {", ".join(names)}'
+    return f'No node has {traits}.'
 
 
 def _node(row):
     return {'uuid': row.uuid, 'name': row.name, 'resource_class': row.resource_class, 'traits': split(row.traits)}
 
 
-def _shown(request):
+def _show(request):
     return {
         'resource_class': request.resource_class,
         'required': sorted(request.required),

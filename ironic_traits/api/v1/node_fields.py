@@ -1,4 +1,4 @@
-"""The fields of a node: since which version each is there, and how each is shown."""
+"""The fields of a node: the version that brought each, and how each is shown."""
 
 import functools
 
@@ -70,62 +70,62 @@ SINCE = {
     'allocation_uuid': 52,
     'chassis_uuid': 1,
 }
-#: Links to what belongs to a node, by the version that brought them.
+#: The minor versions that brought the links to resources below a node.
 LINKS_SINCE = {'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32}
-#: Fields that cannot be asked for by name.
+#: Fields that ``fields`` cannot select.
 _NOT_SELECTABLE = ('created_at', 'updated_at')
-#: The fields of a list for which nobody asked.
+#: The fields in a list without ``fields`` and ``detail``.
 _LISTED = ('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name')
 
 
 def all_fields(context):
-    """Name the fields of a whole node at the request's version, a tuple."""
+    """Return the names of all fields of a node at the version of the request, a tuple."""
     return _up_to(context.minor, tuple(SINCE))
 
 
 def listed_fields(context):
-    """Name the fields of a node in a list at the request's version, a tuple."""
+    """Return the names of the fields of a node in a list at the version of the request, a tuple."""
     return _up_to(context.minor, _LISTED)
 
 
-def selected(context, given):
-    """Name the fields that a client asks for, each once.
+def selected(context, lists):
+    """Return the names of the fields that a request selects, without duplicates.
 
-    :param given: lists of names, one for each time that ``fields`` was given.
+    :param lists: lists of names, one for each ``fields`` in the query.
     :returns: a tuple.
-    :raises failures.VersionTooLow: ``fields``, or one of them, came with a later version.
-    :raises failures.InvalidInput: one of them is no field, or there are none.
+    :raises failures.VersionTooLow: ``fields``, or one of the fields, needs a later version.
+    :raises failures.InvalidInput: a name is not that of a field, or there are no names.
     """
     context.needs(8, "the argument 'fields'")
-    names = tuple(dict.fromkeys(name for names in given for name in names))
+    names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in SINCE or name in _NOT_SELECTABLE:
             raise failures.InvalidInput(reason=f'Field {name} is not a valid field.')
         check(context, name)
     if not names:
-        raise failures.InvalidInput(reason="The argument 'fields' names no field.")
+        raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
     return names
 
 
 def check(context, name):
-    """Do nothing when a field is there at the request's version.
+    """Raise VersionTooLow unless the version of the request has a field.
 
-    :raises failures.VersionTooLow: it came later.
+    :raises failures.VersionTooLow: the field needs a later version.
     """
     context.needs(SINCE.get(name, 1), f"the field '{name}'")
 
 
 def presenter(context, fields, links=False):
-    """Make the function that turns a row into a node as clients see it.
+    """Return a function that turns a row into a node for the response.
 
-    What depends on the request is worked out here, once, and not for each row.
+    Everything that depends only on the request is computed once, not for each row.
 
-    :param fields: the names of the row's columns, in their order.
-    :param links: whether the node has links to itself ('node'), to what belongs to it too ('all'), or none (False).
+    :param fields: the names of the columns of the row, in their order.
+    :param links: which links the node has: to itself ('node'), also to the resources below it ('all'), or none (False).
     :returns: function from a row to a dict.
     """
     converters = [(name, _converter(context, name)) for name in fields]
-    linked = [name for name, since in LINKS_SINCE.items() if since <= context.minor] if links == 'all' else []
+    members = [name for name, since in LINKS_SINCE.items() if since <= context.minor] if links == 'all' else []
 
     def show(row):
         node = {
@@ -134,7 +134,7 @@ def presenter(context, fields, links=False):
         if links:
             uuid = node['uuid']
             node['links'] = context.links('nodes', uuid)
-            for name in linked:
+            for name in members:
                 node[name] = context.links('nodes', uuid, name)
         return node
 
@@ -148,24 +148,24 @@ def _up_to(minor, names):
 
 def _converter(context, name):
     if name == 'provision_state':
-        return _state_shown(context.minor)
+        return _state_converter(context.minor)
     if name == 'conductor':
-        return lambda nothing: context.conf.host
+        return lambda value: context.conf.host
     return _CONVERTERS.get(name)
 
 
-def _state_shown(minor):
-    """Give the function that says a state in the words that a version has; None where it has all of them."""
-    said: dict[str, str | None] = {}
+def _state_converter(minor):
+    """Return a function that replaces provision states which a version does not have; None if it has all of them."""
+    replacements: dict[str, str | None] = {}
     if minor < 2:
-        said['available'] = None
+        replacements['available'] = None
     if minor < 39:
-        said['inspect wait'] = 'inspecting'
-    return (lambda state: said.get(state, state)) if said else None
+        replacements['inspect wait'] = 'inspecting'
+    return (lambda state: replacements.get(state, state)) if replacements else None
 
 
 _CONVERTERS = {
-    # Stored text goes into the answer as it is.
+    # The database has JSON text, which goes into the response unchanged.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
     'traits': node_traits.split,
 }

@@ -1,4 +1,4 @@
-"""The filters of a list of nodes: since when each is there, and what it takes."""
+"""The filters of a list of nodes: the version that brought each, and its type."""
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
@@ -52,7 +52,7 @@ QUERY = {
     'conductor_group': types.ConductorGroup(),
     'conductor': types.TEXT,
     'owner': types.TEXT,
-    # SQLite takes no longer pattern than ten of these.
+    # SQLite limits LIKE patterns to about ten times this length.
     'description_contains': types.Text(maximum=4096),
     'retired': types.BOOLEAN,
     'lessee': types.TEXT,
@@ -63,11 +63,11 @@ QUERY = {
 
 
 def parse(context, query):
-    """Give the filters that a request asks for.
+    """Return the filters of a request.
 
-    :param query: {filter: value}, with what else is in the request.
+    :param query: {filter: value}. Other keys are ignored.
     :returns: (filters as ``inventory.node_filters`` takes them, ironic_traits.matching.traits.Filter).
-    :raises failures.VersionTooLow: a filter came with a later version.
+    :raises failures.VersionTooLow: a filter needs a later version.
     :raises failures.InvalidInput: there is no such provision state, or there are too many traits.
     """
     for name, minor in SINCE.items():
@@ -77,13 +77,13 @@ def parse(context, query):
     if state is not None and state not in states.PROVISION_STATES:
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
     filters = {name: query[name] for name in SINCE if name in query and name not in TRAIT_FILTERS}
-    # There is one conductor: this service.
+    # There is only one conductor, this service, so its name selects all nodes.
     if filters.get('conductor') == context.conf.host:
         del filters['conductor']
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
-    if sum(len(names) for given in traits.values() for names in given) > MAX_NAMES:
+    if sum(len(names) for values in traits.values() for names in values) > MAX_NAMES:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_NAMES} traits.')
-    wanted = Filter.of(**traits)
-    if len(wanted.any_of) > MAX_ANY_OF:
-        raise failures.InvalidInput(reason=f'traits-any is given more than {MAX_ANY_OF} times.')
-    return filters, wanted
+    trait_filter = Filter.of(**traits)
+    if len(trait_filter.any_of) > MAX_ANY_OF:
+        raise failures.InvalidInput(reason=f'traits-any may be repeated at most {MAX_ANY_OF} times.')
+    return filters, trait_filter

@@ -1,4 +1,4 @@
-"""How a node is named in a request."""
+"""Uuids and names of nodes in requests."""
 
 import re
 
@@ -8,19 +8,19 @@ from ironic_traits import failures
 
 #: The unreserved characters of RFC 3986.
 _NAME = re.compile(r'[A-Za-z0-9\-._~]{1,255}')
-#: Labels of a host name, before version 1.10.
+#: A host name, which names had to be before version 1.10.
 _HOST_NAME = re.compile(
     r'(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*'
 )
-#: Words that stand in paths where a name could.
+#: Words that cannot be names, because they are path segments below /v1/nodes.
 RESERVED = ('maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate')
 
 
 def ident(context, text):
-    """Give the uuid (in lower case, with dashes) or the name that stands in a path.
+    """Return the uuid (in lower case, with dashes) or the name of a node in a path.
 
-    :raises failures.InvalidIdent: it can be neither.
-    :raises failures.NodeNotFound: it is a name, which this version does not know.
+    :raises failures.InvalidIdent: the text can be neither.
+    :raises failures.NodeNotFound: it is a name, and the version of the request does not have names.
     """
     if uuidutils.is_uuid_like(text):
         return str(uuidutils.uuid.UUID(text))
@@ -32,25 +32,25 @@ def ident(context, text):
 
 
 def is_ident(text):
-    """Tell whether a text can be a uuid or a name, at any version."""
+    """Whether a text can be a uuid or a name, at any version."""
     return bool(_NAME.fullmatch(text))
 
 
 def is_name(context, text):
-    """Tell whether a text can be a name, at the request's version."""
+    """Whether a text can be a name, at the version of the request."""
     valid = _NAME if context.minor >= 10 else _HOST_NAME
     return bool(valid.fullmatch(text)) and not uuidutils.is_uuid_like(text)
 
 
 def check_name(context, name):
-    """Do nothing when a node may have this name.
+    """Raise InvalidInput unless the name is allowed for a node.
 
-    :raises failures.InvalidInput: it may not.
+    :raises failures.InvalidInput: it is not allowed.
     """
     if not is_name(context, name):
         raise failures.InvalidInput(
-            reason=f"Invalid name '{name}' for a node: 1 to 255 letters, digits, '-', '.', '_' and '~' are allowed "
-            '(before version 1.10 a host name), but no uuid.'
+            reason=f"Invalid name '{name}' for a node: a name has 1 to 255 letters, digits, '-', '.', '_' and '~' "
+            '(before version 1.10, it is a host name), and is not a uuid.'
         )
     if name in RESERVED:
         raise failures.InvalidInput(

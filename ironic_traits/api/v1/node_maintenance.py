@@ -3,20 +3,20 @@
 import wsme.types
 
 from ironic_traits.api import types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory import nodes
 
 
 class MaintenanceBody(wsme.types.Base):
-    """Why a node goes into maintenance."""
+    """The reason of the maintenance of a node."""
 
     reason = types.TEXT
 
 
 class NodeMaintenanceController(Resource):
-    """Whether a node is in maintenance."""
+    """The maintenance mode of a node."""
 
     @expose(query={'reason': types.TEXT}, body=MaintenanceBody, optional_body=True)
     def put(self, context, node_ident, /, *, body, reason=None):
@@ -24,10 +24,10 @@ class NodeMaintenanceController(Resource):
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
         nodes.set_maintenance(context, access.node(context, node_ident), True, reason)
-        return Answer(status=202)
+        return Response(status=202)
 
     @expose()
     def delete(self, context, node_ident, /):
         context.limit_to('baremetal:node:clear_maintenance')
         nodes.set_maintenance(context, access.node(context, node_ident), False)
-        return Answer(status=202)
+        return Response(status=202)

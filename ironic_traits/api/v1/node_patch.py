@@ -1,13 +1,13 @@
-"""What a JSON patch makes of a node."""
+"""JSON patches of nodes."""
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
-from ironic_traits.api.patch import given
+from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
 from ironic_traits.inventory.nodes import SETTABLE, UNSET
 
-#: The rules of single fields; of all others it is that of the node.
+#: The policy rules of single fields. All other fields have the rule baremetal:node:update.
 _RULES = {
     'extra': 'baremetal:node:update_extra',
     'instance_info': 'baremetal:node:update_instance_info',
@@ -25,7 +25,7 @@ _RULES = {
 
 
 def rules(operations):
-    """Name the policy rules that a patch of a node needs, all of them.
+    """Return the policy rules that must all allow a patch of a node: a set of names.
 
     :param operations: [types.PatchOperation, …].
     """
@@ -39,15 +39,15 @@ def _rule(field):
 
 
 def changer(context, operations, reset_interfaces=False):
-    """Make the function that ``inventory.nodes.update`` wants.
+    """Return the function that applies a patch to a node, for ``inventory.nodes.update``.
 
-    What can be said of the patch alone is said here, before a node is looked for.
+    Errors that do not depend on the node are raised here, before it is looked up.
 
     :param operations: [types.PatchOperation, …].
-    :param reset_interfaces: whether interfaces that the patch does not name go back to the defaults of a new driver.
-    :returns: function from a node's settable fields (a dict) to those that it shall have.
-    :raises failures.InvalidInput: a path that cannot be changed.
-    :raises failures.VersionTooLow: a field that came with a later version.
+    :param reset_interfaces: whether interfaces that the patch does not name get the defaults of the new driver.
+    :returns: function from the settable fields of a node (a dict) to their new values.
+    :raises failures.InvalidInput: a path cannot be changed.
+    :raises failures.VersionTooLow: a field needs a later version.
     """
     patch = [_operation(context, operation) for operation in operations]
     named = {operation['path'].split('/')[1] for operation in patch}
@@ -67,15 +67,15 @@ def changer(context, operations, reset_interfaces=False):
 
 
 def settable(context, body, before):
-    """Give the settable fields of a node as a client wants it, with what it leaves out filled in.
+    """Return the settable fields of a node from a body, with defaults for the fields that the body does not have.
 
     :param body: node_types.NodeBody.
-    :param before: the node's settable fields before; {} for a node that is new.
+    :param before: the settable fields before; {} for a new node.
     :returns: {field: value} with every settable field.
-    :raises failures.InvalidInput: a node cannot have this name.
+    :raises failures.InvalidInput: the driver is missing, or the name or the network_data is invalid.
     """
     values = dict.fromkeys(SETTABLE) | UNSET
-    values |= {name: value for name, value in given(body).items() if value is not None}
+    values |= {name: value for name, value in stated_fields(body).items() if value is not None}
     if values['driver'] is None:
         raise failures.InvalidInput(reason='A node needs a driver.')
     if values['name'] is not None and values['name'] != before.get('name'):
@@ -99,5 +99,7 @@ def _operation(context, operation):
         context.needs(25, "to remove 'chassis_uuid'")
     plain = json_patch.plain(operation, SETTABLE)
     if operation.op != 'remove' and field == 'name' and operation.value is None:
-        raise failures.InvalidInput(reason="A node cannot be named null; to take its name away, 'remove' it.")
+        raise failures.InvalidInput(
+            reason="The name of a node cannot be null. To delete it, use the operation 'remove'."
+        )
     return plain

@@ -4,7 +4,7 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import patch, types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
@@ -12,10 +12,7 @@ from ironic_traits.inventory import node_states
 
 
 class PowerBody(wsme.types.Base):
-    """What power state is asked for.
-
-    ``timeout``, in seconds, is passed on to the driver.
-    """
+    """The requested power state. ``timeout``, in seconds, is passed to the driver."""
 
     target = types.TEXT
     timeout = types.PositiveInteger()
@@ -28,23 +25,24 @@ class NodePowerController(Resource):
     def put(self, context, node_ident, /, *, body):
         context.limit_to('baremetal:node:set_power_state')
         ident = access.node(context, node_ident)
-        given = asked(body)
-        target = given.pop('target')
+        arguments = read_arguments(body)
+        target = arguments.pop('target')
         if target in (states.SOFT_REBOOT, states.SOFT_POWER_OFF):
             context.needs(27, f"the target '{target}'")
-        if 'timeout' in given:
+        if 'timeout' in arguments:
             context.needs(27, "'timeout'")
-        node_states.power(context, ident, target, given)
-        return Answer(status=202, location=f'/v1/nodes/{node_ident}/states')
+        node_states.power(context, ident, target, arguments)
+        return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def asked(body):
-    """Give what the body of a change of state says.
+def read_arguments(body):
+    """Return the arguments of a request to change a state.
 
     :param body: an object of a WSME type with ``target``; None for no body.
-    :returns: {name: value} of what is not null, and ``target`` always.
-    :raises failures.InvalidInput: there is no target.
+    :returns: {name: value}, without nulls. ``target`` is always there, and may be None.
+    :raises failures.InvalidInput: the body has no target.
     """
     if body is None or body.target is wsme.types.Unset:
         raise failures.InvalidInput(reason='Missing mandatory parameter: target')
-    return {name: value for name, value in patch.given(body).items() if name == 'target' or value is not None}
+    fields = patch.stated_fields(body)
+    return {name: value for name, value in fields.items() if name == 'target' or value is not None}

@@ -7,18 +7,18 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.api.v1.node_power import asked
+from ironic_traits.api.v1.node_power import read_arguments
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states, nodes
 
 #: The interfaces that steps may name.
 _STEP_INTERFACES = ('bios', 'deploy', 'management', 'power', 'raid', 'vendor')
-#: A priority may be a number or its digits.
+#: A priority may be an integer, or a string of its digits.
 _DIGITS = re.compile('[0-9]{1,20}')
-#: What each kind of step must say.
+#: The keys that each kind of step must have.
 _STEP_KEYS = {'clean_steps': {'interface', 'step'}, 'deploy_steps': {'interface', 'step', 'priority', 'args'}}
 #: The verbs that take each argument, and the minor version that brought it.
 _ARGUMENTS = {
@@ -31,7 +31,7 @@ _ARGUMENTS = {
 
 
 class ProvisionBody(wsme.types.Base):
-    """What provision state is asked for, and what goes with it."""
+    """The requested verb, and its arguments."""
 
     target = types.TEXT
     configdrive = types.Any()
@@ -49,18 +49,18 @@ class NodeProvisionController(Resource):
     def put(self, context, node_ident, /, *, body):
         context.limit_to('baremetal:node:set_provision_state')
         ident = access.node(context, node_ident)
-        given = asked(body)
-        verb = given.pop('target')
+        arguments = read_arguments(body)
+        verb = arguments.pop('target')
         if verb not in states.VERBS:
             _refuse(context, ident, verb)
         context.needs(states.VERBS[verb].since, f"the target '{verb}'")
         if verb == 'abort':
             _check_abort(context, ident)
-        configdrive = _configdrive(context, verb, given.pop('configdrive', None))
-        _check_arguments(context, verb, given)
-        reservation = given.pop('reservation_uuid', None)
-        node_states.provision(context, ident, verb, given, configdrive, reservation)
-        return Answer(status=202, location=f'/v1/nodes/{node_ident}/states')
+        configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
+        _check_arguments(context, verb, arguments)
+        reservation = arguments.pop('reservation_uuid', None)
+        node_states.provision(context, ident, verb, arguments, configdrive, reservation)
+        return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
 def _refuse(context, ident, verb):
@@ -69,8 +69,7 @@ def _refuse(context, ident, verb):
 
 
 def _check_abort(context, ident):
-    # The state may change before the node is locked; what came with a later version is refused all the same, by the
-    # machine or here.
+    # The state may change before the node is locked. If it then does not allow "abort", the state machine refuses it.
     state = nodes.get(context, ident, ('provision_state',)).provision_state
     if state == states.INSPECTWAIT:
         context.needs(41, 'to abort an inspection')
@@ -79,7 +78,7 @@ def _check_abort(context, ident):
 
 
 def _configdrive(context, verb, configdrive):
-    """Give a config drive as it is kept: what the client sent, an object as JSON."""
+    """Return a config drive as it is stored: a string unchanged, an object as JSON text."""
     if configdrive is None:
         return None
     allowed = ('active', 'deploy', 'rebuild') if context.minor >= 35 else ('active', 'deploy')
@@ -91,32 +90,32 @@ def _configdrive(context, verb, configdrive):
     if isinstance(configdrive, str):
         return configdrive
     if not isinstance(configdrive, dict):
-        raise failures.InvalidInput(reason='A config drive is a string (gzipped, base64), or an object to make it of.')
-    context.needs(56, 'a config drive made of an object')
+        raise failures.InvalidInput(reason='A config drive must be a string (gzipped and base64), or an object.')
+    context.needs(56, 'a config drive that is an object')
     if 'vendor_data' in configdrive:
         context.needs(59, "'vendor_data' of a config drive")
     unknown = set(configdrive) - {'meta_data', 'network_data', 'user_data', 'vendor_data'}
     if unknown:
-        raise failures.InvalidInput(reason=f'A config drive has no {", ".join(sorted(unknown))}.')
+        raise failures.InvalidInput(reason=f'Unknown keys in the config drive: {", ".join(sorted(unknown))}.')
     return orjson.dumps(configdrive).decode()
 
 
-def _check_arguments(context, verb, given):
-    for name in given:
+def _check_arguments(context, verb, arguments):
+    for name in arguments:
         verbs, minor = _ARGUMENTS[name]
         if verb not in verbs:
             raise failures.InvalidInput(
                 reason=f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
             )
         context.needs(minor, f"'{name}'")
-    if verb == 'clean' and not given.get('clean_steps'):
+    if verb == 'clean' and not arguments.get('clean_steps'):
         raise failures.InvalidInput(reason='"clean_steps" is required when setting target provision state to clean')
-    if verb == 'rescue' and not given.get('rescue_password', '').strip():
+    if verb == 'rescue' and not arguments.get('rescue_password', '').strip():
         raise failures.InvalidInput(
             reason='A non-empty "rescue_password" is required when setting target provision state to rescue'
         )
-    for name in _STEP_KEYS.keys() & given.keys():
-        for step in given[name]:
+    for name in _STEP_KEYS.keys() & arguments.keys():
+        for step in arguments[name]:
             _check_step(name, step)
 
 
@@ -136,7 +135,9 @@ def _check_step(name, step):
     if not isinstance(step.get('args', {}), dict):
         raise failures.InvalidInput(reason=f"Invalid {name}: 'args' is not an object")
     if not _is_priority(step.get('priority', 0)):
-        raise failures.InvalidInput(reason=f'Invalid {name}: the priority {step["priority"]!r} is not 0 or more')
+        raise failures.InvalidInput(
+            reason=f'Invalid {name}: the priority {step["priority"]!r} is not an integer of 0 or more'
+        )
 
 
 def _is_priority(value):

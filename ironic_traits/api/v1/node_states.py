@@ -26,7 +26,7 @@ _FIELDS = (
 
 
 class NodeStates(wsme.types.Base):
-    """The states of a node in an answer."""
+    """The states of a node in a response."""
 
     console_enabled = types.BOOLEAN
     last_error = str

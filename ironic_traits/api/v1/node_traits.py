@@ -4,7 +4,7 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory import node_traits
@@ -20,7 +20,7 @@ _HOW_TO_PUT = (
 
 
 class Traits(wsme.types.Base):
-    """The traits of a node in an answer."""
+    """The traits of a node in a response."""
 
     traits = [str]
 
@@ -45,16 +45,16 @@ class NodeTraitsController(Resource):
         context.limit_to('baremetal:node:traits:set')
         if context.minor < SINCE:
             raise failures.MethodNotAllowed(reason=f'Traits need API version 1.{SINCE}.')
-        wanted = body.traits if body else wsme.types.Unset
-        if (wanted is wsme.types.Unset) == (trait is None):
+        names = body.traits if body else wsme.types.Unset
+        if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
         if trait is not None:
             return _add(context, node_ident, trait)
-        if wanted is None or None in wanted:
-            raise failures.InvalidInput(reason="'traits' must be a list of strings; null is none.")
-        traits = node_traits.replace(context, access.node(context, node_ident), wanted)
+        if names is None or None in names:
+            raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
+        traits = node_traits.replace(context, access.node(context, node_ident), names)
         if context.conf.api.put_traits_returns == 'nothing':
-            return Answer(status=204)
+            return Response(status=204)
         return {'traits': traits}
 
     @expose()
@@ -67,10 +67,10 @@ class NodeTraitsController(Resource):
             node_traits.remove_all(context, ident)
         else:
             node_traits.remove(context, ident, trait)
-        return Answer(status=204)
+        return Response(status=204)
 
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
     node_traits.add(context, access.node(context, node_ident), [name])
-    return Answer(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')
+    return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

@@ -1,4 +1,4 @@
-"""A node, as requests and answers have it."""
+"""WSME types of nodes in requests and responses."""
 
 import wsme.types
 
@@ -6,7 +6,7 @@ from ironic_traits.api import types
 
 
 class Settable(wsme.types.Base):
-    """What clients may say of a node."""
+    """The fields of a node that clients may set."""
 
     uuid = types.UUID
     name = types.TEXT
@@ -46,13 +46,13 @@ class Settable(wsme.types.Base):
 
 
 class NodeBody(Settable):
-    """A node as clients make it: what POST takes, and what PATCH must leave behind."""
+    """A node in a POST, and the result of a PATCH."""
 
     driver = wsme.types.wsattr(types.TEXT_255, mandatory=True)
 
 
 class Node(Settable):
-    """A node in an answer: all its fields, of which each version has its own."""
+    """A node in a response, with the fields of all versions."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT

@@ -12,14 +12,14 @@ from ironic_traits.inventory import node_states
 
 
 class Validation(wsme.types.Base):
-    """Whether an interface of a node is well, and if not, why."""
+    """The result of the validation of an interface, and the reason if it failed."""
 
     result = bool
     reason = str
 
 
 class NodeValidateController(Resource):
-    """Whether a node can be deployed as it is."""
+    """The validation of the interfaces of a node."""
 
     @expose({str: Validation})
     def get_all(self, context, node_ident, /):
@@ -28,7 +28,7 @@ class NodeValidateController(Resource):
 
 
 class NodesValidateController(Resource):
-    """The same, with the node named in the query."""
+    """The validation of a node that the query names."""
 
     @expose({str: Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
     def get_all(self, context, /, *, node=None, node_uuid=None):

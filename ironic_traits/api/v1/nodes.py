@@ -5,7 +5,8 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.node_lock import NodeLockController
@@ -33,7 +34,7 @@ class NodesDetailController(Resource):
 
 
 class NodesController(Resource):
-    """Nodes, and what belongs to each of them."""
+    """Nodes, and the resources below each of them."""
 
     children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
@@ -75,7 +76,7 @@ class NodesController(Resource):
         context.can('baremetal:node:create', 'baremetal:node:create:self_owned_node')
         values = new_values(context, body) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
-        return Answer(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
+        return Response(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
     @expose(node_types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
     def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
@@ -89,34 +90,37 @@ class NodesController(Resource):
     def delete(self, context, node_ident, /):
         context.limit_to('baremetal:node:delete', 'baremetal:node:delete:self_owned_node')
         nodes.delete(context, access.node(context, node_ident))
-        return Answer(status=204)
+        return Response(status=204)
 
 
 def new_values(context, body):
-    """Return what a body says of a node that is new, as ``inventory.nodes.create`` takes it.
+    """Return the values of a new node, as ``inventory.nodes.create`` takes them.
 
     :param body: node_types.NodeBody.
-    :raises failures.Failure: it cannot be said of a node that is new, or at this version.
+    :raises failures.Failure: a field is invalid, cannot be set on a new node, or needs a later version.
     """
-    for name in node_patch.given(body):
+    fields = stated_fields(body)
+    for name in fields:
         node_fields.check(context, name)
-    if not {'protected', 'protected_reason'}.isdisjoint(node_patch.given(body)):
+    if not {'protected', 'protected_reason'}.isdisjoint(fields):
         raise failures.InvalidInput(reason='A node can be protected only when it is active.')
-    return node_patch.settable(context, body, {}) | _beginning(context)
+    return node_patch.settable(context, body, {}) | _initial_states(context)
 
 
-def _beginning(context):
-    """Give the states of a node that is new."""
+def _initial_states(context):
+    """Return the states of a new node: {field: value}."""
     if context.minor >= 11:
         return {'provision_state': states.ENROLL}
-    # Before there was a state to begin in; nothing that is to be used is without a power state.
+    # Before 1.11, a new node is available at once, and an available node needs a power state.
     return {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
 
 
 def _owner(context, body):
-    """Return the owner of a new node whose creator may only create nodes for the own project.
+    """Return the owner of a new node: {'owner': project}, or {} if policy lets the caller choose it.
 
-    :raises failures.Forbidden: there is no such project, or the request names another one.
+    A caller who may only create nodes of their own project cannot choose: that project becomes the owner.
+
+    :raises failures.Forbidden: the caller has no project, or the request names another owner.
     """
     if context.may('baremetal:node:create'):
         return {}
@@ -132,12 +136,17 @@ def _show(context, row):
 
 
 def list_page(context, fields, links, query):
-    """Answer a list: the page, and where the next one is."""
+    """Return a page of nodes, with a link to the next page.
+
+    :param fields: names of the fields to show.
+    :param links: as ``node_fields.presenter`` takes it.
+    :param query: {query parameter: value}, with filters.
+    """
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     rows, more = nodes.find(context, ('uuid', *fields), filters, traits, page)
     show = node_fields.presenter(context, fields, links)
-    answer = {'nodes': [show(row[1:]) for row in rows]}
+    document = {'nodes': [show(row[1:]) for row in rows]}
     if more:
-        answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
-    return answer
+        document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+    return document

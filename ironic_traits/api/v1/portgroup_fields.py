@@ -10,7 +10,7 @@ from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
 
 
 class PortgroupBody(wsme.types.Base):
-    """What clients may say of a portgroup."""
+    """The fields of a portgroup that clients may set."""
 
     uuid = types.UUID
     node_uuid = types.UUID
@@ -23,7 +23,7 @@ class PortgroupBody(wsme.types.Base):
 
 
 class Portgroup(PortgroupBody):
-    """A portgroup in an answer."""
+    """A portgroup in a response."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT

@@ -8,16 +8,16 @@ from ironic_traits.api.v1 import access, ports
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS, Portgroup, PortgroupBody, Portgroups
 from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY
 
-#: Those of the portgroups of one node.
+#: Query parameters of the portgroups of one node.
 NODE_QUERY = {**LIST_QUERY, 'address': types.Mac()}
 QUERY = {**NODE_QUERY, 'node': types.TEXT}
-#: Those of the ports in one portgroup.
+#: Query parameters of the ports in one portgroup.
 PORTS_QUERY = {name: kind for name, kind in ports.QUERY.items() if name != 'portgroup'}
-#: The minor version that brought the nouns below a portgroup, and portgroups below a node.
+#: The minor version that brought the resources below a portgroup, and portgroups below a node.
 MEMBERS_SINCE = 24
 
 
-def _needs_members(context):
+def _check_members_version(context):
     if context.minor < MEMBERS_SINCE:
         raise failures.ResourceNotFound(hint=f' It needs API version 1.{MEMBERS_SINCE}.')
 
@@ -31,7 +31,7 @@ class NodePortgroupsDetailController(Resource):
     def get_all(self, context, node_ident, /, **query):
         access.visible_node(context, node_ident)
         context.can('baremetal:portgroup:list')
-        _needs_members(context)
+        _check_members_version(context)
         return PORTGROUPS.page(context, {**query, 'node': node_ident}, self.detail)
 
 
@@ -50,7 +50,7 @@ class PortgroupPortsDetailController(Resource):
     @expose(ports.Ports, query=PORTS_QUERY)
     def get_all(self, context, portgroup_ident, /, **query):
         context.can('baremetal:port:list')
-        _needs_members(context)
+        _check_members_version(context)
         return ports.list_page(context, {**query, 'portgroup': portgroup_ident}, self.detail)
 
 
@@ -73,7 +73,7 @@ class PortgroupsDetailController(Resource):
 
 
 class PortgroupsController(PortgroupsDetailController):
-    """Portgroups: ports of a node that are bonded."""
+    """Portgroups: bonded ports of a node."""
 
     since = PORTGROUPS.served_since
     detail = False

@@ -14,7 +14,7 @@ from ironic_traits.inventory.ports import PORTS as KIND
 
 
 class PortBody(wsme.types.Base):
-    """What clients may say of a port."""
+    """The fields of a port that clients may set."""
 
     uuid = types.UUID
     node_uuid = types.UUID
@@ -28,7 +28,7 @@ class PortBody(wsme.types.Base):
 
 
 class Port(PortBody):
-    """A port in an answer."""
+    """A port in a response."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT
@@ -74,20 +74,24 @@ PORTS = Records(
     check=_check,
 )
 
-#: Those of the ports of one node.
+#: Query parameters of the ports of one node.
 NODE_QUERY = {**LIST_QUERY, 'address': types.Mac(), 'portgroup': types.TEXT}
 QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID, 'shard': types.Texts()}
 
 
 def list_page(context, query, detail):
-    """Answer a list of ports."""
+    """Return a page of ports.
+
+    :param query: {query parameter: value}.
+    :param detail: whether to show all fields.
+    """
     if 'portgroup' in query:
         context.needs(24, "the filter 'portgroup'")
         query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
     if 'shard' in query:
         context.needs(82, "the filter 'shard'")
     if 'node_uuid' in query:
-        # Both names, one filter: a node that is not there is a 404.
+        # Both parameters are the same filter: a node that does not exist is a 404.
         query['node'] = query.pop('node_uuid')
     return PORTS.page(context, query, detail)
 
@@ -123,7 +127,7 @@ class PortsDetailController(Resource):
 
 
 class PortsController(PortsDetailController):
-    """Ports: the network cards of nodes."""
+    """Ports: the NICs of nodes."""
 
     detail = False
     children = {'detail': PortsDetailController()}

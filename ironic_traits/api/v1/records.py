@@ -1,6 +1,6 @@
-"""What the nouns of stored records have in common: chassis, ports, portgroups, volume connectors and targets.
+"""The common base of chassis, ports, portgroups, volume connectors and volume targets.
 
-Each noun declares a Records, and its routes say who may, and which of its methods answers.
+Each of these resources declares a Records. Its routes check policy, and call the methods of the Records.
 """
 
 import dataclasses
@@ -14,37 +14,37 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import paging, patch, types
-from ironic_traits.api.expose import Answer
+from ironic_traits.api.expose import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.inventory import records
 from ironic_traits.inventory.records import Kind
 
-#: Query arguments of one record, and of a list.
+#: Query parameters of one record, and of a list.
 FIELDS_QUERY = {'fields': [types.Names()]}
 LIST_QUERY = {**paging.QUERY, **FIELDS_QUERY, 'detail': types.BOOLEAN}
 
 
-def _nothing(context, old, new):
-    """Check nothing."""
+def _no_check(context, old, new):
+    """Accept every change: the default of ``Records.check``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """One noun.
+    """A resource of stored records.
 
-    :ivar kind: what is stored.
-    :ivar path: below /v1.
-    :ivar body: WSME type of what clients may say of a record.
+    :ivar kind: ironic_traits.inventory.records.Kind of the records.
+    :ivar path: path below /v1.
+    :ivar body: WSME type of the fields that clients may set.
     :ivar since: {field: the minor version that brought it}, in the order in which they are shown.
-    :ivar listed: the fields of a list for which nobody asked.
-    :ivar required: the fields that a record cannot be without.
-    :ivar served_since: the minor version that brought the noun.
-    :ivar detail_since: the one that brought the argument ``detail``.
-    :ivar names_since: the one that brought names, which may stand where a uuid does; None for no names.
-    :ivar members: nouns below a record, to which it has links.
-    :ivar secret: {field that not everyone sees: the policy rule that allows to see it}.
-    :ivar check: function of the context, the settable fields before ({} of a new record), and after, which raises
-        what is wrong with a change.
+    :ivar listed: the fields in a list without ``fields`` and ``detail``.
+    :ivar required: the fields that a record must have.
+    :ivar served_since: the minor version that brought the resource.
+    :ivar detail_since: the minor version that brought the query parameter ``detail``.
+    :ivar names_since: the minor version that brought names in place of uuids; None if records have no names.
+    :ivar members: resources below a record, to which the record has links.
+    :ivar secret: {field: the policy rule for showing it}. Other callers see a placeholder.
+    :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
+        after a change, which raises if the change is invalid.
     """
 
     kind: Kind
@@ -58,68 +58,69 @@ class Records:
     names_since: int | None = None
     members: tuple[str, ...] = ()
     secret: dict[str, str] = dataclasses.field(default_factory=dict)
-    check: Callable = _nothing
+    check: Callable = _no_check
 
     def page(self, context, query, detail=False):
-        """Answer a list.
+        """Return a page of records, with a link to the next page.
 
-        :param query: the arguments: LIST_QUERY, and filters as ``inventory.records.find`` knows them.
-        :param detail: whether all fields are asked for by the path.
-        :raises failures.VersionTooLow: an argument came with a later version.
-        :raises failures.InvalidInput: the arguments contradict each other.
+        :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.find`` takes them.
+        :param detail: whether the path asks for all fields.
+        :raises failures.VersionTooLow: a parameter needs a later version.
+        :raises failures.InvalidInput: the parameters contradict each other.
         """
-        self.served(context)
-        asked = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
-        names = self._listed(context, asked, detail)
+        self.check_version(context)
+        selection = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
+        names = self._listed(context, selection, detail)
         page = paging.page(context, query, self.kind.sortable, self._check_field)
         filters = {name: value for name, value in query.items() if name not in paging.QUERY}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = records.find(context, self.kind, self._columns(names), filters, page)
         show = self._presenter(context, names)
-        answer = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
+        document = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
         if more:
-            answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
-        return answer
+            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        return document
 
     def show(self, context, ident, fields=None):
-        """Answer one record.
+        """Return one record.
 
-        :param fields: lists of names, as ``fields`` gives them; None for all.
+        :param ident: its uuid or name in the request.
+        :param fields: lists of field names, one for each ``fields`` in the query; None for all fields.
         """
-        self.served(context)
+        self.check_version(context)
         names = self._all(context) if fields is None else self._selected(context, fields)
         row = records.get(context, self.kind, self._allowed(context, ident), self._columns(names))
         return self._presenter(context, names)(row)
 
     def create(self, context, body):
-        """Make a record of a body."""
+        """Create a record from a body, and return the response."""
         values = self.new_values(context, body)
         if self.kind.has_node:
             access.new_record(context, values['node_uuid'])
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
-        return Answer(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
+        return Response(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
 
     def new_values(self, context, body):
-        """Return what a body says of a record that is new, as ``inventory.records.create`` takes it.
+        """Return the values of a new record, as ``inventory.records.create`` takes them.
 
-        :raises failures.Failure: it is not what it must be.
+        :raises failures.Failure: a field is invalid or missing, or needs a later version.
         """
-        self.served(context)
-        given = patch.given(body)
-        for name in given:
+        self.check_version(context)
+        fields = patch.stated_fields(body)
+        for name in fields:
             self._check_field(context, name)
-        values = self._settable(body) | {name: given.get(name) for name in self.kind.implicit}
-        if given.get('uuid'):
+        values = self._settable(body) | {name: fields.get(name) for name in self.kind.implicit}
+        if fields.get('uuid'):
             values['uuid'] = body.uuid
         self.check(context, {}, values)
         return values
 
     def shown(self, context, rows):
-        """Return records with all their fields, as clients see them.
+        """Return records with all their fields, as in a response.
 
-        :param rows: as ``inventory.records.find_by_nodes`` gives them for ``columns``.
+        :param rows: as ``inventory.records.find_by_nodes`` returns them for ``columns``.
         """
         show = self._presenter(context, self._all(context))
         return [show(row) for row in rows]
@@ -129,17 +130,17 @@ class Records:
         return self._columns(self._all(context))
 
     def change(self, context, ident, operations):
-        """Change a record by a JSON patch.
+        """Apply a JSON patch to a record, and return the record.
 
         :param operations: [types.PatchOperation, …].
         """
-        self.served(context)
+        self.check_version(context)
         for operation in operations:
             self._check_field(context, patch.field(operation))
-        plain = [patch.plain(operation, self.kind.settable) for operation in operations]
+        plain_operations = [patch.plain(operation, self.kind.settable) for operation in operations]
 
         def change(old):
-            new = self._settable(request_body.typed(self.body, patch.apply(old, plain)))
+            new = self._settable(request_body.typed(self.body, patch.apply(old, plain_operations)))
             if self.kind.has_node and new['node_uuid'] != old['node_uuid']:
                 access.new_record(context, new['node_uuid'])
             self.check(context, old, new)
@@ -150,24 +151,24 @@ class Records:
         return self._presenter(context, names)(row)
 
     def delete(self, context, ident):
-        """Delete a record."""
-        self.served(context)
+        """Delete a record, and return the response."""
+        self.check_version(context)
         records.delete(context, self.kind, self._allowed(context, ident))
-        return Answer(status=204)
+        return Response(status=204)
 
-    def served(self, context):
-        """Do nothing when the noun is there at the request's version.
+    def check_version(self, context):
+        """Raise ResourceNotFound unless the version of the request has the resource.
 
-        :raises failures.ResourceNotFound: it came later.
+        :raises failures.ResourceNotFound: the resource needs a later version.
         """
         if context.minor < self.served_since:
             raise failures.ResourceNotFound(hint=f' /v1/{self.path} needs API version 1.{self.served_since}.')
 
     def ident(self, context, text):
-        """Give the uuid or the name that stands for a record in a request.
+        """Return the uuid (in lower case, with dashes) or the name of a record in a request.
 
-        :raises failures.InvalidInput: it can be neither.
-        :raises failures.RecordNotFound: it is a name, which this version does not know.
+        :raises failures.InvalidInput: the text can be neither.
+        :raises failures.RecordNotFound: it is a name, and the version of the request does not have names.
         """
         if uuidutils.is_uuid_like(text):
             return str(uuidutils.uuid.UUID(text))
@@ -180,49 +181,49 @@ class Records:
         return text
 
     def _allowed(self, context, text):
-        """Give the uuid or the name of a record that the caller may do it to."""
+        """Return the uuid or the name of a record, if policy allows the request for it."""
         ident = self.ident(context, text)
         if self.kind.has_node:
             access.record(context, self.kind, ident)
         return ident
 
-    def _listed(self, context, asked, detail):
-        if asked.get('detail') is not None:
+    def _listed(self, context, selection, detail):
+        if selection.get('detail') is not None:
             context.needs(self.detail_since, "the argument 'detail'")
-        if detail or asked.get('detail'):
-            if 'fields' in asked:
+        if detail or selection.get('detail'):
+            if 'fields' in selection:
                 raise failures.InvalidInput(reason="Can't fetch a subset of fields with 'detail' set")
             return self._all(context)
-        return self._selected(context, asked['fields']) if 'fields' in asked else (*self.listed, 'links')
+        return self._selected(context, selection['fields']) if 'fields' in selection else (*self.listed, 'links')
 
     def _all(self, context):
         return tuple(name for name, since in self.since.items() if since <= context.minor)
 
-    def _selected(self, context, given):
+    def _selected(self, context, lists):
         context.needs(8, "the argument 'fields'")
-        names = tuple(dict.fromkeys(name for each in given for name in each))
+        names = tuple(dict.fromkeys(name for names in lists for name in names))
         for name in names:
             if name not in self.since:
                 raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid')
             self._check_field(context, name)
         if not names:
-            raise failures.InvalidInput(reason="The argument 'fields' names no field.")
+            raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
         return names
 
     def _check_field(self, context, name):
         context.needs(self.since.get(name, 1), f"the field '{name}'")
 
     def _columns(self, names):
-        # The uuid is always read: links and the next page are made of it.
+        # The uuid is always needed, for the links and for the next page.
         return ('uuid', *(name for name in names if name in self.kind.table.c and name != 'uuid'))
 
     def _presenter(self, context, names):
-        """Make the function that turns a row into a record as clients see it."""
-        makers = [(name, self._maker(context, name)) for name in names]
-        return lambda row: {name: make(row) for name, make in makers}
+        """Return a function that turns a row into a record for the response."""
+        getters = [(name, self._getter(context, name)) for name in names]
+        return lambda row: {name: get(row) for name, get in getters}
 
-    def _maker(self, context, name):
-        """Make the function that gives a field of a row, as clients see it."""
+    def _getter(self, context, name):
+        """Return a function that returns a field of a row for the response."""
         if name == 'links':
             return lambda row: context.links(self.path, row.uuid)
         if name in self.members:
@@ -230,30 +231,31 @@ class Records:
         value = operator.attrgetter(name)
         rule = self.secret.get(name)
         if rule and not context.may(rule):
-            told = f'** Value redacted: Requires permission {rule} access. Permission denied. **'
-            return lambda row: {'redacted_contents': told}
+            placeholder = f'** Value redacted: Requires permission {rule} access. Permission denied. **'
+            return lambda row: {'redacted_contents': placeholder}
         if name in self.kind.json_fields:
-            # Stored text goes into the answer as it is.
+            # The database has JSON text, which goes into the response unchanged.
             return lambda row: orjson.Fragment(value(row))
         return value
 
     def _settable(self, body):
-        """Give all settable fields of a record as a client wants it.
+        """Return the settable fields of a record from a body, with defaults for the fields that it does not have.
 
-        :raises failures.InvalidInput: one that has no default is missing.
+        :raises failures.InvalidInput: a required field is missing.
         """
-        given = {name: value for name, value in patch.given(body).items() if value is not None and name != 'uuid'}
+        fields = patch.stated_fields(body)
+        values = {name: value for name, value in fields.items() if value is not None and name != 'uuid'}
         for name in self.required:
-            if name not in given:
+            if name not in values:
                 raise failures.InvalidInput(reason=f"'{name}' is a required property")
-        return self.kind.settable | given
+        return self.kind.settable | values
 
 
 def parse_node(context, ident):
-    """Give the uuid or the name of a node that stands in a query.
+    """Return the uuid or the name of a node in a query.
 
-    :raises failures.VersionTooLow: it is a name, and names came later.
-    :raises failures.InvalidIdent: it can be neither.
+    :raises failures.VersionTooLow: it is a name, and the version of the request does not have names.
+    :raises failures.InvalidIdent: the text can be neither.
     """
     if not uuidutils.is_uuid_like(ident):
         context.needs(5, 'the name of a node')

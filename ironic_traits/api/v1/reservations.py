@@ -6,7 +6,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
-from ironic_traits.api.expose import Answer, expose
+from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
@@ -17,14 +17,14 @@ SINCE = 38
 
 
 class RenewBody(wsme.types.Base):
-    """Until when a reservation shall last: one of the two, or none for the default."""
+    """The new expiry of a reservation: one of the two fields, or neither for the default."""
 
     expires_at = types.Moment()
     expires_in = types.PositiveInteger(maximum=10**9)
 
 
 class ReservationBody(match_types.RequestBody):
-    """Which nodes one instance, or several, would have: a list, the best first, or what they must be, or both."""
+    """A request to reserve nodes for one or more instances: a list of nodes (the best first), requirements, or both."""
 
     instance_uuid = types.UUID
     instance_uuids = [types.UUID]
@@ -34,7 +34,7 @@ class ReservationBody(match_types.RequestBody):
 
 
 class Reservation(wsme.types.Base):
-    """A reservation in an answer."""
+    """A reservation in a response."""
 
     uuid = types.UUID
     node_uuid = types.UUID
@@ -45,37 +45,37 @@ class Reservation(wsme.types.Base):
 
 
 class OneReservation(wsme.types.Base):
-    """One reservation in an answer."""
+    """The response with one reservation."""
 
     reservation = Reservation
 
 
-class Made(OneReservation):
-    """What was made: for one instance, or for several; and what of the request was ignored, if anything."""
+class NewReservations(OneReservation):
+    """The response to a POST: the reservation or reservations, and warnings of ignored parts of the request."""
 
     reservations = [Reservation]
     warnings = [str]
 
 
 class Reservations(wsme.types.Base):
-    """A page of reservations; ``next`` is missing on the last one."""
+    """A page of reservations. The last page has no ``next``."""
 
     reservations = [Reservation]
     next = str
 
 
 class ReservationRenewController(Resource):
-    """How long a reservation lasts."""
+    """The renewal of a reservation."""
 
     @expose(OneReservation, body=RenewBody, optional_body=True)
     def post(self, context, reservation_uuid, /, *, body):
         context.limit_to('baremetal:reservation:renew')
-        _served(context)
+        _check_version(context)
         return _one(reservations.renew(context, _allowed(context, reservation_uuid), _expiry(body)))
 
 
 class ReservationsController(Resource):
-    """Reservations: nodes that are held for instances."""
+    """Reservations, which hold nodes for instances."""
 
     since = SINCE
     members = {'renew': ReservationRenewController()}
@@ -83,60 +83,60 @@ class ReservationsController(Resource):
     @expose(Reservations, query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID})
     def get_all(self, context, /, *, fields=None, **query):
         context.can('baremetal:reservation:list')
-        _served(context)
+        _check_version(context)
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
         filters = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = reservations.find(context, ('uuid', *names), filters, page)
-        answer = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
+        document = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
         if more:
-            answer['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
-        return answer
+            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        return document
 
     @expose(OneReservation)
     def get_one(self, context, reservation_uuid, /):
         context.limit_to('baremetal:reservation:get')
-        _served(context)
+        _check_version(context)
         return _one(reservations.get(context, _allowed(context, reservation_uuid)))
 
-    @expose(Made, body=ReservationBody)
+    @expose(NewReservations, body=ReservationBody)
     def post(self, context, /, *, body):
         context.can('baremetal:reservation:create')
-        _served(context)
+        _check_version(context)
         instances = _instances(context, body)
-        wanted = match_types.wanted(context, body, _idents(context, body))
-        rows, new = reserve.reserve(context, instances, wanted, _expiry(body))
-        status = 201 if new else 200
-        warned = {'warnings': wanted.request.warnings} if wanted.request.warnings else {}
+        node_request = match_types.read_request(context, body, _idents(context, body))
+        rows, is_new = reserve.reserve(context, instances, node_request, _expiry(body))
+        status = 201 if is_new else 200
+        warnings = {'warnings': node_request.request.warnings} if node_request.request.warnings else {}
         if body.instance_uuids:
-            return Answer({'reservations': [_shown(row) for row in rows], **warned}, status=status)
-        return Answer(_one(rows[0]) | warned, status=status, location=f'/v1/reservations/{rows[0].uuid}')
+            return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
+        return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
     @expose()
     def delete(self, context, reservation_uuid, /):
         context.limit_to('baremetal:reservation:delete')
-        _served(context)
+        _check_version(context)
         reservations.delete(context, _allowed(context, reservation_uuid))
-        return Answer(status=204)
+        return Response(status=204)
 
 
-def _served(context):
+def _check_version(context):
     if context.minor < SINCE:
         raise failures.ResourceNotFound(hint=f' Reservations need API version 1.{SINCE}.')
 
 
 def _one(row):
-    return {'reservation': _shown(row)}
+    return {'reservation': _show(row)}
 
 
-def _shown(row):
+def _show(row):
     return {name: getattr(row, name) for name in FIELDS}
 
 
 def _allowed(context, text):
-    """Give the uuid of a reservation that the caller may do it to."""
+    """Return the uuid of a reservation, if policy allows the request for it."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
     uuid = str(uuidutils.uuid.UUID(text))
@@ -145,48 +145,48 @@ def _allowed(context, text):
     return uuid
 
 
-def _selected(given):
-    names = tuple(dict.fromkeys(name for names in given for name in names))
+def _selected(lists):
+    names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in FIELDS:
             raise failures.InvalidInput(reason=f'Field {name} is not a valid field.')
     if not names:
-        raise failures.InvalidInput(reason="The argument 'fields' names no field.")
+        raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
     return names
 
 
 def _instances(context, body):
-    """Give the uuids of the instances that nodes are to be held for."""
-    several = body.instance_uuids or None
-    if bool(body.instance_uuid) == bool(several):
+    """Return the uuids of the instances in a request."""
+    uuids = body.instance_uuids or None
+    if bool(body.instance_uuid) == bool(uuids):
         raise failures.InvalidInput(
-            reason="'instance_uuid' is the uuid of an instance, or 'instance_uuids' lists several: one of the two."
+            reason="The request needs either 'instance_uuid' (a uuid) or 'instance_uuids' (a list of uuids)."
         )
-    if several is None:
+    if uuids is None:
         return [body.instance_uuid]
     limit = context.conf.reservations.max_nodes
-    if len(several) > limit or None in several or len(set(several)) < len(several):
+    if len(uuids) > limit or None in uuids or len(set(uuids)) < len(uuids):
         raise failures.InvalidInput(
-            reason=f"'instance_uuids' lists the uuids of instances, each once, {limit} of them at most."
+            reason=f"'instance_uuids' must be a list of at most {limit} uuids, without null and without duplicates."
         )
-    return several
+    return uuids
 
 
 def _idents(context, body):
-    """Give the uuids and names of the nodes that it may be, None for any that is such as is asked for."""
-    if body.node_uuid in (None, wsme.types.Unset) and match_types.is_stated(body):
+    """Return the uuids and names of the candidates in a request; None if it has only requirements."""
+    if body.node_uuid in (None, wsme.types.Unset) and match_types.has_requirements(body):
         return None
-    # A string is a list of one.
-    wanted = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid
+    # A string is the same as a list with one item.
+    idents = [body.node_uuid] if isinstance(body.node_uuid, str) else body.node_uuid
     limit = context.conf.reservations.max_nodes
-    if not isinstance(wanted, list) or not wanted or not all(isinstance(ident, str) for ident in wanted):
+    if not isinstance(idents, list) or not idents or not all(isinstance(ident, str) for ident in idents):
         raise failures.InvalidInput(
-            reason="'node_uuid' is the uuid of a node, or a list of them, one at least; or the request says what the "
-            "node must be: 'required', 'flavor', …"
+            reason="The request needs 'node_uuid' (the uuid of a node, or a list of at least one), or requirements "
+            "for the nodes: 'required', 'flavor', …"
         )
-    if len(wanted) > limit:
-        raise failures.InvalidInput(reason=f"'node_uuid' lists {len(wanted)} nodes; {limit} are allowed.")
-    return tuple(node_ident.ident(context, ident) for ident in wanted)
+    if len(idents) > limit:
+        raise failures.InvalidInput(reason=f"'node_uuid' lists {len(idents)} nodes. At most {limit} are allowed.")
+    return tuple(node_ident.ident(context, ident) for ident in idents)
 
 
 def _expiry(body):
@@ -194,5 +194,5 @@ def _expiry(body):
         return Expiry()
     at, seconds = (value or None for value in (body.expires_at, body.expires_in))
     if at and seconds:
-        raise failures.InvalidInput(reason="'expires_at' or 'expires_in' is said, not both.")
+        raise failures.InvalidInput(reason="'expires_at' and 'expires_in' cannot be combined.")
     return Expiry(at, seconds)

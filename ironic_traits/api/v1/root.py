@@ -1,4 +1,4 @@
-"""/ and /v1: what is served, and at which versions."""
+"""/ and /v1: the root of the API, with its versions and resources."""
 
 from oslo_utils import uuidutils
 
@@ -17,7 +17,7 @@ from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.volume import VolumeController
 from ironic_traits.version import version
 
-#: At the end of a path, nothing but the format of the answer; part of a name from this minor version on.
+#: At the end of a path, this suffix names the format of the response. From this minor version on, it is part of a name.
 _SUFFIX = '.json'
 _SUFFIX_UNTIL = 91
 
@@ -49,25 +49,25 @@ class V1Controller(Resource):
 
 
 class RootController(Resource):
-    """The service."""
+    """The root of the service."""
 
     children = {'v1': V1Controller(), 'placement': PlacementController()}
 
     def locate(self, segments, request):
-        """Find the route of a request, also where the path has no version, or ``.json`` at its end, as in Ironic."""
+        """Return the route of a request. As in Ironic, the path may lack /v1, and may end in ``.json``."""
         if not segments or segments[0] == 'placement':
             return super().locate(segments, request)
         stem, _, rest = segments[-1].rpartition(_SUFFIX)
-        suffixed = bool(stem and not rest) and request.environ[CONTEXT].minor < _SUFFIX_UNTIL
-        if suffixed:
+        has_suffix = bool(stem and not rest) and request.environ[CONTEXT].minor < _SUFFIX_UNTIL
+        if has_suffix:
             segments[-1] = stem
         if segments[0] != 'v1':
-            # Where the bookmark links lead.
+            # The bookmark links have no version.
             segments.insert(0, 'v1')
         route, parameters, path = super().locate(segments, request)
-        # The suffix ended the path, so it ended its last parameter, unless the path ends in a word of its own.
-        if suffixed and path.endswith('}') and route.path_names[-1].endswith('_ident'):
-            # A deletion that is sent twice must not delete "my" after "my.json".
+        # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
+        if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):
+            # For DELETE, the suffix is always part of a name: a repeated DELETE of "my.json" must not delete "my".
             if request.method != 'DELETE' or uuidutils.is_uuid_like(parameters[-1]):
                 request.environ[SUFFIXED] = True
             parameters[-1] += _SUFFIX
@@ -79,7 +79,7 @@ class RootController(Resource):
             'name': 'OpenStack Ironic API',
             'description': 'Ironic is an OpenStack project which enables the provision and management of baremetal '
             'machines.',
-            # Of our own: clients look at the other keys.
+            # Our own key: Ironic does not have it, and clients ignore it.
             'ironic_traits_version': version(),
             'default_version': _version(context),
             'versions': [_version(context)],

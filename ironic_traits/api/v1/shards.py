@@ -9,7 +9,7 @@ from ironic_traits.inventory import shards
 
 
 class Shard(wsme.types.Base):
-    """How many nodes are in a shard."""
+    """A shard, and the number of its nodes."""
 
     name = str
     count = int
@@ -22,7 +22,7 @@ class Shards(wsme.types.Base):
 
 
 class ShardsController(Resource):
-    """The shards that nodes are in."""
+    """The shards of the nodes."""
 
     since = 82
 
@@ -31,5 +31,5 @@ class ShardsController(Resource):
         context.can('baremetal:shards:get')
         if context.minor < self.since:
             raise failures.ResourceNotFound(hint=f' Shards need API version 1.{self.since}.')
-        # Ironic writes the name of no shard so.
+        # Like Ironic, str() reports nodes without a shard under the name "None".
         return {'shards': [{'name': str(row.shard), 'count': row.count} for row in shards.count_nodes(context)]}

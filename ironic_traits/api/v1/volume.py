@@ -12,7 +12,7 @@ from ironic_traits.inventory import nodes
 
 
 class Volume(wsme.types.Base):
-    """Where the volume resources are."""
+    """Links to the volume resources."""
 
     links = types.LINKS
     connectors = types.LINKS
@@ -27,7 +27,7 @@ class NodeVolumeController(Resource):
     @expose(Volume)
     def get_all(self, context, node_ident, /):
         context.limit_to('baremetal:volume:get')
-        CONNECTORS.served(context)
+        CONNECTORS.check_version(context)
         ident = access.node(context, node_ident)
         nodes.get(context, ident, ('uuid',))
         return _links(context, 'nodes', ident, 'volume')
@@ -42,7 +42,7 @@ class VolumeController(Resource):
     @expose(Volume)
     def get_all(self, context, /):
         context.can('baremetal:volume:get')
-        CONNECTORS.served(context)
+        CONNECTORS.check_version(context)
         return _links(context, 'volume')
 
 

@@ -11,7 +11,7 @@ from ironic_traits.inventory.volume import CONNECTORS as KIND
 
 
 class ConnectorBody(wsme.types.Base):
-    """What clients may say of a volume connector."""
+    """The fields of a volume connector that clients may set."""
 
     uuid = types.UUID
     node_uuid = types.UUID
@@ -21,7 +21,7 @@ class ConnectorBody(wsme.types.Base):
 
 
 class Connector(ConnectorBody):
-    """A volume connector in an answer."""
+    """A volume connector in a response."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT
@@ -63,7 +63,7 @@ class NodeConnectorsController(Resource):
 
 
 class ConnectorsController(Resource):
-    """Volume connectors: what nodes reach their remote volumes with."""
+    """Volume connectors, through which nodes access remote volumes."""
 
     @expose(Connectors, query={**LIST_QUERY, 'node': types.TEXT})
     def get_all(self, context, /, **query):

@@ -11,7 +11,7 @@ from ironic_traits.inventory.volume import TARGETS as KIND
 
 
 class TargetBody(wsme.types.Base):
-    """What clients may say of a volume target."""
+    """The fields of a volume target that clients may set."""
 
     uuid = types.UUID
     node_uuid = types.UUID
@@ -23,7 +23,7 @@ class TargetBody(wsme.types.Base):
 
 
 class Target(TargetBody):
-    """A volume target in an answer."""
+    """A volume target in a response."""
 
     created_at = types.MOMENT
     updated_at = types.MOMENT

@@ -1,0 +1,168 @@
+"""Runs commands, the real clients' and our own, without the second of imports that each of them needs.
+
+A process of its own imports the modules of a command once, and forks each time that the command is run.  What runs in
+the fork is the entry point of the command, as its script in ``bin`` would call it.
+
+    >>> run('openstack', '--version').stdout
+    'openstack 9.0.0\\n'
+"""
+
+import atexit
+import contextlib
+import importlib.metadata
+import inspect
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+
+#: How the groups of entry points begin that the commands load, most of them each time.
+_GROUPS = ('cliff.formatter.', 'ironic_traits.', 'keystoneauth1.', 'openstack.')
+#: Modules that our own commands import when they run.
+_MODULES = (
+    'ironic_traits.cmd.checks',
+    'ironic_traits.cmd.inventory',
+    'ironic_traits.cmd.managing',
+    'ironicclient.v1.client',
+    'ironic_traits.transfer.local',
+    'psycopg2',
+    'pymysql',
+    'sqlalchemy.dialects.mysql.pymysql',
+    'sqlalchemy.dialects.postgresql.psycopg2',
+    'sqlalchemy.dialects.sqlite.pysqlite',
+)
+
+
+class Command:
+    """A process that runs one of the commands, again and again; started for the first one.
+
+    :param program: name of its script.
+    """
+
+    def __init__(self, program):
+        self._program = program
+        self._process = self._socket = None
+
+    def run(self, *arguments, env, cwd):
+        """Run the command.
+
+        :param env: its environment.
+        :param cwd: its directory.
+        :returns: subprocess.CompletedProcess, with text.
+        """
+        if self._process is None:
+            self._start()
+        request = {'arguments': [str(argument) for argument in arguments], 'env': dict(env), 'cwd': str(cwd)}
+        with contextlib.ExitStack() as stack:
+            outputs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in range(2)]
+            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            connection.connect(self._socket)
+            socket.send_fds(connection, [b'-'], [output.fileno() for output in outputs])
+            connection.sendall(json.dumps(request).encode())
+            connection.shutdown(socket.SHUT_WR)
+            code = int(connection.recv(20) or -1)
+            for output in outputs:
+                output.seek(0)
+            return subprocess.CompletedProcess([self._program, *arguments], code, *(o.read() for o in outputs))
+
+    def _start(self):
+        self._socket = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
+        command = [sys.executable, '-m', 'tests.commands', self._socket, self._program]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        atexit.register(self._stop)
+        assert self._process.stdout.readline() == b'ready\n'
+
+    def _stop(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        shutil.rmtree(os.path.dirname(self._socket))
+
+
+_PROGRAMS = ('baremetal', 'openstack', 'ironic-traits-manage', 'ironic-traits-status')
+_COMMANDS = {program: Command(program) for program in _PROGRAMS}
+
+
+def run(program, *arguments, env=None, cwd=None):
+    """Run a command.
+
+    :param program: name of a script that is installed.
+    :param env: its environment; that of this process by default.
+    :param cwd: its directory; that of this process by default.
+    :returns: subprocess.CompletedProcess, with text.
+    """
+    if program in _COMMANDS:
+        return _COMMANDS[program].run(*arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
+    script = pathlib.Path(sys.executable).parent / program
+    return subprocess.run([script, *arguments], capture_output=True, text=True, env=env, cwd=cwd)
+
+
+def serve(path, program):
+    """Run a command for each connection, until the process is killed.
+
+    :param path: of the socket.
+    :param program: the command.
+    """
+    # The libraries take the name from here when they are imported.
+    sys.argv = [program]
+    (script,) = importlib.metadata.entry_points(group='console_scripts', name=program)
+    main = script.load()
+    for distribution in importlib.metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group.startswith(_GROUPS):
+                with contextlib.suppress(ImportError):
+                    point.load()
+    for name in _MODULES:
+        importlib.import_module(name)
+    # After a 409 the client asks five times again, with two seconds in between.
+    importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
+    # Children are not waited for.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        print('ready', flush=True)
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                if os.fork() == 0:
+                    listening.close()
+                    _run(connection, main)
+
+
+def _run(connection, main):
+    """Run the command once in this process, and end it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, descriptors, _, _ = socket.recv_fds(connection, 1, 2)
+    request = json.loads(connection.makefile().read())
+    for number, descriptor in enumerate(descriptors, start=1):
+        os.dup2(descriptor, number)
+    os.environ.clear()
+    os.environ.update(request['env'])
+    os.chdir(request['cwd'])
+    sys.argv += request['arguments']
+    try:
+        # The default of the clients' argument was set when they were imported.
+        code = main(request['arguments']) if inspect.signature(main).parameters else main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    connection.sendall(str(code or 0).encode())
+    os._exit(0)
+
+
+if __name__ == '__main__':
+    serve(*sys.argv[1:])
