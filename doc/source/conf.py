@@ -1,7 +1,6 @@
 """Sphinx configuration of the guides."""
 
 extensions = [
-    'openstackdocstheme',
     'cliff.sphinxext',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
@@ -10,8 +9,8 @@ extensions = [
 ]
 project = 'ironic-traits'
 copyright = 'the ironic-traits developers'
-html_theme = 'openstackdocs'
-openstackdocs_auto_name = False
-openstackdocs_auto_version = False
+html_theme = 'furo'
+html_title = 'ironic-traits'
+html_static_path = ['_static']
 autoprogram_cliff_application = 'openstack'
 root_doc = 'index'

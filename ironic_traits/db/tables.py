@@ -36,7 +36,7 @@ nodes = sa.Table(
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('name', exact_string(255), unique=True),
-    # Raised first by every write, which locks the row, before it reads who holds the node (DESIGN: invariant 1).
+    # Raised first by every write, which locks the row, before it reads who holds the node (invariant 1).
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.Column('updated_at', timestamp()),
@@ -306,7 +306,7 @@ def _of_a_provider():
     )
 
 
-# For a node's provider, only the foreign traits, not the node's own (DESIGN: invariant 6).
+# For a node's provider, only the foreign traits, not the node's own (invariant 6).
 resource_provider_traits = sa.Table(
     'resource_provider_traits',
     metadata,

@@ -2,7 +2,7 @@
 
 A node with a resource class has a resource provider of the same uuid. The provider's inventory and the node's own
 traits are derived from the node at each read. Stored are the provider's row, its resource class, and its generation,
-which moves exactly when something that the provider shows changes (DESIGN: invariant 6). All writes happen under the
+which moves exactly when something that the provider shows changes (invariant 6). All writes happen under the
 node's lock.
 
 A *foreign* trait is one that a Placement client (nova, for example) has set on a node's provider.

@@ -21,8 +21,7 @@ from ironic_traits.inventory.secrets import with_masks
 def take(connection, ident, *columns):
     """Lock a node until the end of the transaction, and read it.
 
-    Every write begins with this, before it checks whether an instance or a reservation holds the node (DESIGN:
-    invariant 1).
+    Every write begins with this, before it checks whether an instance or a reservation holds the node (invariant 1).
 
     :param connection: of a writer.
     :param ident: uuid or name of the node.

@@ -127,12 +127,12 @@ def each_node(condition, change):
 #: (reason, which calls, what changes in what was recorded).  Applied in this order.
 DIFFERENCES = [
     (
-        'DESIGN 6: the version headers are on every answer; where the version was refused, the lowest',
+        'the version headers are on every answer; where the version was refused, the lowest',
         lambda call: call['status'] == 406 and call['name'].startswith('nodes list with version'),
         has_versions('1.1'),
     ),
     (
-        'DESIGN 6: the version headers are on every answer',
+        'the version headers are on every answer',
         lambda call: VERSION not in call['answer_headers'],
         has_versions(),
     ),
@@ -147,17 +147,17 @@ DIFFERENCES = [
         only_what_is_served,
     ),
     (
-        'DESIGN 6: bad JSON, an unknown argument or field is a 400 (Ironic: 500)',
+        'bad JSON, an unknown argument or field is a 400 (Ironic: 500)',
         lambda call: call['status'] == 500,
         fails(400),
     ),
     (
-        'DESIGN 3: $ in a pattern accepts a newline at the end; no trait has one',
+        '$ in a pattern accepts a newline at the end; no trait has one',
         named('PUT trailing newline'),
         fails(400),
     ),
     (
-        'DESIGN 6: PUT of all traits answers 200 and the traits (Ironic: 204)',
+        'PUT of all traits answers 200 and the traits (Ironic: 204)',
         lambda call: call['method'] == 'PUT' and call['path'].endswith('/traits') and call['status'] == 204,
         put_answers_traits,
     ),
@@ -194,18 +194,18 @@ DIFFERENCES = [
     ),
     ('A request for no field at all is refused (Ironic: links only)', named('fields= (empty)'), fails(400)),
     (
-        'DESIGN 6: fields=… gives exactly the fields asked for',
+        'fields=… gives exactly the fields asked for',
         lambda call: 'fields=' in call['path'] and call['status'] == 200,
         without_links,
     ),
-    ('DESIGN 4: rows without a key come last', named('list sort_key=name'), nulls_last),
+    ('rows without a key come last', named('list sort_key=name'), nulls_last),
     (
         'A node that is written to is not shown as reserved: the lock is the row itself',
         lambda call: call['method'] == 'PATCH' and call['status'] == 200,
         lambda call: call['answer'].update(reservation=None),
     ),
     (
-        'DESIGN 6: an argument newer than the version is a 406',
+        'an argument newer than the version is a 406',
         named('list filter detail=true', 'list filter detail=true&fields=uuid'),
         fails(406),
     ),
@@ -228,7 +228,7 @@ DIFFERENCES = [
 
 
 def is_trait_filter(call):
-    """Choose the calls that Ironic refuses and the specification wants: DESIGN 6, from 1.37 on."""
+    """Choose the calls that Ironic refuses and the specification wants, from 1.37 on."""
     return call['name'].startswith('SPEC FILTER') or call['name'] == 'detail traits filter'
 
 

@@ -1,4 +1,4 @@
-"""Many clients at once, on each database: what the invariants of DESIGN.md, section 5, say."""
+"""The invariants of the contributor guide, with many clients at once, on each database."""
 
 import concurrent.futures
 

@@ -1,29 +1,102 @@
-"""The tour of README.rst, pasted."""
+"""The transcripts of the README and of the guides that need neither keystone nor nova, each on a service of its own.
+
+IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the pages.
+"""
 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
+import pytest
+
 from tests.service import Server
 
-README = (pathlib.Path(__file__).parents[2] / 'README.rst').read_text()
+CHECKOUT = pathlib.Path(__file__).parents[2]
+DOC = CHECKOUT / 'doc' / 'source'
+PAGES = [
+    CHECKOUT / 'README.rst',
+    DOC / 'getting_started.rst',
+    DOC / 'filters.rst',
+    DOC / 'reservations.rst',
+    DOC / 'placement.rst',
+    DOC / 'inventory_files.rst',
+    DOC / 'provisioning.rst',
+    DOC / 'backup.rst',
+]
+_BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
+_COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
+#: What is different in each run: paths, uuids, times, addresses.
+_VARIES = re.compile(
+    r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
+    r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+'
+)
+_END = '-- end of the output --'
 
 
-def test_the_tour(tmp_path):
-    section = re.search(r'\nA tour\n=+\n(.*?)\n\S[^\n]*\n=+\n', README, re.DOTALL)[1]
-    lines = [line.strip() for line in section.splitlines() if line.startswith('    ')]
+def run(commands, server, home):
+    """Run commands in one shell beside a service.
+
+    :param commands: texts, as a page shows them.
+    :returns: what each of them printed, [[line, …], …].
+    """
+    script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+    programs = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
+    environment |= {'PATH': programs, 'HOME': str(home), 'COLUMNS': '120', 'PYTHONWARNINGS': 'ignore'}
+    output = (
+        subprocess.run(
+            ['bash'],
+            input=script.replace('http://127.0.0.1:6385', server.base),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=home,
+            env=environment,
+        )
+        .stdout.replace(server.base, 'http://127.0.0.1:6385')
+        .replace(str(home), '/home/you')
+    )
+    return [[line.rstrip() for line in part.split('\n') if line.strip()] for part in output.split(_END)[:-1]]
+
+
+def normalised(lines):
+    """Return lines without what is different in each run."""
+    return [_VARIES.sub('…', line) for line in lines]
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_the_transcripts(page, tmp_path):
+    text = page.read_text()
+    shown = [
+        (command[0][5:], [line.strip() for line in output.split('\n') if line.strip()])
+        for block in _BLOCK.findall(text)
+        for command, output in zip(_COMMAND.finditer(block), _COMMAND.split(block)[1:], strict=True)
+    ]
+    for example in (DOC / 'examples').iterdir():
+        shutil.copy(example, tmp_path)
     with Server(None, cwd=tmp_path) as server:
-        tour = '\n'.join(lines).replace('http://127.0.0.1:6385', server.base)
-        tour = tour.replace('$PWD/.venv/bin', str(pathlib.Path(sys.executable).parent))
-        environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
-        done = subprocess.run(['bash', '-e'], input=tour, capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert '{"traits":["CUSTOM_FAST","HW_CPU_X86_VMX"]}\n' in done.stdout
-    assert '{"nodes":[{"name":"rack1-1"}]}\n{"nodes":[{"name":"rack1-2"}]}\n' in done.stdout
-    assert "Did you mean 'HW_CPU_X86_VMX'?" in done.stdout
-    assert '"nodes":[{"uuid":"' in done.stdout
-    assert '{"drop":["required:CUSTOM_GPU"],"nodes":1}' in done.stdout
-    assert "['CUSTOM_FAST', 'HW_CPU_X86_VMX']" in done.stdout
-    assert done.stdout.rstrip().endswith('Deleted node rack1-3')
+        printed = run([command for command, _ in shown], server, tmp_path)
+    assert len(printed) == len(shown)
+    if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
+        _write(page, text, shown, printed)
+        return
+    for (command, expected), lines in zip(shown, printed, strict=True):
+        assert normalised(map(str.strip, lines)) == normalised(expected), command
+
+
+def _write(page, text, shown, printed):
+    """Write the output of the commands into their page, where it is another one."""
+    results = iter(zip(shown, printed, strict=True))
+
+    def rewritten(match):
+        block = ''
+        for command in _COMMAND.finditer(match[0]):
+            (_, expected), lines = next(results)
+            same = normalised(map(str.strip, lines)) == normalised(expected)
+            block += command[0] + ''.join(f'   {line}\n' for line in (expected if same else lines))
+        return block
+
+    page.write_text(_BLOCK.sub(rewritten, text))

@@ -1,0 +1,87 @@
+"""The contributor guide is true: packages, paths and invariants that it names exist, and nothing refers elsewhere."""
+
+import configparser
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+GUIDE = CHECKOUT / 'doc' / 'source' / 'contributor'
+#: A path of the checkout in a text: it begins with one of its folders, or is a file at its top.
+_PATH = re.compile(
+    r'(?<![\w/.-])(?:\.\./)*((?:alembic|api-ref|benchmarks|doc|etc|ironic_traits|tests)(?:/[\w.-]*\w)+|\w[\w-]*\.rst)(?![\w/*{])'
+)
+#: What is built from the checkout: pages, and the folder of migrations as it is installed.
+_BUILT = ('api-ref/build', 'doc/build', 'ironic_traits/db/alembic')
+_INVARIANT = re.compile(r'\binvariants? (\d+(?:(?:,| and|-) ?\d+)*)', re.IGNORECASE)
+#: Where the project keeps what is not part of the checkout.
+_ELSEWHERE = re.compile(r'\bDESIGN\b|\.\./shared|/work/')
+
+
+def _tracked():
+    listed = subprocess.run(
+        ['git', 'ls-files', '--cached', '--others', '--exclude-standard'], cwd=CHECKOUT, capture_output=True, text=True
+    )
+    if listed.returncode:
+        pytest.skip('not a git checkout')
+    paths = [CHECKOUT / name for name in listed.stdout.splitlines()]
+    return [path for path in paths if path.is_file() and path.suffix != '.json' and path != pathlib.Path(__file__)]
+
+
+def _texts():
+    return {path: path.read_text() for path in _tracked()}
+
+
+def test_every_package_is_in_the_architecture():
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(CHECKOUT / 'setup.cfg')
+    text = (GUIDE / 'architecture.rst').read_text()
+    assert [name for name in setup['options']['packages'].split() if f'``{name}``' not in text] == []
+
+
+@pytest.mark.parametrize('page', sorted(GUIDE.glob('*.rst')), ids=lambda page: page.stem)
+def test_every_path_exists(page):
+    paths = {path for path in _PATH.findall(page.read_text()) if '/' in path and not path.startswith(_BUILT)}
+    assert [path for path in sorted(paths) if not (CHECKOUT / path).exists()] == []
+
+
+def test_invariants_are_numbered():
+    numbers = re.findall(r'^Invariant (\d+):', (GUIDE / 'invariants.rst').read_text(), re.MULTILINE)
+    assert list(map(int, numbers)) == list(range(1, len(numbers) + 1))
+
+
+def test_every_cited_invariant_exists():
+    existing = set(re.findall(r'^Invariant (\d+):', (GUIDE / 'invariants.rst').read_text(), re.MULTILINE))
+    cited = {
+        (str(path.relative_to(CHECKOUT)), number)
+        for path, text in _texts().items()
+        for match in _INVARIANT.findall(text)
+        for number in re.findall(r'\d+', match)
+    }
+    assert {number for _, number in cited}
+    assert [each for each in sorted(cited) if each[1] not in existing] == []
+
+
+def test_nothing_refers_to_another_place():
+    assert [str(path) for path, text in _texts().items() if _ELSEWHERE.search(text)] == []
+
+
+def test_no_text_names_a_missing_file():
+    """In the documentation, and in the comments and docstrings of the code."""
+    missing = []
+    for path, text in _texts().items():
+        if path.suffix not in ('.rst', '.inc', '.py', '.toml', '.cfg', '.txt') or 'releasenotes' in path.parts:
+            continue
+        for name in _PATH.findall(text):
+            places = (CHECKOUT, CHECKOUT / 'doc' / 'source', path.parent)
+            if not name.startswith(_BUILT) and not any((place / name).exists() for place in places):
+                missing.append((str(path.relative_to(CHECKOUT)), name))
+    assert missing == []
+
+
+def test_the_licence_is_apache():
+    text = (CHECKOUT / 'LICENSE').read_text()
+    assert 'Version 2.0, January 2004' in text
+    assert text.rstrip().endswith('limitations under the License.')
