@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
-from tests import correlation, logs, servers
-from tests.client import Client
-from tests.service import make_app, make_conf, upgraded
+from tests.support import correlation, logs, servers
+from tests.support.client import Client
+from tests.support.service import make_app, make_conf, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
 

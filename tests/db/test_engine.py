@@ -10,7 +10,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.types import now
-from tests.service import make_conf
+from tests.support.service import make_conf
 
 
 @pytest.fixture

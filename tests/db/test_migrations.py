@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from tests.service import make_conf
+from tests.support.service import make_conf
 
 
 @pytest.fixture

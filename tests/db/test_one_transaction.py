@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.db.one_transaction import Lost, OneTransaction
 from tests.db.test_engine import insert
-from tests.service import make_conf
+from tests.support.service import make_conf
 
 
 def test_a_transaction_that_is_lost_takes_no_more(database_url):

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 import yaml
 
 from ironic_traits.db import migrations, tables
-from tests.client import Client, message
-from tests.routes import routes
-from tests.service import finish_work, make_app
+from tests.support.client import Client, message
+from tests.support.routes import routes
+from tests.support.service import finish_work, make_app
 
 MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
 #: Keystone implies the roles that are below one.

@@ -10,9 +10,9 @@ from ironic_traits.api import worker_check
 from ironic_traits.db import tables
 from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.inventory import workers as alive
-from tests.client import Client
 from tests.functional.test_worker import ask, pass_time
-from tests.service import Server, make_app
+from tests.support.client import Client
+from tests.support.service import Server, make_app
 
 
 def rows(app):

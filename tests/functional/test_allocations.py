@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from ironic_traits.inventory import node_providers
-from tests.client import Client
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
 from tests.functional.test_reservations import instance, reserve
-from tests.service import make_app
+from tests.support.client import Client
+from tests.support.service import make_app
 
 PROCESSES = 4
 CLIENTS = 8

@@ -25,9 +25,9 @@ from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
 from ironic_traits.inventory.nodes import SETTABLE
 from ironic_traits.placement import failures as placement_failures
-from tests.client import Client
-from tests.routes import routes
-from tests.service import finish_work, make_app
+from tests.support.client import Client
+from tests.support.routes import routes
+from tests.support.service import finish_work, make_app
 
 SOURCE = pathlib.Path(__file__).parents[2] / 'api-ref' / 'source'
 SAMPLES = SOURCE / 'samples'

@@ -13,8 +13,8 @@ from ironic_traits.context import Context
 from ironic_traits.db import migrations
 from ironic_traits.inventory import nodes, reservations, reserve
 from ironic_traits.inventory.matches import NodeRequest
-from tests.client import VERSION, Client
-from tests.service import make_app, make_conf
+from tests.support.client import VERSION, Client
+from tests.support.service import make_app, make_conf
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from webob import Request
 
 from ironic_traits.db import migrations
-from tests.client import Client
-from tests.service import make_app, upgraded
+from tests.support.client import Client
+from tests.support.service import make_app, upgraded
 
 NODE = b'{"driver": "fake-hardware"}'
 

@@ -8,8 +8,8 @@ import urllib.request
 import openstack
 import pytest
 
-from tests import commands
-from tests.service import Server
+from tests.support import commands
+from tests.support.service import Server
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 #: What nova's virt driver asks for, each time that it polls.

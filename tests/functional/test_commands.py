@@ -11,9 +11,9 @@ import yaml
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client, Failed
-from tests import commands
 from tests.functional.test_reservations import instance
-from tests.service import Server
+from tests.support import commands
+from tests.support.service import Server
 
 BIN = pathlib.Path(sys.executable).parent
 

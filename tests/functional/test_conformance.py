@@ -13,9 +13,9 @@ import re
 
 import pytest
 
-from tests.client import Client
 from tests.conftest import empty
-from tests.service import finish_work, make_app
+from tests.support.client import Client
+from tests.support.service import finish_work, make_app
 
 CALLS = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-golden.json').read_text())
 MAXIMUM = '1.82'

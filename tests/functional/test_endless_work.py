@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory import transitions as carried
-from tests.client import Client
-from tests.service import finish_work, make_app
+from tests.support.client import Client
+from tests.support.service import finish_work, make_app
 
 #: For each action: the state it begins in, what is asked for, the option with its limit, the state it fails to, and the
 #: error, with {} for the node.

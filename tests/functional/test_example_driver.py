@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from webob import Request
 
-from tests.service import finish_work
+from tests.support.service import finish_work
 
 GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'provisioning.rst'
 

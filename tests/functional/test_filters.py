@@ -5,9 +5,9 @@ import pytest
 from hypothesis import strategies as st
 
 from ironic_traits.matching.traits import Filter
-from tests.client import Client
 from tests.conftest import empty
-from tests.service import make_app
+from tests.support.client import Client
+from tests.support.service import make_app
 
 NAMES = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'HW_CPU_X86_VMX', 'CUSTOM_' + 'L' * 248]
 ARGUMENTS = ('traits', 'traits-any', 'not-traits', 'not-traits-any')

@@ -6,7 +6,7 @@ import unittest
 import pytest
 from gabbi import handlers, suitemaker, utils
 
-from tests.service import worker
+from tests.support.service import worker
 
 GABBITS = pathlib.Path(__file__).parent / 'gabbits'
 

@@ -9,10 +9,10 @@ from wsgiref import simple_server
 import pytest
 
 from ironic_traits.db import migrations
-from tests.client import Client, message
 from tests.functional.test_reservations import available, instance
-from tests.servers import free_port
-from tests.service import make_app, peer
+from tests.support.client import Client, message
+from tests.support.servers import free_port
+from tests.support.service import make_app, peer
 
 IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 
@@ -33,7 +33,7 @@ def match(client, image, **more):
 @pytest.fixture(scope='module')
 def glance(tmp_path_factory):
     """The address of a real Glance."""
-    with peer('tests.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as url:
+    with peer('tests.support.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as url:
         yield url
 
 

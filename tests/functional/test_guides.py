@@ -12,11 +12,11 @@ import sys
 
 import pytest
 
-from tests import logs
-from tests.keystone_client import OPTIONS, SECRET, Keystone
-from tests.keystone_server import PASSWORD
-from tests.servers import free_port
-from tests.service import Server, peer
+from tests.support import logs
+from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_server import PASSWORD
+from tests.support.servers import free_port
+from tests.support.service import Server, peer
 
 GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'traits.rst'
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
@@ -39,9 +39,9 @@ def shell(tmp_path_factory):
     """A shell of an administrator of a cloud, and of the machine of the service, beside the examples of the guides."""
     home, where = tmp_path_factory.mktemp('home'), tmp_path_factory.mktemp('keystone')
     with (
-        peer('tests.keystone_server', where, free_port()) as url,
-        peer('tests.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as images,
-        peer('tests.nova_server', tmp_path_factory.mktemp('nova'), free_port()) as compute,
+        peer('tests.support.keystone_server', where, free_port()) as url,
+        peer('tests.support.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as images,
+        peer('tests.support.nova_server', tmp_path_factory.mktemp('nova'), free_port()) as compute,
     ):
         keystone = Keystone(url)
         keystone.user('traits', 'service', 'service')

@@ -6,7 +6,7 @@ from ironic_traits.db import tables
 from ironic_traits.inventory import reservations
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
 from tests.functional.test_reservations import available, expire, instance, reserve
-from tests.providers import GOLD, allocate, free, golden, moves, patch, provider
+from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
 
 
 def test_a_reserved_node_stays_held_while_its_instance_has_something_else(client):

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from ironic_traits.api.nesting import MAX_DEPTH
 from ironic_traits.db import tables
-from tests.client import Client, message
 from tests.conftest import empty
-from tests.service import make_app
+from tests.support.client import Client, message
+from tests.support.service import make_app
 
 NODE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 #: The levels below which one part of the service or another has a limit of its own.

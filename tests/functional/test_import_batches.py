@@ -14,7 +14,7 @@ from ironic_traits.db.engine import Database
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.transfer import documents, exports, imports, local
 from tests.functional.test_inventory_files import MANAGE, file, manage  # noqa: F401
-from tests.service import make_app, make_conf, upgraded
+from tests.support.service import make_app, make_conf, upgraded
 
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
 UUIDS = [f'a8b2c1c0-0000-4000-8000-00000000000{number}' for number in range(3)]

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-from tests import commands
-from tests.client import Client
-from tests.service import make_app, upgraded
+from tests.support import commands
+from tests.support.client import Client
+from tests.support.service import make_app, upgraded
 
 MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
 INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'

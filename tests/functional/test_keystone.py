@@ -8,11 +8,11 @@ import time
 import pytest
 
 from ironic_traits.db import migrations
-from tests.client import Client
-from tests.keystone_client import OPTIONS, SECRET, Keystone
-from tests.keystone_server import PASSWORD
-from tests.servers import free_port
-from tests.service import make_app, peer
+from tests.support.client import Client
+from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_server import PASSWORD
+from tests.support.servers import free_port
+from tests.support.service import make_app, peer
 
 
 @contextlib.contextmanager
@@ -28,7 +28,7 @@ def service(directory, url):
 @pytest.fixture(scope='module')
 def keystone(tmp_path_factory):
     """A real keystone, with the project of services."""
-    with peer('tests.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
+    with peer('tests.support.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
         keystone = Keystone(url)
         keystone.user('traits', 'service', 'service')
         yield keystone
@@ -151,7 +151,7 @@ def test_keystone_is_down(tmp_path):
     """The service says so, and what is public is still there."""
     (tmp_path / 'keystone').mkdir()
     port = free_port()
-    with peer('tests.keystone_server', tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
+    with peer('tests.support.keystone_server', tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
         keystone = Keystone(url)
         keystone.user('traits', 'service', 'service')
         token = keystone.user('reader', 'reader', 'people')

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.client import Client
-from tests.service import Server, finish_work, make_app, worker
+from tests.support.client import Client
+from tests.support.service import Server, finish_work, make_app, worker
 
 #: Longer than any request takes, and shorter than the tests' patience.
 LONG = {'deploy__node_locked_retry_attempts': 60}

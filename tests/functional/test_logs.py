@@ -4,14 +4,14 @@ import logging
 
 import pytest
 
-from tests import logs
+from tests.support import logs
 
 
 def test_a_secret_would_be_found():
     looker = logs.Looker()
     looker.handle(logging.makeLogRecord({'msg': 'driver_info %s', 'args': ({'password': 'hush-hush'},)}))
     looker.look('all is well\nX-Auth-Token: gAAAAABn')
-    assert (looker.number, len(looker.found)) == (3, 2)
+    assert (looker.number, len(looker.leaks)) == (3, 2)
     with pytest.raises(AssertionError, match='hush-hush'):
         looker.check()
     looker.check()

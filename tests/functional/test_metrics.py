@@ -12,10 +12,10 @@ from webob import Request
 
 from ironic_traits.api.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
-from tests.client import Client
 from tests.functional.test_reservations import instance
-from tests.routes import routes
-from tests.service import Server, make_app
+from tests.support.client import Client
+from tests.support.routes import routes
+from tests.support.service import Server, make_app
 
 
 def read(text):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import commands
+from tests.support import commands
 
 COMMANDS = [
     ['ironic-traits-manage', 'db', 'version'],
@@ -27,7 +27,7 @@ def test_a_missing_database_stays_missing(tmp_path, command):
     assert (done.returncode, done.stdout) == (1, '')
     [line] = done.stderr.splitlines()
     assert f'there is no database at {tmp_path}/ironic-traits-data/ironic-traits.sqlite' in line
-    assert '--database, or [database] connection, names it' in line
+    assert '(set by --database or [database] connection)' in line
     assert [each.name for each in tmp_path.iterdir()] == ['rack.yaml']
 
 

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.functional.test_reservations import expire, instance, reserve
-from tests.providers import GOLD, allocate, free, golden, moves, patch, provider, provision
+from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider, provision
 
 
 @pytest.fixture

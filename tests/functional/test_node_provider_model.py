@@ -1,6 +1,6 @@
 """A model of two nodes as resource providers, beside the service, on each database.
 
-IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.machines``).
+IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``).
 """
 
 import uuid
@@ -9,12 +9,12 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from ironic_traits.inventory import reservations
-from tests import machines
-from tests.client import Client
 from tests.conftest import empty
 from tests.functional.test_reservations import expire, instance, reserve
-from tests.providers import golden, provider
-from tests.service import finish_work
+from tests.support import machines
+from tests.support.client import Client
+from tests.support.providers import golden, provider
+from tests.support.service import finish_work
 
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'COMPUTE_NODE', 'HW_CPU_X86_VMX']
 CLASSES = ['gold', 'silver', 'Silver']

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from ironic_traits.api.overload import PATIENCE, Gate
 from ironic_traits.db import timeouts
-from tests.client import Client
-from tests.service import Server, make_app, upgraded
+from tests.support.client import Client
+from tests.support.service import Server, make_app, upgraded
 
 ANNOUNCED = (
     b'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"dri',

@@ -4,9 +4,9 @@ import urllib.parse
 
 import pytest
 
-from tests.client import Client
-from tests.routes import routes
-from tests.service import make_app
+from tests.support.client import Client
+from tests.support.routes import routes
+from tests.support.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 INSTANCE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'

@@ -3,9 +3,9 @@
 import pytest
 
 from ironic_traits import policies
-from tests import placement_suite
-from tests.client import Client
-from tests.service import make_app
+from tests.support import placement_suite
+from tests.support.client import Client
+from tests.support.service import make_app
 
 #: The suite does not expect that everybody may read traits, which is the specification's word and the default here.
 DEFAULT_POLICY = {

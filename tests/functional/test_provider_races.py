@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
-from tests.providers import GOLD, golden, provider
+from tests.support.providers import GOLD, golden, provider
 
 
 def test_one_writer_wins_each_generation(clients):  # noqa: F811

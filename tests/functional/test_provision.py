@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from tests.client import message
+from tests.support.client import message
 
 TABLE = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-provision.json').read_text())
 WITH = {

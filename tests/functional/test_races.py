@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables, timeouts
 from ironic_traits.deploy import validate
-from tests.client import Client
-from tests.service import make_app
+from tests.support.client import Client
+from tests.support.service import make_app
 
 CLIENTS = 16
 

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from tests.service import Server
+from tests.support.service import Server
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
 DOC = CHECKOUT / 'doc' / 'source'

@@ -10,10 +10,10 @@ import pytest
 
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
-from tests import servers
-from tests.client import Client
 from tests.functional.test_server import ask, make
-from tests.service import Server, finish_work, make_app, make_conf
+from tests.support import servers
+from tests.support.client import Client
+from tests.support.service import Server, finish_work, make_app, make_conf
 
 AUTHORIZATION = {'Authorization': 'Basic b3BlcmF0b3I6aHVzaC1odXNo'}
 USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '\n'

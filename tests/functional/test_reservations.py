@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ironic_traits.cmd import manage
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
-from tests import machines
-from tests.client import Client, message
 from tests.conftest import empty
-from tests.service import finish_work, make_app
+from tests.support import machines
+from tests.support.client import Client, message
+from tests.support.service import finish_work, make_app
 
 PATH = '/v1/reservations'
 
@@ -559,7 +559,7 @@ class Holding(stateful.RuleBasedStateMachine):
 
 
 def test_the_model(database_url):
-    """IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.machines``)."""
+    """IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``)."""
     with make_app(database_url) as first, make_app(database_url) as second:
 
         class OnThisDatabase(Holding):

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory import secrets
-from tests.client import Client
-from tests.service import finish_work, make_app
+from tests.support.client import Client
+from tests.support.service import finish_work, make_app
 
 HUSH = {'password': 'hush', 'nested': {'list': [{'token': 'hush'}]}, 'url': 'http://x/?password=hush', 'plain': 1}
 MASKED = ('hush', 'drive', 'image')

@@ -19,8 +19,8 @@ import pytest
 
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
-from tests import servers
-from tests.service import Server, make_conf
+from tests.support import servers
+from tests.support.service import Server, make_conf
 
 BIN = pathlib.Path(sys.executable).parent
 VERSION = {'X-OpenStack-Ironic-API-Version': '1.37', 'Content-Type': 'application/json'}

@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-from tests import servers
 from tests.functional.test_server import ask, make
-from tests.service import Server, upgraded
-from tests.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
+from tests.support import servers
+from tests.support.service import Server, upgraded
+from tests.support.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
 
 WORKERS = [1, 2, 4]
 READY = 'Ctrl-C stops the service.'

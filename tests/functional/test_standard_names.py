@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
 from ironic_traits.placement import standard
-from tests.client import Client
 from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
-from tests.providers import golden, provider
-from tests.service import make_app, make_conf
+from tests.support.client import Client
+from tests.support.providers import golden, provider
+from tests.support.service import make_app, make_conf
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import time
 import bcrypt
 import pytest
 
-from tests import servers
 from tests.functional.test_server import BIN, ask, make
-from tests.service import Server
-from tests.terminal import descendants
+from tests.support import servers
+from tests.support.service import Server
+from tests.support.terminal import descendants
 
 SECRET = 'hush-hush'
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
-from tests import commands
-from tests.service import make_conf, upgraded
+from tests.support import commands
+from tests.support.service import make_conf, upgraded
 
 
 def check(url, *arguments, code):

@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.client import message
-from tests.service import finish_work
+from tests.support.client import message
+from tests.support.service import finish_work
 
 RESET = {'interface': 'bios', 'step': 'factory_reset'}
 UNKNOWN = {'interface': 'deploy', 'step': 'erase_devices'}

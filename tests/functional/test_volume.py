@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.client import message
+from tests.support.client import message
 
 CONNECTOR = {'type': 'iqn', 'connector_id': 'iqn.one'}
 TARGET = {'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'one'}

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory import transitions as carried
-from tests.client import Client
-from tests.service import Server, finish_work, make_app, worker
+from tests.support.client import Client
+from tests.support.service import Server, finish_work, make_app, worker
 
 LONG = 300
 

@@ -1,10 +1,10 @@
-"""The check of subqueries in ``tests.correlation``."""
+"""The check of subqueries in ``tests.support.correlation``."""
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.correlation import NotCorrelated
+from tests.support.correlation import NotCorrelated
 
 _OF_PROVIDER = tables.allocations.c.resource_provider_id == tables.resource_providers.c.id
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from ironic_traits import policies
-from tests.routes import routes
+from tests.support.routes import routes
 
 #: Routes that need no authentication: version discovery.
 PUBLIC = ('GET /', 'GET /v1', 'GET /placement')

@@ -17,11 +17,12 @@ CHECKED = (
     'api-ref/source/**/*',
     'releasenotes/notes/*',
     'tests/*',
+    'tests/support/*',
     'tests/unit/*',
 )
 SUFFIXES = {'.py', '.rst', '.inc', '.yaml'}
 #: Files that quote the phrases.
-QUOTING = (CHECKOUT / 'doc' / 'source' / 'contributor' / 'style.rst', pathlib.Path(__file__))
+QUOTING = (CHECKOUT / 'doc/source/contributor/style.rst', pathlib.Path(__file__))
 FILES = sorted(
     {path for pattern in CHECKED for path in CHECKOUT.glob(pattern) if path.suffix in SUFFIXES}.difference(QUOTING)
 )

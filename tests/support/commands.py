@@ -73,7 +73,7 @@ class Command:
 
     def _start(self):
         self._socket = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
-        command = [sys.executable, '-m', 'tests.commands', self._socket, self._program]
+        command = [sys.executable, '-m', 'tests.support.commands', self._socket, self._program]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
         atexit.register(self._stop)
         assert self._process.stdout.readline() == b'ready\n'

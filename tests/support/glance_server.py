@@ -1,4 +1,4 @@
-"""A real Glance without keystone: python -m tests.glance_server DIRECTORY PORT
+"""A real Glance without keystone: python -m tests.support.glance_server DIRECTORY PORT
 
 It has SQLite and a local store, and each client is an administrator.  It prints "listening" when it is ready.
 """
@@ -7,7 +7,7 @@ import os
 import pathlib
 import sys
 
-from tests.wsgi_server import serve
+from tests.support.wsgi_server import serve
 
 FILES = {
     'glance-api.conf': """

@@ -5,8 +5,8 @@ import logging
 from oslo_log import log
 
 from ironic_traits import conf
-from tests.keystone_client import SECRET
-from tests.keystone_server import PASSWORD
+from tests.support.keystone_client import SECRET
+from tests.support.keystone_server import PASSWORD
 
 #: The prefix of fernet tokens, the passwords of keystone's users, and all other secrets in the tests.
 SECRETS = ('gAAAA', PASSWORD, SECRET, 'hush-hush')

@@ -21,7 +21,7 @@ import time
 ROOT = os.getuid() == 0
 #: Prefix of the names of the servers' directories; the pid of the tests follows.
 _PREFIX = 'ironic-traits-tests-'
-BINDEP = pathlib.Path(__file__).parents[1] / 'bindep.txt'
+BINDEP = pathlib.Path(__file__).parents[2] / 'bindep.txt'
 
 
 class Server:

@@ -51,7 +51,7 @@ def run(path, app, client):
     """Run the tests of a file.
 
     :param app: the application, on an empty database.
-    :param client: tests.client.Client of it, for an administrator.
+    :param client: tests.support.client.Client of it, for an administrator.
     :returns: ([names of the tests that passed], {name of a test that failed: why}).
     """
     before = dict(os.environ)

@@ -1,4 +1,4 @@
-"""A real keystone: python -m tests.keystone_server DIRECTORY PORT
+"""A real keystone: python -m tests.support.keystone_server DIRECTORY PORT
 
 It has SQLite, fernet tokens and cheap password hashes.  The user admin, password adminpass, is the administrator of the
 system and of the project admin.  It prints "listening" when it is ready.
@@ -8,7 +8,7 @@ import os
 import pathlib
 import sys
 
-from tests.wsgi_server import serve
+from tests.support.wsgi_server import serve
 
 PASSWORD = 'adminpass'
 CONF = """

@@ -1,4 +1,4 @@
-"""A real nova API without keystone, for its flavors: python -m tests.nova_server DIRECTORY PORT
+"""A real nova API without keystone, for its flavors: python -m tests.support.nova_server DIRECTORY PORT
 
 It has SQLite, no cells and no message bus.  Each client is an administrator.  It prints "listening" when it is ready.
 """
@@ -8,7 +8,7 @@ import pathlib
 import sys
 from wsgiref import simple_server
 
-from tests.wsgi_server import serve
+from tests.support.wsgi_server import serve
 
 NAME, PROGRAM = 'osapi_compute', 'nova-api'
 FILES = {

@@ -4,7 +4,7 @@ import json
 import urllib.request
 import uuid
 
-from tests.keystone_server import PASSWORD
+from tests.support.keystone_server import PASSWORD
 
 #: The password of all users that the tests create.
 SECRET = 'secret-of-a-user'

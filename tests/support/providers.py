@@ -3,7 +3,7 @@
 import contextlib
 
 from tests.functional.test_reservations import available, instance
-from tests.service import finish_work
+from tests.support.service import finish_work
 
 GOLD = 'CUSTOM_GOLD'
 

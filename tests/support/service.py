@@ -16,8 +16,8 @@ from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
-from tests import logs
-from tests.servers import free_port
+from tests.support import logs
+from tests.support.servers import free_port
 
 
 def make_conf(url, *arguments, **options):
