@@ -1,6 +1,7 @@
 """The database check of /healthcheck."""
 
 import threading
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_middleware.healthcheck import pluginbase
@@ -17,12 +18,12 @@ class Database(pluginbase.HealthcheckBaseExtension):
     The configuration of the health check has the Database as ``database``.
     """
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._pool = Pool(1)
         self._waiting = threading.Lock()
 
-    def healthcheck(self, server_port):
+    def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         # One query at a time, so that threads do not pile up while the database does not respond.
         if not self._waiting.acquire(timeout=TIMEOUT):
             return _unavailable()
@@ -34,10 +35,10 @@ class Database(pluginbase.HealthcheckBaseExtension):
             self._waiting.release()
         return pluginbase.HealthcheckResult(available=True, reason='OK')
 
-    def _query(self):
+    def _query(self) -> None:
         with self.conf['database'].read() as connection:
             connection.execute(sa.select(1))
 
 
-def _unavailable():
+def _unavailable() -> pluginbase.HealthcheckResult:
     return pluginbase.HealthcheckResult(available=False, reason='The database does not answer')
