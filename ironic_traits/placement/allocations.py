@@ -66,12 +66,14 @@ def of_consumer(context: Context, uuid: str) -> tuple[Any, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
 
     :param uuid: of the consumer.
-    :returns: (row of the consumer, or None if it has no allocations; [row with ``provider_uuid``,
-        ``provider_generation``, ``resource_class``, ``used``, ``created_at``, …]).
+    :returns: (row of the consumer, [row with ``provider_uuid``, ``provider_generation``, ``resource_class``, ``used``,
+        ``created_at``, …]); (None, []) if it has no allocations.
     """
     with context.read() as connection:
         consumer = connection.execute(sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)).first()
-        return consumer, connection.execute(_LISTED.where(tables.consumers.c.uuid == uuid)).all()
+        rows = connection.execute(_LISTED.where(tables.consumers.c.uuid == uuid)).all()
+    # Another transaction may have written the first allocations, or deleted the last ones, between the two statements.
+    return (consumer, rows) if consumer and rows else (None, [])
 
 
 def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
