@@ -91,6 +91,24 @@ def differ(one: Any, other: Any) -> bool:
     return one != other
 
 
+class Names(sa.types.TypeDecorator):
+    """Names in one string, joined by commas, which no name contains. It is read as a sorted list; NULL as []."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str]:
+        return sorted(value.split(',')) if value else []
+
+
+def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
+    """Return the aggregate function that joins the names in a column, of the type Names.
+
+    So one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
+    """
+    return sa.type_coerce(sa.func.aggregate_strings(column, ','), Names())
+
+
 class clock(sa.sql.functions.FunctionElement):
     """The time of the database's clock at this statement, in UTC, in the format of ``timestamp`` columns.
 

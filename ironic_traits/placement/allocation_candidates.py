@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.names import PREFIX
+from ironic_traits.db.types import names_in
 from ironic_traits.matching.combinations import Amount, Candidate, Collective, Groups, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
@@ -453,7 +454,7 @@ class _Search:
         names = defaultdict(list)
         statement = _FOREIGN.where(condition).union_all(_OWN.where(condition))
         for row in self.connection.execute(statement):
-            names[row.id].extend(row.traits.split(','))
+            names[row.id].extend(row.traits)
         rows = self.connection.execute(sa.select(tables.resource_providers).where(condition))
         return {row.uuid: Summary(row, inventories[row.id], sorted(names[row.id], key=_standard_first)) for row in rows}
 
@@ -462,9 +463,9 @@ def _standard_first(name: str) -> tuple[bool, str]:
     return name.startswith(PREFIX), name
 
 
-#: SELECT the traits of providers, joined by commas: _FOREIGN those that clients have set, _OWN those of nodes.
+#: SELECT the traits of providers: _FOREIGN those that clients have set, _OWN those of nodes.
 _FOREIGN = (
-    sa.select(tables.resource_providers.c.id, sa.func.aggregate_strings(tables.traits.c.name, ',').label('traits'))
+    sa.select(tables.resource_providers.c.id, names_in(tables.traits.c.name).label('traits'))
     .join(
         tables.resource_provider_traits,
         tables.resource_provider_traits.c.resource_provider_id == tables.resource_providers.c.id,
@@ -473,9 +474,7 @@ _FOREIGN = (
     .group_by(tables.resource_providers.c.id)
 )
 _OWN = (
-    sa.select(
-        tables.resource_providers.c.id, sa.func.aggregate_strings(tables.node_traits.c.trait, ',').label('traits')
-    )
+    sa.select(tables.resource_providers.c.id, names_in(tables.node_traits.c.trait).label('traits'))
     .join(tables.node_traits, tables.node_traits.c.node_id == tables.resource_providers.c.node_id)
     .group_by(tables.resource_providers.c.id)
 )
