@@ -129,7 +129,7 @@ def test_traits_of_placement(server):
     assert {row['name'] for row in found} == {'CUSTOM_A', 'HW_CPU_X86_VMX'}
     assert len(rows(server, *listed, path='/placement')) > 300
     assert [row['name'] for row in rows(server, *listed, '--name', 'in:CUSTOM_A', path='/placement')] == ['CUSTOM_A']
-    assert 'one of them' in run(server, *listed, '--name-in', 'A', '--starts-with', 'B', path='/placement', code=1)
+    assert 'Use only one of --name' in run(server, *listed, '--name-in', 'A', '--starts-with', 'B', path='/placement', code=1)
 
 
 def test_traits_of_providers(server):

@@ -228,7 +228,7 @@ def test_a_configuration_that_cannot_be_used(text, reason, tmp_path):
     ('url', 'reason'),
     [
         ('nonsense', 'Could not parse'),
-        ('nonsense://host/name', 'nonsense is not known here'),
+        ('nonsense://host/name', 'database nonsense is not supported'),
         ('sqlite://', 'must be a file'),
         ('sqlite:////proc/nowhere/x.sqlite', 'No such file or directory'),
         ('postgresql+psycopg2://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),

@@ -56,7 +56,7 @@ def test_the_banner(tmp_path):
         # It answers already.
         assert ask(started.server.base, 'GET', '/v1')[0] == 200
     assert printed.startswith('ironic-traits 0.1.0 listens on http://127.0.0.1:')
-    assert '  authentication: no authentication' in printed
+    assert '  authentication: none: every client' in printed
     assert f'  database: sqlite:///{tmp_path}/ironic-traits-data/ironic-traits.sqlite\n' in printed
     assert '  log: stderr\n' in printed
     assert '  worker: not started' in printed
@@ -72,7 +72,7 @@ def test_the_banner_of_others(tmp_path):
     )
     with contextlib.closing(Started(tmp_path, '--config-file', 'basic.conf')) as started:
         printed = banner(started.server)
-    assert f'  authentication: http_basic, users of {tmp_path}/users\n' in printed
+    assert f'  authentication: http_basic, with the users in {tmp_path}/users\n' in printed
     assert f'  log: {tmp_path}/its.log\n' in printed
     assert '  worker: started\n' in printed
 
