@@ -82,13 +82,6 @@ class Json(sa.types.TypeDecorator):
         return None if value is None else orjson.loads(value)
 
 
-def differ(one, other):
-    """Whether two values of a column differ. In JSON objects, 1 and true differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) != orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
-    return one != other
-
-
 class clock(sa.sql.functions.FunctionElement):
     """The time of the database's clock at this statement, in UTC, in the format of ``timestamp`` columns.
 

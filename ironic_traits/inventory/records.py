@@ -19,12 +19,13 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import Json, differ, now
+from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_filters, secrets, single_node
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.secrets import with_masks
+from ironic_traits.resources.values import differ
 
 #: The provision states in which a node is not in use: its ports and portgroups may be rewired.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)

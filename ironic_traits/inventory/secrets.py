@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from oslo_utils import strutils
 
 from ironic_traits.db import tables
+from ironic_traits.resources.nodes import NODES
 
 MASK = '******'
 #: {table: {field: policy rule that allows the caller to see it unmasked}}.
 RULES = {
-    tables.nodes.name: {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'},
+    NODES.name: NODES.secrets,
     tables.volume_targets.name: {'properties': 'show_password'},
 }
 #: Shown if a row has no masked text. Only another program can have written such a row.

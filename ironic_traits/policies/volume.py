@@ -1,6 +1,7 @@
 """Policy rules of volume connectors and targets."""
 
-from ironic_traits.policies.base import (
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import (
     LESSEE_ADMIN,
     NODE_OPERATOR,
     NODE_READER,
@@ -11,7 +12,6 @@ from ironic_traits.policies.base import (
     SERVICE,
     SYSTEM_MEMBER,
     any_of,
-    rule,
 )
 
 _CONNECTOR_ADMIN = any_of(SYSTEM_MEMBER, SERVICE, OWNER_ADMIN, LESSEE_ADMIN, OWNER_SERVICE)

@@ -10,11 +10,11 @@ import os_resource_classes
 
 from ironic_traits.deploy import states
 from ironic_traits.inventory.chassis import CHASSIS as _CHASSIS_KIND
-from ironic_traits.inventory.nodes import SETTABLE, UNSET
 from ironic_traits.inventory.portgroups import PORTGROUPS
 from ironic_traits.inventory.ports import PORTS
 from ironic_traits.inventory.volume import CONNECTORS, TARGETS
 from ironic_traits.matching.traits import is_trait
+from ironic_traits.resources.nodes import NODES as _NODES
 
 #: States of a node, which no request of the API sets directly.
 STATES = ('provision_state', 'power_state')
@@ -100,7 +100,7 @@ _CONNECTORS = Noun(
 _TARGETS = Noun('volume_targets', '/v1/volume/targets', TARGETS.settable, (('uuid',), ('boot_index',)))
 # Portgroups first, because ports refer to them.
 NODES = Noun(
-    *('nodes', '/v1/nodes', dict.fromkeys(SETTABLE) | UNSET, (('uuid',), ('name',)), 'node_uuid'),
+    *('nodes', '/v1/nodes', _NODES.settable, (('uuid',), ('name',)), 'node_uuid'),
     (_PORTGROUPS, _PORTS, _CONNECTORS, _TARGETS),
 )
 CHASSIS = Noun('chassis', '/v1/chassis', _CHASSIS_KIND.settable, (('uuid',),), 'chassis_uuid', (NODES,))
