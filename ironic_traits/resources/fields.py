@@ -104,17 +104,25 @@ class Resource:
     """A resource of the Bare Metal API.
 
     :ivar name: its name: that of its table in the database, and of its lists in documents.
+    :ivar path: its path below /v1.
     :ivar fields: its fields, in the order in which they are shown.
     :ivar filters: the filters of its list that do not compare a field.
     :ivar links: {key of links to the resources below an item: the minor version that brought it}.
     :ivar hidden: columns of its table that no response shows, besides the id and the masks of secrets.
+    :ivar served_since: the minor version that brought it.
+    :ivar detail_since: the minor version that brought the query parameter ``detail``.
+    :ivar names_since: the minor version that brought names in place of uuids; None if its items have no names.
     """
 
     name: str
+    path: str
     fields: tuple[Field, ...]
     filters: tuple[Filter, ...] = ()
     links: dict[str, int] = dataclasses.field(default_factory=dict)
     hidden: tuple[str, ...] = ()
+    served_since: int = 1
+    detail_since: int = 43
+    names_since: int | None = None
 
     def __getitem__(self, name):
         """Return the field of a name."""
@@ -123,6 +131,11 @@ class Resource:
     def __contains__(self, name):
         """Whether there is a field of a name."""
         return name in self._by_name
+
+    @property
+    def singular(self):
+        """The name of one item, for messages."""
+        return (self.name if self.name == 'chassis' else self.name[:-1]).replace('_', ' ')
 
     def names(self, condition):
         """Return the names of the fields that fulfil a condition, a tuple.
@@ -150,6 +163,11 @@ class Resource:
     def listed(self):
         """Names of the fields in a list without ``fields`` and ``detail``, a tuple."""
         return self.names(lambda field: field.is_listed)
+
+    @functools.cached_property
+    def required(self):
+        """Names of the fields that must not be null, and have no default, a tuple."""
+        return self.names(lambda field: field.is_required)
 
     @functools.cached_property
     def secrets(self):

@@ -132,6 +132,7 @@ _FIELDS = (
 
 NODES = Resource(
     name='nodes',
+    path='nodes',
     fields=_FIELDS,
     filters=(
         Filter(Argument.BOOLEAN, 1, 'associated'),

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from ironic_traits import policies
+from ironic_traits.api.v1 import chassis, node_types, portgroup_fields, ports, volume_connectors, volume_targets
 from ironic_traits.api.v1 import node_filters as node_queries
-from ironic_traits.api.v1 import node_types
 from ironic_traits.inventory import node_filters
+from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
-from ironic_traits.resources.nodes import NODES
 from tests.support.resources import declared, problems
 
 #: Rules of nodes whose names look like those of a single field.
@@ -25,18 +25,29 @@ _RULES = {
     for rule in policies.list_rules()
     if rule.name.startswith(('baremetal:node:update', 'baremetal:node:disable', 'baremetal:node:get:'))
 } - _NOT_OF_A_FIELD
+_TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
 #: The filters by traits have one condition together (inventory/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 
-LAYERS = {NODES: declared(NODES, node_types.Settable, node_types.Node, _RULES, _CONDITIONS)}
+#: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
+_OF_RECORDS = {'node', 'portgroup', 'shard'}
+
+LAYERS = {
+    NODES: declared(NODES, node_types.Settable, node_types.Node, _RULES, _CONDITIONS),
+    CHASSIS: declared(CHASSIS, chassis.ChassisBody, chassis.Chassis),
+    PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), {'node'}),
+    PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_RECORDS),
+    CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
+    TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+}
 
 
-@pytest.mark.parametrize('resource', LAYERS, ids=lambda resource: resource.name)
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
 def test_every_fact_is_declared_in_full(resource):
     assert list(problems(resource, LAYERS[resource])) == []
 
 
-@pytest.mark.parametrize('resource', LAYERS, ids=lambda resource: resource.name)
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
 def test_every_name_occurs_once(resource):
     names = [field.name for field in resource.fields]
     assert len(names) == len(set(names))
@@ -137,7 +148,8 @@ def test_what_is_missing_is_named(missing):
 
 
 @pytest.mark.parametrize('module', [
-    'client', 'osc', 'osc.matches', 'osc.nodes', 'osc.reservations', 'osc.traits', 'resources.nodes',
+    'client', 'osc', 'osc.inventory', 'osc.matches', 'osc.nodes', 'osc.reservations', 'osc.traits', 'resources',
+    'transfer.documents', 'transfer.exports', 'transfer.files', 'transfer.imports',
 ])  # fmt: skip
 def test_clients_load_no_library_of_the_service(module):
     command = (

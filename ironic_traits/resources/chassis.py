@@ -1,0 +1,16 @@
+"""The fields of chassis."""
+
+from ironic_traits.resources.fields import Field, Resource, When
+
+CHASSIS = Resource(
+    name='chassis',
+    path='chassis',
+    fields=(
+        Field('uuid', 1, When.AT_CREATION, is_listed=True),
+        Field('created_at', 1),
+        Field('updated_at', 1),
+        Field('description', 1, When.ALWAYS, is_listed=True),
+        Field('extra', 1, When.ALWAYS, {}),
+    ),
+    links={'nodes': 1},
+)

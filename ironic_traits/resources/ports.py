@@ -1,0 +1,29 @@
+"""The fields of ports."""
+
+from ironic_traits.resources.fields import Argument, Field, Filter, Resource, When
+
+PORTS = Resource(
+    name='ports',
+    path='ports',
+    fields=(
+        Field('uuid', 1, When.AT_CREATION, is_listed=True),
+        Field('created_at', 1),
+        Field('updated_at', 1),
+        Field('node_uuid', 1, When.ALWAYS, is_required=True, filter=Filter(Argument.UUID)),
+        Field('address', 1, When.ALWAYS, is_required=True, is_listed=True, filter=Filter(Argument.MAC)),
+        Field('extra', 1, When.ALWAYS, {}),
+        Field('internal_info', 18),
+        Field('local_link_connection', 19, When.ALWAYS, {}),
+        Field('pxe_enabled', 19, When.ALWAYS, True),
+        Field('portgroup_uuid', 24, When.ALWAYS),
+        Field('physical_network', 34, When.ALWAYS),
+        Field('is_smartnic', 53, When.ALWAYS, False),
+    ),
+    filters=(
+        Filter(Argument.TEXT, 1, 'node'),
+        Filter(Argument.TEXT, 24, 'portgroup'),
+        Filter(Argument.TEXTS, 82, 'shard'),
+    ),
+    # Ironic has names of ports since then, which is later than our last version.
+    names_since=88,
+)
