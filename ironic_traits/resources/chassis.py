@@ -6,11 +6,12 @@ CHASSIS = Resource(
     name='chassis',
     path='chassis',
     fields=(
-        Field('uuid', 1, When.AT_CREATION, is_listed=True),
+        Field('uuid', 1, When.AT_CREATION),
         Field('created_at', 1),
         Field('updated_at', 1),
-        Field('description', 1, When.ALWAYS, is_listed=True),
+        Field('description', 1, When.ALWAYS),
         Field('extra', 1, When.ALWAYS, {}),
     ),
+    listed=('uuid', 'description'),
     links={'nodes': 1},
 )

@@ -74,9 +74,7 @@ class Field:
     :ivar since: the minor version that brought it.
     :ivar settable: the requests with which clients set it.
     :ivar default: its value if the client does not set it.
-    :ivar is_required: whether it must not be null, and has no default.
     :ivar is_column: whether the database has a column for it. Other fields are computed, or always null.
-    :ivar is_listed: whether lists show it without ``fields`` and ``detail``.
     :ivar is_selectable: whether ``fields`` can select it.
     :ivar filter: the filter of lists that compares it; None if there is none.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
@@ -89,9 +87,7 @@ class Field:
     since: int
     settable: When = When.NEVER
     default: Any = None
-    is_required: bool = False
     is_column: bool = True
-    is_listed: bool = False
     is_selectable: bool = True
     filter: Filter | None = None
     change_rule: Rule | None = None
@@ -106,6 +102,8 @@ class Resource:
     :ivar name: its name: that of its table in the database, and of its lists in documents.
     :ivar path: its path below /v1.
     :ivar fields: its fields, in the order in which they are shown.
+    :ivar listed: names of the fields that lists show without ``fields`` and ``detail``, in the order of such a list.
+    :ivar required: names of the fields that must not be null, and have no default; the first that is missing is named.
     :ivar filters: the filters of its list that do not compare a field.
     :ivar links: {key of links to the resources below an item: the minor version that brought it}.
     :ivar hidden: columns of its table that no response shows, besides the id and the masks of secrets.
@@ -117,6 +115,8 @@ class Resource:
     name: str
     path: str
     fields: tuple[Field, ...]
+    listed: tuple[str, ...]
+    required: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     links: dict[str, int] = dataclasses.field(default_factory=dict)
     hidden: tuple[str, ...] = ()
@@ -137,13 +137,6 @@ class Resource:
         """The name of one item, for messages."""
         return (self.name if self.name == 'chassis' else self.name[:-1]).replace('_', ' ')
 
-    def names(self, condition):
-        """Return the names of the fields that fulfil a condition, a tuple.
-
-        :param condition: function of a Field.
-        """
-        return tuple(field.name for field in self.fields if condition(field))
-
     @functools.cached_property
     def since(self):
         """{field: the minor version that brought it}."""
@@ -157,17 +150,7 @@ class Resource:
     @functools.cached_property
     def later(self):
         """Names of the fields that clients cannot set at the creation, but only later, a tuple."""
-        return self.names(lambda field: field.settable is When.LATER)
-
-    @functools.cached_property
-    def listed(self):
-        """Names of the fields in a list without ``fields`` and ``detail``, a tuple."""
-        return self.names(lambda field: field.is_listed)
-
-    @functools.cached_property
-    def required(self):
-        """Names of the fields that must not be null, and have no default, a tuple."""
-        return self.names(lambda field: field.is_required)
+        return tuple(field.name for field in self.fields if field.settable is When.LATER)
 
     @functools.cached_property
     def secrets(self):

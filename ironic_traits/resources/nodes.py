@@ -37,7 +37,7 @@ def _interface(name, since):
 
 
 _FIELDS = (
-    Field('uuid', 1, When.AT_CREATION, is_listed=True),
+    Field('uuid', 1, When.AT_CREATION),
     Field('created_at', 1, is_selectable=False),
     Field('updated_at', 1, is_selectable=False),
     Field(
@@ -59,7 +59,7 @@ _FIELDS = (
     _interface('deploy', 31),
     Field('deploy_step', 44),
     Field('description', 51, When.ALWAYS),
-    Field('driver', 1, When.ALWAYS, is_required=True, filter=Filter(Argument.TEXT, 16), change_rule=_UPDATE_DRIVER),
+    Field('driver', 1, When.ALWAYS, filter=Filter(Argument.TEXT, 16), change_rule=_UPDATE_DRIVER),
     Field(
         *('driver_info', 1, When.ALWAYS, {}),
         change_rule=_update('driver_info', NODE_OWNER),
@@ -82,26 +82,25 @@ _FIELDS = (
     ),
     Field(
         *('instance_uuid', 1, When.ALWAYS),
-        is_listed=True,
         filter=Filter(Argument.UUID, in_requests=False),
         change_rule=_update('instance_uuid', NODE_OWNER),
     ),
     Field('last_error', 1, show_rule=_show('last_error')),
     Field('lessee', 65, When.ALWAYS, filter=_TEXT, change_rule=_update('lessee', NODE_OWNER)),
-    Field('maintenance', 1, When.ALWAYS, False, is_listed=True, filter=_BOOLEAN),
+    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN),
     Field('maintenance_reason', 1),
     _interface('management', 31),
-    Field('name', 5, When.ALWAYS, is_listed=True, change_rule=_update('name', NODE_OWNER)),
+    Field('name', 5, When.ALWAYS, change_rule=_update('name', NODE_OWNER)),
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
     Field('owner', 50, When.ALWAYS, filter=_TEXT, change_rule=_update('owner', _SYSTEM_OR_SERVICE)),
     _interface('power', 31),
-    Field('power_state', 1, is_listed=True),
+    Field('power_state', 1),
     Field('properties', 1, When.ALWAYS, {}, change_rule=_update('properties', NODE_OWNER)),
     # An active node can be protected, a new one cannot.
     Field('protected', 48, When.LATER, False),
     Field('protected_reason', 48, When.LATER),
-    Field('provision_state', 1, is_listed=True, filter=Filter(Argument.TEXT, 9)),
+    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9)),
     Field('provision_updated_at', 1),
     Field('raid_config', 12),
     _interface('raid', 31),
@@ -134,6 +133,8 @@ NODES = Resource(
     name='nodes',
     path='nodes',
     fields=_FIELDS,
+    listed=('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name'),
+    required=('driver',),
     filters=(
         Filter(Argument.BOOLEAN, 1, 'associated'),
         *(

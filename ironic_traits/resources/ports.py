@@ -6,11 +6,11 @@ PORTS = Resource(
     name='ports',
     path='ports',
     fields=(
-        Field('uuid', 1, When.AT_CREATION, is_listed=True),
+        Field('uuid', 1, When.AT_CREATION),
         Field('created_at', 1),
         Field('updated_at', 1),
-        Field('node_uuid', 1, When.ALWAYS, is_required=True, filter=Filter(Argument.UUID)),
-        Field('address', 1, When.ALWAYS, is_required=True, is_listed=True, filter=Filter(Argument.MAC)),
+        Field('address', 1, When.ALWAYS, filter=Filter(Argument.MAC)),
+        Field('node_uuid', 1, When.ALWAYS, filter=Filter(Argument.UUID)),
         Field('extra', 1, When.ALWAYS, {}),
         Field('internal_info', 18),
         Field('local_link_connection', 19, When.ALWAYS, {}),
@@ -19,6 +19,8 @@ PORTS = Resource(
         Field('physical_network', 34, When.ALWAYS),
         Field('is_smartnic', 53, When.ALWAYS, False),
     ),
+    listed=('uuid', 'address'),
+    required=('node_uuid', 'address'),
     filters=(
         Filter(Argument.TEXT, 1, 'node'),
         Filter(Argument.TEXT, 24, 'portgroup'),

@@ -66,11 +66,14 @@ def _columns(resource, columns):
     for name in sorted((stored | masks | set(resource.hidden)) - columns.keys()):
         yield f'{resource.name}: {name} has no column in db/tables.py.'
     for name, default in resource.settable.items():
-        if columns.get(name) and default is None and not resource[name].is_required:
-            yield f'{resource.name}: {name} cannot be null, and needs a default in the table, or is_required.'
+        if columns.get(name) and default is None and name not in resource.required:
+            yield f'{resource.name}: {name} cannot be null, and needs a default in the table, or must be required.'
 
 
 def _types(resource, layers):
+    for name in (*resource.listed, *resource.required):
+        if name not in resource:
+            yield f'{resource.name}: {name} is listed or required, but no field.'
     settable = {field.name for field in resource.fields if field.settable}
     for name in sorted(layers.body - settable):
         yield f'{resource.name}: clients can send {name}, but the table does not say when it is settable.'

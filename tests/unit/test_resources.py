@@ -83,6 +83,10 @@ INCOMPLETE = {
         *(_colour(settable=When.NEVER), _layers()),
         'clients can send colour, but the table does not say when it is settable.',
     ),
+    'field of a list': (
+        *(_table(listed=('uuid', 'hue')), _layers()),
+        'hue is listed or required, but no field.',
+    ),
     'key of requests': (
         *(_table(), _layers(body=LAYERS[NODES].body)),
         'colour is settable, but the WSME type of requests lacks it.',
@@ -109,7 +113,7 @@ INCOMPLETE = {
     ),
     'default': (
         *(_table(), _layers(columns=LAYERS[NODES].columns | {'colour': True})),
-        'colour cannot be null, and needs a default in the table, or is_required.',
+        'colour cannot be null, and needs a default in the table, or must be required.',
     ),
     'version of a filter': (
         *(
