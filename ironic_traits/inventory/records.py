@@ -87,7 +87,8 @@ class Kind:
     @functools.cached_property
     def sortable(self):
         """Names of the columns that a list can be sorted by."""
-        return frozenset(column.name for column in self.table.c if not secrets.is_mask(column)) - self.json_fields
+        names = frozenset(column.name for column in self.table.c if not secrets.is_mask(column))
+        return names.difference(self.json_fields, self.resource.hidden)
 
     @functools.cached_property
     def has_node(self):

@@ -73,7 +73,8 @@ class Field:
     :ivar name: its name in requests and responses, and that of its column.
     :ivar since: the minor version that brought it.
     :ivar settable: the requests with which clients set it.
-    :ivar default: its value if the client does not set it.
+    :ivar default: its value if the client does not set it, or a PATCH removes it. (That of a field that is settable
+        at the creation only is the default of its column.)
     :ivar is_column: whether the database has a column for it. Other fields are computed, or always null.
     :ivar is_selectable: whether ``fields`` can select it.
     :ivar filter: the filter of lists that compares it; None if there is none.

@@ -54,7 +54,7 @@ _FIELDS = (
         change_rule=_update('conductor_group', _SYSTEM_OR_SERVICE),
     ),
     # As in Ironic, which stores it from a POST and refuses a PATCH.
-    Field('console_enabled', 1, When.AT_CREATION, False),
+    Field('console_enabled', 1, When.AT_CREATION),
     _interface('console', 31),
     _interface('deploy', 31),
     Field('deploy_step', 44),

@@ -13,6 +13,7 @@ from ironic_traits.inventory import node_filters
 from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
+from tests.support.routes import routes
 
 #: Rules of nodes whose names look like those of a single field.
 _NOT_OF_A_FIELD = {
@@ -149,6 +150,25 @@ def test_a_field_that_is_declared_in_full_is_no_problem():
 def test_what_is_missing_is_named(missing):
     table, layers, problem = INCOMPLETE[missing]
     assert list(problems(table, layers)) == [f'nodes: {problem}']
+
+
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
+def test_lists_take_the_filters_of_the_table(resource):
+    (function,) = [route.function for route in routes() if str(route) == f'GET /v1/{resource.path}']
+    parameters = {argument.name for argument in function.definition.arguments}
+    filters = {each.argument for each in resource.list_filters.values()}
+    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields', 'detail'}
+
+
+@pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
+def test_tables_of_records_say_only_what_records_support(resource):
+    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py."""
+    assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
+        **dict.fromkeys(resource.settable, When.ALWAYS),
+        'uuid': When.AT_CREATION,
+    }
+    assert resource.change_rules == ()
+    assert all(field.is_column and field.is_selectable for field in resource.fields)
 
 
 @pytest.mark.parametrize('module', [
