@@ -106,7 +106,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Schema of the database', schema),
         ('Names of traits and resource classes', standard_names),
-        ('Traits of nodes', tables.traits),
+        ('Traits of nodes', traits),
         ('Drivers of nodes', drivers),
         ('Policy rules', policy_rules),
         ('Format of the policy file', policy_file),

@@ -37,6 +37,8 @@ from ironic_traits.inventory.single_node import read, take
 from ironic_traits.resources.nodes import INTERFACES, NODES
 from ironic_traits.resources.values import differ
 
+#: {field with a policy rule of its own for showing it: name of the rule}.
+_SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if field.show_rule}
 #: Columns that the checks of a write need, besides the settable fields.
 _GUARDED = (tables.nodes.c.provision_state, tables.nodes.c.target_provision_state, tables.nodes.c.reservation)
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
@@ -230,8 +232,7 @@ def _hidden(context, fields):
     """Return the fields that the caller may see of some nodes at most, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
         return set()
-    rules = {field: NODES[field].show_rule for field in fields if field in NODES}
-    return {field for field, rule in rules.items() if rule and not context.may(rule.name)}
+    return {field for field in fields if field in _SHOW_RULES and not context.may(_SHOW_RULES[field])}
 
 
 def _sort_column(context, key):
@@ -246,7 +247,7 @@ def _all_columns(fields, masked):
 
 def _shown_to(context, field, is_masked=False):
     """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
-    rule, project = NODES[field].show_rule.name, context.project_id
+    rule, project = _SHOW_RULES[field], context.project_id
     visible = [
         tables.nodes.c[role] == project
         for role in ('owner', 'lessee')

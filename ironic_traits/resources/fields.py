@@ -61,7 +61,7 @@ class Filter:
     in_requests: bool = True
 
     @property
-    def argument(self):
+    def argument(self) -> str:
         """The name of its query parameter."""
         return self.name.replace('_', '-') if self.type is Argument.TRAITS else self.name
 
@@ -125,41 +125,41 @@ class Resource:
     detail_since: int = 43
     names_since: int | None = None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Field:
         """Return the field of a name."""
         return self._by_name[name]
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         """Whether there is a field of a name."""
         return name in self._by_name
 
     @property
-    def singular(self):
+    def singular(self) -> str:
         """The name of one item, for messages."""
         return (self.name if self.name == 'chassis' else self.name[:-1]).replace('_', ' ')
 
     @functools.cached_property
-    def since(self):
+    def since(self) -> dict[str, int]:
         """{field: the minor version that brought it}."""
         return {field.name: field.since for field in self.fields}
 
     @functools.cached_property
-    def settable(self):
+    def settable(self) -> dict[str, Any]:
         """{field that a PATCH may change: its value if the client does not set it}."""
         return {field.name: field.default for field in self.fields if When.LATER in field.settable}
 
     @functools.cached_property
-    def later(self):
+    def later(self) -> tuple[str, ...]:
         """Names of the fields that clients cannot set at the creation, but only later, a tuple."""
         return tuple(field.name for field in self.fields if field.settable is When.LATER)
 
     @functools.cached_property
-    def secrets(self):
+    def secrets(self) -> dict[str, str]:
         """{field with secrets: name of the policy rule for showing them}."""
         return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule}
 
     @functools.cached_property
-    def list_filters(self):
+    def list_filters(self) -> dict[str, Filter]:
         """{name: Filter} of all filters of the list, each with its name and version; the oldest first."""
         of_fields = [
             dataclasses.replace(field.filter, name=field.name, since=field.filter.since or field.since)
@@ -170,15 +170,15 @@ class Resource:
         return {each.name: each for each in filters}
 
     @functools.cached_property
-    def change_rules(self):
+    def change_rules(self) -> tuple[Rule, ...]:
         """The policy rules for changing single fields, without duplicates, a tuple."""
         return tuple(dict.fromkeys(field.change_rule for field in self.fields if field.change_rule))
 
     @functools.cached_property
-    def show_rules(self):
+    def show_rules(self) -> tuple[Rule, ...]:
         """The policy rules for showing single fields, without duplicates, a tuple."""
         return tuple(dict.fromkeys(field.show_rule for field in self.fields if field.show_rule))
 
     @functools.cached_property
-    def _by_name(self):
+    def _by_name(self) -> dict[str, Field]:
         return {field.name: field for field in self.fields}

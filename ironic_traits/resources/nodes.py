@@ -19,11 +19,11 @@ _SYSTEM_OR_SERVICE = any_of(SYSTEM_MEMBER, 'rule:service_role')
 _WHOLE = any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE)
 
 
-def _update(name, check):
+def _update(name: str, check: str) -> Rule:
     return Rule(f'baremetal:node:update:{name}', check, f'Change the {name} of a node.')
 
 
-def _show(name):
+def _show(name: str) -> Rule:
     return Rule(f'baremetal:node:get:{name}', _WHOLE, f'See the {name} of a node.')
 
 
@@ -32,7 +32,7 @@ _UPDATE_RETIRED = _update('retired', NODE_OWNER)
 _BOOLEAN, _TEXT = Filter(Argument.BOOLEAN), Filter(Argument.TEXT)
 
 
-def _interface(name, since):
+def _interface(name: str, since: int) -> Field:
     return Field(f'{name}_interface', since, When.ALWAYS, change_rule=_UPDATE_DRIVER)
 
 

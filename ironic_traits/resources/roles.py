@@ -15,7 +15,7 @@ LESSEE_MEMBER = 'rule:lessee_member'
 LESSEE_READER = 'rule:lessee_reader'
 
 
-def any_of(*checks):
+def any_of(*checks: str) -> str:
     """Return the check string that passes when any of these checks passes."""
     return ' or '.join(checks)
 

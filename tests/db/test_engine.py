@@ -1,4 +1,4 @@
-"""What the engines promise on every database."""
+"""What the engines guarantee on every database."""
 
 import threading
 import time
@@ -15,9 +15,9 @@ from tests.support.service import make_conf
 
 @pytest.fixture
 def database(database_url):
-    made = Database(make_conf(database_url))
-    yield made
-    made.close()
+    opened = Database(make_conf(database_url))
+    yield opened
+    opened.close()
 
 
 def insert(database, name='one', **values):
@@ -31,12 +31,12 @@ def insert(database, name='one', **values):
     json = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra')
     json += ('clean_step', 'raid_config', 'target_raid_config')
     with database.write() as connection:
-        made = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
-        return made.inserted_primary_key.id
+        result = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
+        return result.inserted_primary_key.id
 
 
-def test_what_goes_in_comes_out(database):
-    """Microseconds, every kind of character, more than 64 KiB."""
+def test_values_round_trip(database):
+    """Microseconds, every kind of character, and more than 64 KiB."""
     extra = {'text': 'é 😀 \\ " \n' * 10_000, 'number': 2**53, 'nothing': None}
     identity = insert(database, extra=extra, maintenance_reason='é 😀')
     with database.read() as connection:
@@ -52,17 +52,17 @@ def test_what_goes_in_comes_out(database):
 
 
 def test_names_are_compared_exactly(database):
-    """Upper and lower case, and trailing blanks, make different names."""
+    """Names that differ in case or trailing blanks are different."""
     insert(database, 'name')
     insert(database, 'NAME')
     insert(database, 'näme')
     with database.read() as connection:
-        found = connection.scalars(sa.select(tables.nodes.c.name).where(tables.nodes.c.name == 'Name')).all()
-        assert found == []
+        matches = connection.scalars(sa.select(tables.nodes.c.name).where(tables.nodes.c.name == 'Name')).all()
+        assert matches == []
         assert connection.scalar(sa.select(sa.func.count()).where(tables.nodes.c.name == 'NAME')) == 1
 
 
-def test_traits_go_with_their_node(database):
+def test_traits_are_deleted_with_their_node(database):
     identity = insert(database)
     with database.write() as connection:
         connection.execute(sa.insert(tables.node_traits).values(node_id=identity, trait='HW_CPU_X86_VMX'))
@@ -100,7 +100,7 @@ def insert_id(connection):
 
 
 def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
-    """Not a snapshot from before the wait."""
+    """It does not read a snapshot from before the wait."""
     insert(database)
     locked, seen = threading.Event(), []
 
@@ -126,7 +126,7 @@ def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
 
 
 def test_a_deadlock_is_tried_again(database):
-    """Two writers that take two locks in opposite order both get through."""
+    """Two writers take two locks in opposite orders. Both succeed."""
     insert(database, 'a')
     insert(database, 'b')
     barrier = threading.Barrier(2, timeout=5)
@@ -156,8 +156,8 @@ def test_a_deadlock_is_tried_again(database):
         assert len(tries) > 2
 
 
-def test_what_a_statement_was_to_write_is_not_told(database):
-    """The passwords of machines would be in logs."""
+def test_errors_do_not_show_values(database):
+    """The logs would have the passwords of machines."""
     for_both = {'uuid': 'x', 'driver_info': {'password': 'hush-hush'}}
     insert(database, **for_both)
     with pytest.raises(db_exception.DBDuplicateEntry) as failed:

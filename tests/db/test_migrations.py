@@ -1,4 +1,4 @@
-"""The schema: models and migrations say the same, and it comes to be in one way only."""
+"""The schema: the models equal the migrations, and upgrades preserve rows."""
 
 import concurrent.futures
 import datetime
@@ -15,20 +15,20 @@ from tests.support.service import make_conf
 
 @pytest.fixture
 def database(new_database):
-    made = Database(make_conf(new_database()))
-    yield made
-    made.close()
+    opened = Database(make_conf(new_database()))
+    yield opened
+    opened.close()
 
 
 def read(database, name):
-    """Return the rows of a table as the database has it now, which may be an old schema."""
+    """Return the rows of a table with its current columns, which may be those of an old schema."""
     with database.read() as connection:
         table = sa.Table(name, sa.MetaData(), autoload_with=connection)
         return connection.execute(sa.select(table).order_by(table.c.id)).all()
 
 
 def test_models_equal_migrations(database):
-    """alembic finds nothing to change, types and defaults included."""
+    """alembic finds no difference, types and defaults included."""
     migrations.upgrade(database)
     with database.read() as connection:
         context = MigrationContext.configure(
@@ -45,8 +45,8 @@ def test_upgrade_from_nothing_and_again(database):
     assert migrations.version(database) == migrations.head()
 
 
-def test_upgrades_at_once(database):
-    """Several processes that start together bring the schema up once, and none of them fails."""
+def test_concurrent_upgrades(database):
+    """Several processes start together. The schema is upgraded once, and none of them fails."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         databases = [Database(make_conf(database.url.render_as_string(hide_password=False))) for _ in range(4)]
         list(pool.map(migrations.upgrade, databases))
@@ -56,7 +56,7 @@ def test_upgrades_at_once(database):
 
 
 def test_records_leave_nodes_and_traits_alone(database):
-    """0002 gives nodes.chassis_uuid a foreign key: every node stays, and so do its traits."""
+    """0002 adds a foreign key to nodes.chassis_uuid. Nodes and traits stay."""
     migrations.upgrade(database, '0001')
     documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
     fixed = {
@@ -81,8 +81,8 @@ def test_records_leave_nodes_and_traits_alone(database):
         assert sorted(connection.execute(sa.select(tables.tables['node_traits']))) == traits
 
 
-def test_provisioning_makes_nodes_whole(database):
-    """0003 gives the nodes that are there what new ones begin with, and a power state to those that can be used."""
+def test_provisioning_fills_new_columns(database):
+    """0003 sets the defaults of new nodes, and a power state of those that can be used."""
     migrations.upgrade(database, '0002')
     documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
     fixed = {
@@ -109,7 +109,7 @@ def test_provisioning_makes_nodes_whole(database):
 
 
 def test_secrets_are_masked_by_the_migration(database):
-    """0008 stores the masked texts of the rows that are there, also of documents that are nested too deep for it."""
+    """0008 stores the masked texts of existing rows, also of documents that are nested too deep."""
     migrations.upgrade(database, '0006')
     secret = '{"password": "hush", "a": {"token": "hush"}, "configdrive": "drive"}'
     masked = '{"password":"******","a":{"token":"******"},"configdrive":"******"}'

@@ -1,4 +1,4 @@
-"""Many writers in one transaction."""
+"""Several writers in one transaction."""
 
 import threading
 
@@ -13,8 +13,8 @@ from tests.db.test_engine import insert
 from tests.support.service import make_conf
 
 
-def test_a_transaction_that_is_lost_takes_no_more(database_url):
-    """A writer in it that tries again would write the rest of it, and not the beginning."""
+def test_lost_transaction_accepts_no_writes(database_url):
+    """A writer that retries would write the rest of the transaction without its beginning."""
     database = Database(make_conf(database_url))
     with pytest.raises(db_exception.RetryRequest), database.write() as connection:
         together = OneTransaction(connection)
@@ -26,11 +26,11 @@ def test_a_transaction_that_is_lost_takes_no_more(database_url):
     database.close()
 
 
-def test_whoever_loses_a_lock_begins_again(database_url, database_kind):
-    """Two that wait for each other: one of them goes on, the other one is told to do all of it again."""
+def test_deadlock_repeats_the_whole_transaction(database_url, database_kind):
+    """Of two transactions that wait for each other, one is repeated from its beginning."""
     if database_kind == 'sqlite':
         pytest.skip('its writers take turns')
-    database, both, told = Database(make_conf(database_url)), threading.Barrier(2), []
+    database, both, events = Database(make_conf(database_url)), threading.Barrier(2), []
     for name in ('one', 'two'):
         insert(database, name)
 
@@ -50,9 +50,9 @@ def test_whoever_loses_a_lock_begins_again(database_url, database_kind):
                 except db_exception.DBError:
                     together.check()
                     raise
-            told.append('done')
+            events.append('done')
         except db_exception.RetryRequest:
-            told.append('again')
+            events.append('again')
 
     threads = [threading.Thread(target=write, args=names) for names in (('one', 'two'), ('two', 'one'))]
     for thread in threads:
@@ -60,4 +60,4 @@ def test_whoever_loses_a_lock_begins_again(database_url, database_kind):
     for thread in threads:
         thread.join()
     database.close()
-    assert sorted(told) == ['again', 'done']
+    assert sorted(events) == ['again', 'done']

@@ -1,4 +1,4 @@
-"""Who may do what: tests/data/access.yaml, each route of both APIs asked by each persona.
+"""Access by role: tests/data/access.yaml, with each route of both APIs requested by each persona.
 
 The nodes are owned by the project alpha and leased by the project beta.
 """
@@ -16,7 +16,7 @@ from tests.support.routes import routes
 from tests.support.service import finish_work, make_app
 
 MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
-#: Keystone implies the roles that are below one.
+#: In keystone a role implies the roles below it.
 IMPLIED = {
     'admin': 'admin,manager,member,reader',
     'manager': 'manager,member,reader',
@@ -38,29 +38,29 @@ CONSUMER = 'ffffffff-0000-4000-8000-000000000001'
 
 
 def headers(persona):
-    """Give what noauth2 believes of a persona."""
+    """Return the headers from which noauth2 takes a persona."""
     whose, _, role = persona.partition('_')
-    told = {'X-Roles': IMPLIED[role or whose]}
+    result = {'X-Roles': IMPLIED[role or whose]}
     if whose == 'system':
-        return told | {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
+        return result | {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
     if whose == 'domain':
-        return told | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
+        return result | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
     project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
-    return told | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
+    return result | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
 
 
 @pytest.fixture(scope='module')
 def template(tmp_path_factory):
-    """A database with two nodes, and one of all that can belong to a node."""
+    """A database with two nodes, and with one record of each kind that can belong to a node."""
     path = tmp_path_factory.mktemp('access') / 'template.sqlite'
     with make_app(f'sqlite:///{path}') as app:
         migrations.upgrade(app.service.database)
         client = Client(app)
 
         def make(path, document, version='1.82'):
-            answer = client.ask('POST', path, document, version=version)
-            assert answer.status_int in (201, 204), answer.text
-            return answer.json if answer.body else None
+            response = client.ask('POST', path, document, version=version)
+            assert response.status_int in (201, 204), response.text
+            return response.json if response.body else None
 
         make('/v1/chassis', {'uuid': f'{RECORD}1'})
         for uuid in (NODE, RESERVED):
@@ -98,7 +98,7 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def ask(template, tmp_path):
-    """Function that asks as a persona, of a copy of the template."""
+    """Function that sends a request as a persona, to a copy of the template."""
     path, reservation = template
     shutil.copy(path, tmp_path / 'copy.sqlite')
     in_path = {
@@ -119,17 +119,17 @@ def ask(template, tmp_path):
     }
     with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
 
-        def asked(persona, route, document=None):
+        def send(persona, route, document=None):
             method, _, address = route.partition(' ')
-            told = headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
-            return Client(app).ask(method, address.format(**in_path), document, headers=told)
+            options = headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
+            return Client(app).ask(method, address.format(**in_path), document, headers=options)
 
-        asked.app = app
-        yield asked
+        send.app = app
+        yield send
 
 
 def cases():
-    """Give each route with each persona, and the status that it gets."""
+    """Generate each route with each persona and the expected status."""
     for route, row in MATRIX['routes'].items():
         for status in (status for status in row if isinstance(status, int)):
             for persona in row[status]:
@@ -138,18 +138,18 @@ def cases():
 
 @pytest.mark.parametrize(('route', 'body', 'persona', 'status'), list(cases()))
 def test_access(ask, route, body, persona, status):
-    answer = ask(persona, route, body)
-    assert answer.status_int == status, answer.text
+    response = ask(persona, route, body)
+    assert response.status_int == status, response.text
 
 
 PUBLIC = {'GET /', 'GET /v1', 'GET /placement'}
 
 
-def test_every_route_and_every_persona_is_there():
+def test_matrix_is_complete():
     assert {route.partition('?')[0] for route in MATRIX['routes']} == set(map(str, routes())) - PUBLIC
     for route, row in MATRIX['routes'].items():
-        told = [persona for status in row if isinstance(status, int) for persona in row[status]]
-        assert sorted(told) == sorted(PERSONAS), route
+        personas = [persona for status in row if isinstance(status, int) for persona in row[status]]
+        assert sorted(personas) == sorted(PERSONAS), route
 
 
 LISTS = {
@@ -165,22 +165,22 @@ LISTS = {
 
 
 @pytest.mark.parametrize('route', LISTS)
-def test_lists_have_what_one_may_see(ask, route):
+def test_lists_have_the_visible_rows(ask, route):
     key, count = LISTS[route]
     for persona in PERSONAS:
         if persona not in ('nobody', 'domain_admin'):
-            # A service of the own project sees what that owns; a stranger's project has nothing.
+            # A service sees the nodes that its project owns. The stranger's project owns none.
             expected = 0 if persona.startswith('stranger') else count
-            answer = ask(persona, route, {} if route.startswith('POST') else None)
-            assert len(answer.json[key]) == expected, persona
+            response = ask(persona, route, {} if route.startswith('POST') else None)
+            assert len(response.json[key]) == expected, persona
 
 
 @pytest.mark.parametrize(
     ('persona', 'redacted'),
     [('system_reader', False), ('service', False), ('owner_reader', False), ('lessee_reader', True)],
 )
-def test_who_leases_a_node_does_not_see_its_insides(ask, persona, redacted):
-    told = '** Redacted - requires baremetal:node:get:{} permission. **'
+def test_fields_redacted_for_lessees(ask, persona, redacted):
+    redaction = '** Redacted - requires baremetal:node:get:{} permission. **'
     for path in (
         f'/v1/nodes/{NODE}',
         f'/v1/nodes/{NODE}?fields=driver_info,driver_internal_info,last_error,reservation',
@@ -188,7 +188,7 @@ def test_who_leases_a_node_does_not_see_its_insides(ask, persona, redacted):
         node = ask(persona, f'GET {path}').json
         for name in ('driver_info', 'driver_internal_info'):
             assert ('content' in node[name]) == redacted
-        assert node['last_error'] == (told.format('last_error') if redacted else None)
+        assert node['last_error'] == (redaction.format('last_error') if redacted else None)
         if not redacted:
             assert node['driver_info'] == {'address': 'x', 'password': '******'}
     nodes = ask(persona, 'GET /v1/nodes/detail').json['nodes']
@@ -205,9 +205,9 @@ def test_who_leases_a_node_does_not_see_its_insides(ask, persona, redacted):
         ('lessee_reader', False),
     ],
 )
-def test_properties_of_volumes_are_for_some(ask, persona, shown):
-    made = {'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 1, 'volume_id': 'y', 'properties': {'lun': 1}}
-    uuid = ask('system_admin', 'POST /v1/volume/targets', made).json['uuid']
+def test_volume_properties_need_a_permission(ask, persona, shown):
+    target = {'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 1, 'volume_id': 'y', 'properties': {'lun': 1}}
+    uuid = ask('system_admin', 'POST /v1/volume/targets', target).json['uuid']
     redacted = '** Value redacted: Requires permission baremetal:volume:view_target_properties access. {}'
     expected = {'lun': 1} if shown else {'redacted_contents': redacted.format('Permission denied. **')}
     assert ask(persona, f'GET /v1/volume/targets/{uuid}').json['properties'] == expected
@@ -215,18 +215,18 @@ def test_properties_of_volumes_are_for_some(ask, persona, shown):
     assert targets[1]['properties'] == expected
 
 
-def test_who_owns_an_active_node_is_for_the_system_to_say(ask):
+def test_only_the_system_changes_the_owner_of_an_active_node(ask):
     work = {'target': 'active'}
     assert ask('system_admin', 'PUT /v1/nodes/{node_ident}/states/provision', work).status_int == 202
     finish_work(ask.app)
     patch = [{'op': 'replace', 'path': '/owner', 'value': 'delta'}]
-    answer = ask('system_member', 'PATCH /v1/nodes/{node_ident}', patch)
-    assert (answer.status_int, 'Cannot update owner' in answer.text) == (409, True)
+    response = ask('system_member', 'PATCH /v1/nodes/{node_ident}', patch)
+    assert (response.status_int, 'Cannot update owner' in response.text) == (409, True)
     assert ask('system_admin', 'PATCH /v1/nodes/{node_ident}', patch).json['owner'] == 'delta'
 
 
-def test_rules_of_fields_are_not_asked_above_the_threshold(template, tmp_path):
-    """As the real service has it: who sees nodes as they are sees all of their fields."""
+def test_field_rules_are_skipped_above_the_threshold(template, tmp_path):
+    """As in Ironic: a caller who sees nodes unredacted sees all of their fields."""
     (tmp_path / 'policy.yaml').write_text('"baremetal:node:get:driver_info": "!"\n')
     shutil.copy(template[0], tmp_path / 'copy.sqlite')
     options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}
@@ -236,21 +236,21 @@ def test_rules_of_fields_are_not_asked_above_the_threshold(template, tmp_path):
             assert ('address' in node['driver_info']) == shown
 
 
-def test_own_nodes_are_owned(ask):
-    """Who may not make nodes for others makes them for the own project."""
+def test_creators_without_the_system_scope_own_their_nodes(ask):
+    """A caller who may not create nodes for other projects creates them for the own project."""
     body = {'driver': 'fake-hardware'}
     assert ask('system_admin', 'POST /v1/nodes', body).json['owner'] is None
     assert ask('system_admin', 'POST /v1/nodes', body | {'owner': 'delta'}).json['owner'] == 'delta'
-    made = ask('stranger_admin', 'POST /v1/nodes', body).json
-    assert made['owner'] == 'gamma'
+    node = ask('stranger_admin', 'POST /v1/nodes', body).json
+    assert node['owner'] == 'gamma'
     assert ask('stranger_admin', 'POST /v1/nodes', body | {'owner': 'gamma'}).json['owner'] == 'gamma'
     assert ask('stranger_admin', 'POST /v1/nodes', body | {'owner': 'alpha'}).status_int == 403
     patch = [{'op': 'replace', 'path': '/owner', 'value': 'alpha'}]
-    assert ask('stranger_admin', f'PATCH /v1/nodes/{made["uuid"]}', patch).status_int == 403
-    assert ask('stranger_admin', f'DELETE /v1/nodes/{made["uuid"]}').status_int == 204
+    assert ask('stranger_admin', f'PATCH /v1/nodes/{node["uuid"]}', patch).status_int == 403
+    assert ask('stranger_admin', f'DELETE /v1/nodes/{node["uuid"]}').status_int == 204
 
 
-#: The field that is changed, and who may.
+#: {field: the personas that may change it}.
 FIELDS = {
     'description': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
     'extra': {'owner_member', 'lessee_member', 'lessee_admin', 'system_member'},
@@ -264,7 +264,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize('field', FIELDS)
-def test_fields_have_rules_of_their_own(ask, field):
+def test_rules_of_fields(ask, field):
     value = {'a': 1} if field in ('extra', 'instance_info', 'driver_info') else 'x'
     patch = [{'op': 'add', 'path': f'/{field}', 'value': value}]
     for persona in ('owner_reader', 'lessee_reader', 'owner_member', 'lessee_member', 'lessee_admin', 'system_member'):
@@ -274,16 +274,16 @@ def test_fields_have_rules_of_their_own(ask, field):
         assert status == (200 if persona in FIELDS[field] else 403), persona
 
 
-def test_nothing_is_put_into_a_node_of_others(ask):
-    """Neither made there, nor moved there."""
-    made = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+def test_records_stay_out_of_foreign_nodes(ask):
+    """A port is neither created on a node of another project, nor moved to it."""
+    node = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     port = {'node_uuid': NODE, 'address': '52:54:00:00:00:02'}
     assert ask('stranger_admin', 'POST /v1/ports', port).status_int == 400
-    answer = ask('stranger_admin', 'POST /v1/ports', port | {'node_uuid': made})
-    assert answer.status_int == 201, answer.text
+    response = ask('stranger_admin', 'POST /v1/ports', port | {'node_uuid': node})
+    assert response.status_int == 201, response.text
     patch = [{'op': 'replace', 'path': '/node_uuid', 'value': NODE}]
-    answer = ask('stranger_admin', f'PATCH /v1/ports/{answer.json["uuid"]}', patch)
-    assert (answer.status_int, 'could not be found' in answer.text) == (400, True)
+    response = ask('stranger_admin', f'PATCH /v1/ports/{response.json["uuid"]}', patch)
+    assert (response.status_int, 'could not be found' in response.text) == (400, True)
     assert ask('stranger_admin', f'GET /v1/ports?node={NODE}').status_int == 404
     assert ask('stranger_admin', f'GET /v1/ports?portgroup={RECORD}2').status_int == 404
     assert ask('owner_admin', f'GET /v1/ports?portgroup={RECORD}2').json == {'ports': []}
@@ -291,8 +291,8 @@ def test_nothing_is_put_into_a_node_of_others(ask):
     assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not available'
 
 
-def test_an_instance_is_elsewhere(ask):
-    """On a node, or holding one: which of them, and where, is for those to know who may see the node."""
+def test_refusals_do_not_show_foreign_nodes(ask):
+    """An instance is on a node or has a reservation. Only a caller who sees the node learns which node it is."""
     other = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     on = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware', 'instance_uuid': VIF}).json['uuid']
@@ -302,26 +302,26 @@ def test_an_instance_is_elsewhere(ask):
         (VIF, on, 'baremetal.instance.on_node'),
     ):
         body = {'instance_uuid': who, 'node_uuid': [other]}
-        answer = ask('owner_member', 'POST /v1/reservations', body)
-        assert (answer.status_int, answer.json['code'], where in answer.text) == (409, code, True)
-        answer = ask('stranger_admin', 'POST /v1/reservations', body | {'node_uuid': [strange]})
-        assert (answer.status_int, where in answer.text) == (409, False)
-        refusals.add((answer.json['code'], message(answer).replace(who, '')))
+        response = ask('owner_member', 'POST /v1/reservations', body)
+        assert (response.status_int, response.json['code'], where in response.text) == (409, code, True)
+        response = ask('stranger_admin', 'POST /v1/reservations', body | {'node_uuid': [strange]})
+        assert (response.status_int, where in response.text) == (409, False)
+        refusals.add((response.json['code'], message(response).replace(who, '')))
     assert refusals == {('baremetal.instance.unavailable', 'No node can be reserved for instance .')}
 
 
-def test_an_instance_with_a_reservation_elsewhere_is_put_on_no_node(ask):
-    """Neither on the caller's own."""
+def test_instance_with_a_foreign_reservation_gets_no_node(ask):
+    """This holds for the caller's own nodes, too."""
     strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     patch = [{'op': 'add', 'path': '/instance_uuid', 'value': INSTANCE}]
-    answer = ask('stranger_admin', f'PATCH /v1/nodes/{strange}', patch)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.unavailable')
-    assert RESERVED not in answer.text
+    response = ask('stranger_admin', f'PATCH /v1/nodes/{strange}', patch)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.unavailable')
+    assert RESERVED not in response.text
 
 
 @pytest.fixture
 def disown(ask):
-    """Function that takes owner and lessee away from all nodes."""
+    """Function that removes owner and lessee from all nodes."""
 
     def taken():
         with ask.app.service.write() as connection:
@@ -331,7 +331,7 @@ def disown(ask):
 
 
 def domain_cases():
-    """Each route with the status that a persona without a project gets."""
+    """Generate each route with the expected status for a persona without a project."""
     for route, row in MATRIX['routes'].items():
         for status in (status for status in row if isinstance(status, int)):
             if 'domain_admin' in row[status]:
@@ -340,10 +340,10 @@ def domain_cases():
 
 @pytest.mark.parametrize(('route', 'body', 'status'), list(domain_cases()))
 def test_without_a_project_nodes_without_an_owner_are_not_visible(ask, disown, route, body, status):
-    """No owner and no project are not the same project."""
+    """A token without a project does not match a node without an owner."""
     disown()
-    answer = ask('domain_admin', route, body)
-    assert answer.status_int == status >= 400, answer.text
+    response = ask('domain_admin', route, body)
+    assert response.status_int == status >= 400, response.text
 
 
 NODE_ROUTES = [route for route in MATRIX['routes'] if '{node_ident}' in route]
@@ -353,12 +353,12 @@ NODE_ROUTES = [route for route in MATRIX['routes'] if '{node_ident}' in route]
 def test_a_missing_node_is_a_404_for_everyone(ask, persona):
     for route in NODE_ROUTES:
         body = MATRIX['routes'][route].get('body')
-        answer = ask(persona, route.replace('{node_ident}', VIF), body)
-        assert answer.status_int == 404, (route, answer.text)
+        response = ask(persona, route.replace('{node_ident}', VIF), body)
+        assert response.status_int == 404, (route, response.text)
 
 
-def test_a_marker_is_something_that_the_caller_may_see(ask):
-    """The position of a foreign node in a sorted list would show the value that it is sorted by."""
+def test_markers_must_be_visible(ask):
+    """The position of a foreign node in a sorted list would show the value that the list is sorted by."""
     port = f'{RECORD}3'
     for path in (
         f'/v1/nodes?marker={NODE}&sort_key=description',
@@ -393,5 +393,5 @@ def test_the_order_of_a_list_does_not_show_hidden_fields(ask):
 def test_the_filter_by_chassis_does_not_show_which_chassis_exist(ask):
     for path in ('/v1/nodes?chassis_uuid={}', '/v1/chassis/{}/nodes'):
         for persona, statuses in (('stranger_reader', [200, 200]), ('system_reader', [200, 404])):
-            answers = [ask(persona, f'GET {path.format(uuid)}') for uuid in (f'{RECORD}1', VIF)]
-            assert [answer.status_int for answer in answers] == statuses
+            responses = [ask(persona, f'GET {path.format(uuid)}') for uuid in (f'{RECORD}1', VIF)]
+            assert [response.status_int for response in responses] == statuses

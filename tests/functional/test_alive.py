@@ -1,4 +1,4 @@
-"""Workers that are there, and workers that are not: heartbeats, metrics, the health check, and a warning."""
+"""Running workers: heartbeats, metrics, the health check, and the warning about missing workers."""
 
 import datetime
 import logging
@@ -16,21 +16,21 @@ from tests.support.service import Server, make_app
 
 
 def rows(app):
-    """Return what is written of workers."""
+    """Return the rows of workers."""
     with app.service.read() as connection:
         return connection.execute(sa.select(tables.workers)).all()
 
 
 def wait_for_rows(app, number, seconds=30):
-    """Wait until so many workers are written."""
+    """Wait until there are as many rows of workers, and return them."""
     deadline = time.monotonic() + seconds
-    while len(found := rows(app)) != number:
-        assert time.monotonic() < deadline, found
+    while len(workers := rows(app)) != number:
+        assert time.monotonic() < deadline, workers
         time.sleep(0.02)
-    return found
+    return workers
 
 
-def test_a_worker_says_that_it_is_alive(app, caplog):
+def test_heartbeat_of_a_worker(app, caplog):
     caplog.set_level(logging.INFO)
     with Heartbeat(app.service):
         (row,) = wait_for_rows(app, 1)
@@ -42,8 +42,8 @@ def test_a_worker_says_that_it_is_alive(app, caplog):
     assert [line.rpartition(' ')[2] for line in lines] == ['starts', 'stops']
 
 
-def test_heartbeats_by_the_clock_of_the_database(app):
-    """A worker that says nothing is not alive, and is forgotten later; one that goes on is."""
+def test_workers_without_heartbeats(app):
+    """Without heartbeats a worker counts as dead first, and its row is deleted later."""
     facts = {'hostname': 'here', 'pid': 1, 'drivers': []}
     for uuid in ('a' * 36, 'b' * 36):
         alive.beat(app.service, uuid, **facts)
@@ -71,7 +71,7 @@ def test_the_longest_wait(app, client):
     ask(client, uuid, 'manage')
     pass_time(app, 100)
     assert 100 <= alive.longest_wait(app.service) < 160
-    # What a worker carries does not wait; and what is due later does not.
+    # Work that a worker has leased does not wait. Neither does work that is due later.
     with app.service.write() as connection:
         now = connection.scalar(sa.select(tables.transitions.c.due_at)) + datetime.timedelta(seconds=100)
         later = now + datetime.timedelta(hours=1)
@@ -97,8 +97,8 @@ def test_metrics_and_health(database_url):
         assert '0 workers are alive; work has waited for 10' in detailed.text
 
 
-def test_the_api_warns(app, client, caplog):
-    """Once a minute at most, and only of work that waits for long."""
+def test_warning(app, client, caplog):
+    """At most once a minute, and only if work has waited for long."""
     watch = worker_check.WorkerCheck(app.service)
     ask(client, client.node()['uuid'], 'manage')
 
@@ -115,7 +115,7 @@ def test_the_api_warns(app, client, caplog):
 
 
 def test_the_warning_of_a_running_service(tmp_path):
-    """While requests come."""
+    """The service looks for waiting work when requests come in."""
     (tmp_path / 'soon.conf').write_text('[deploy]\nwaiting_warning = 1\n')
     url = f'sqlite:///{tmp_path}/own.sqlite'
     with Server(url, '--nostart-worker', '--config-file', 'soon.conf', cwd=tmp_path) as server:

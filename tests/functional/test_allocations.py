@@ -1,4 +1,4 @@
-"""Many clients that claim at once, on each database: nobody gets what another one has, and nobody a 5xx."""
+"""Concurrent claims on each database: no unit is allocated twice, and no client gets a 5xx."""
 
 import concurrent.futures
 import datetime
@@ -22,12 +22,12 @@ MOMENT = datetime.datetime.fromisoformat('2026-01-01')
 
 
 def uuid(number):
-    """Give the uuid of a provider."""
+    """Return the uuid of a provider."""
     return f'aaaaaaaa-0000-4000-8000-{number:012}'
 
 
 def make_providers(app, count):
-    """Make providers of one VCPU each."""
+    """Create providers of one VCPU each."""
     with app.service.write() as connection:
         rows = [
             {'id': number, 'uuid': uuid(number), 'name': uuid(number), 'root_provider_uuid': uuid(number)}
@@ -45,22 +45,22 @@ def make_providers(app, count):
 
 
 def make_nodes(app, count):
-    """Make available nodes of class gold."""
+    """Create available nodes of class gold."""
     blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
     fixed = {'driver': 'fake-hardware', 'provision_state': 'available', 'power_state': 'power off'}
     with app.service.write() as connection:
         for number in range(1, count + 1):
             row = {**blank, **fixed, 'uuid': uuid(number), 'created_at': MOMENT, 'resource_class': 'gold'}
-            made = connection.execute(sa.insert(tables.nodes).values(row))
-            node_providers.create(connection, made.inserted_primary_key.id)
+            result = connection.execute(sa.insert(tables.nodes).values(row))
+            node_providers.create(connection, result.inserted_primary_key.id)
 
 
 def claim(client, consumer, resources):
-    """Look for a candidate and claim it: (status, the provider's uuid; None when there are no candidates)."""
-    found = client.placement('GET', f'/allocation_candidates?resources={resources}&limit=40')
-    if found.status_int != 200 or not found.json['allocation_requests']:
-        return found.status_int, None
-    allocations = random.choice(found.json['allocation_requests'])['allocations']
+    """Claim a random candidate, and return (status, uuid of the provider or None if there are no candidates)."""
+    candidates = client.placement('GET', f'/allocation_candidates?resources={resources}&limit=40')
+    if candidates.status_int != 200 or not candidates.json['allocation_requests']:
+        return candidates.status_int, None
+    allocations = random.choice(candidates.json['allocation_requests'])['allocations']
     body = {
         'allocations': allocations,
         'project_id': 'project',
@@ -72,7 +72,7 @@ def claim(client, consumer, resources):
 
 
 def claim_until_none(client, number, resources):
-    """Claim for one consumer after the other, until there are no candidates: (what was got, statuses)."""
+    """Claim for one consumer after the other until there are no candidates, and return (pairs, statuses)."""
     got, seen = [], set()
     while True:
         consumer = instance(number * 10_000 + len(got))
@@ -85,19 +85,19 @@ def claim_until_none(client, number, resources):
 
 
 def reserve_until_none(client, number, uuids):
-    """Reserve for one instance after the other, until no node is left: (what was got, statuses)."""
+    """Reserve for one instance after the other until no node is left, and return (pairs, statuses)."""
     got, seen = [], set()
     while True:
         held = instance(number * 10_000 + len(got))
-        answer = reserve(client, number * 10_000 + len(got), uuids)
-        seen.add(answer.status_int)
-        if answer.status_int != 201:
+        response = reserve(client, number * 10_000 + len(got), uuids)
+        seen.add(response.status_int)
+        if response.status_int != 201:
             return got, seen
-        got.append((held, answer.json['reservation']['node_uuid']))
+        got.append((held, response.json['reservation']['node_uuid']))
 
 
 def _grab(url, process, uuids, gate, results):
-    """Let some clients of one process take all that they can get: by claims, every other one by reservations."""
+    """Run some clients in this process. Every other one reserves, the others claim."""
     with make_app(url) as app:
         client = Client(app)
         gate.wait()
@@ -113,7 +113,7 @@ def _grab(url, process, uuids, gate, results):
 
 
 def grab(url, uuids=()):
-    """Let all clients take what they can get: ([(who, what), …], statuses)."""
+    """Run all clients until nothing is left, and return ([(consumer, provider), …], statuses)."""
     context = multiprocessing.get_context('spawn')
     gate, results = context.Barrier(PROCESSES), context.Queue()
     processes = [context.Process(target=_grab, args=(url, number, uuids, gate, results)) for number in range(PROCESSES)]
@@ -126,7 +126,7 @@ def grab(url, uuids=()):
 
 
 def test_a_thousand_providers_and_thirty_two_clients(app, client, database_url):
-    """Candidates and claims, until none is left: each unit once."""
+    """The clients claim candidates until none is left. Each unit is allocated once."""
     make_providers(app, 1000)
     got, statuses = grab(database_url)
     assert statuses <= {200, 204, 409}
@@ -137,7 +137,7 @@ def test_a_thousand_providers_and_thirty_two_clients(app, client, database_url):
 
 
 def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
-    """Half of the clients claim, half reserve: each node goes to one of them."""
+    """Half of the clients claim, half reserve. Each node goes to one of them."""
     make_nodes(app, 200)
     uuids = [uuid(number) for number in range(1, 201)]
     got, statuses = grab(database_url, uuids)
@@ -152,7 +152,7 @@ def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
 
 
 def test_the_last_unit(app, clients):  # noqa: F811
-    """Sixteen claims of it: one is a 204, the others 409."""
+    """Of sixteen claims one is a 204. The others are 409s."""
     make_providers(app, 1)
 
     def work(client, number):
@@ -168,8 +168,8 @@ def test_the_last_unit(app, clients):  # noqa: F811
     assert sorted(at_once(clients, work)) == [204] + [409] * 15
 
 
-def test_one_consumer_is_written_at_once(app, clients):  # noqa: F811
-    """Sixteen that take it for new, each of another provider: one wins, and there is nothing of the others."""
+def test_concurrent_creation_of_a_consumer(app, clients):  # noqa: F811
+    """Sixteen clients create the same consumer, each with another provider. One wins, and the others leave no rows."""
     make_providers(app, 16)
 
     def work(client, number):
@@ -182,16 +182,16 @@ def test_one_consumer_is_written_at_once(app, clients):  # noqa: F811
         }
         return client.placement('PUT', f'/allocations/{instance(1)}', body)
 
-    answers = at_once(clients, work)
-    assert sorted(answer.status_int for answer in answers) == [204] + [409] * 15
-    assert {a.json['errors'][0]['code'] for a in answers if a.status_int == 409} == {'placement.concurrent_update'}
+    responses = at_once(clients, work)
+    assert sorted(response.status_int for response in responses) == [204] + [409] * 15
+    assert {a.json['errors'][0]['code'] for a in responses if a.status_int == 409} == {'placement.concurrent_update'}
     shown = clients[0].placement('GET', f'/allocations/{instance(1)}').json
     assert shown['consumer_generation'] == 1
     assert len(shown['allocations']) == 1
 
 
-def test_two_move_to_and_fro(app, clients):  # noqa: F811
-    """POSTs that take from each other's providers do not wait for each other for ever, and none is half done."""
+def test_opposite_moves(app, clients):  # noqa: F811
+    """POSTs that move allocations in opposite directions do not deadlock, and each is applied as a whole."""
     make_providers(app, 2)
 
     def work(client, number):
@@ -206,7 +206,7 @@ def test_two_move_to_and_fro(app, clients):  # noqa: F811
         }
         return [client.placement('POST', '/allocations', body, '1.27').status_int for _ in range(5)]
 
-    statuses = {status for given in at_once(clients, work) for status in given}
+    statuses = {status for results in at_once(clients, work) for status in results}
     assert statuses <= {204, 409}
     shown = [clients[0].placement('GET', f'/allocations/{instance(each)}').json['allocations'] for each in (1, 2)]
     assert sorted(provider for each in shown for provider in each) == [uuid(1), uuid(2)]
@@ -214,7 +214,8 @@ def test_two_move_to_and_fro(app, clients):  # noqa: F811
 
 @pytest.mark.parametrize('strategy', ['depth-first', 'breadth-first'])
 def test_a_request_of_many_groups_ends(database_url, strategy):
-    """Twelve groups over two trees of thirty devices each: more combinations than there are atoms, and an answer."""
+    """Twelve groups over two trees of thirty devices each have too many combinations to try them all. The request
+    succeeds."""
     with make_app(database_url, placement__allocation_candidates_generation_strategy=strategy) as app:
         client = Client(app)
         for tree in 'ab':
@@ -226,15 +227,15 @@ def test_a_request_of_many_groups_ends(database_url, strategy):
                 client.placement('POST', f'/resource_providers/{device}/inventories', body)
         groups = '&'.join(f'resources{number}=VGPU:1' for number in range(12))
         path = f'/allocation_candidates?{groups}&group_policy=isolate&limit=20'
-        found = client.placement('GET', path).json['allocation_requests']
-        assert len(found) == 20
-        assert all(len(request['allocations']) == 12 for request in found)
-        trees = {request['mappings']['0'][0] for request in found}
+        requests = client.placement('GET', path).json['allocation_requests']
+        assert len(requests) == 20
+        assert all(len(request['allocations']) == 12 for request in requests)
+        trees = {request['mappings']['0'][0] for request in requests}
         assert len(trees) == (1 if strategy == 'depth-first' else 2)
 
 
-def test_a_request_that_nothing_fulfils_ends(database_url):
-    """Eleven of ten devices: there is no answer but after trying all combinations, of which only some are tried."""
+def test_impossible_request_ends(database_url):
+    """Eleven of ten devices: only trying all combinations would prove that there is none. The search stops earlier."""
     with make_app(database_url, placement__max_candidate_combinations=1000) as app:
         client = Client(app)
         root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
@@ -249,8 +250,8 @@ def test_a_request_that_nothing_fulfils_ends(database_url):
         assert client.placement('GET', path).json['allocation_requests'] == []
 
 
-def test_traits_that_no_combination_has_end(database_url):
-    """Five classes, each of thirty devices of one tree, and traits that no five of them have: not all are tried."""
+def test_request_for_traits_that_no_combination_has_ends(database_url):
+    """Five classes with thirty devices each in one tree, and traits that no five devices have: the search stops."""
     with make_app(database_url, placement__max_candidate_combinations=1000) as app:
         client = Client(app)
         root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
@@ -265,13 +266,13 @@ def test_traits_that_no_combination_has_end(database_url):
                 client.placement('POST', f'{path}/inventories', {'resource_class': class_, 'total': 1})
                 body = {'traits': [traits[number % 6]], 'resource_provider_generation': 1}
                 client.placement('PUT', f'{path}/traits', body)
-        wanted = ','.join(f'{class_}:1' for class_ in classes)
-        found = client.placement('GET', f'/allocation_candidates?resources={wanted}&required={",".join(traits)}')
-        assert found.json == {'allocation_requests': [], 'provider_summaries': {}}
+        resources = ','.join(f'{class_}:1' for class_ in classes)
+        response = client.placement('GET', f'/allocation_candidates?resources={resources}&required={",".join(traits)}')
+        assert response.json == {'allocation_requests': [], 'provider_summaries': {}}
 
 
-def test_candidates_are_what_a_look_at_each_provider_gives(client):
-    """Required, forbidden, one of several, members of aggregates: on random providers, nodes among them."""
+def test_candidates_equal_an_evaluation_provider_by_provider(client):
+    """Random providers, nodes among them: required, forbidden and any-of traits, and aggregates."""
     choose = random.Random(3)
     traits = [f'CUSTOM_{letter}' for letter in 'ABCDE']
     aggregates = [f'b0a1d1c0-0000-4000-8000-{number:012}' for number in range(3)]
@@ -282,22 +283,22 @@ def test_candidates_are_what_a_look_at_each_provider_gives(client):
     for number in range(30):
         names = choose.sample(traits, choose.randrange(len(traits) + 1))
         if number % 2:
-            made = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json['uuid']
-            client.ask('PATCH', f'/v1/nodes/{made}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
-            client.ask('PUT', f'/v1/nodes/{made}/traits', {'traits': names})
+            provider = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json['uuid']
+            client.ask('PATCH', f'/v1/nodes/{provider}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
+            client.ask('PUT', f'/v1/nodes/{provider}/traits', {'traits': names})
             if choose.random() < 0.2:
-                client.ask('PUT', f'/v1/nodes/{made}/maintenance')
-                room[made] = 0
+                client.ask('PUT', f'/v1/nodes/{provider}/maintenance')
+                room[provider] = 0
         else:
-            made = client.placement('POST', '/resource_providers', {'name': f'{number}'}).json['uuid']
-            room[made] = choose.randrange(1, 4)
-            body = {'resource_class': 'CUSTOM_GOLD', 'total': room[made]}
-            client.placement('POST', f'/resource_providers/{made}/inventories', body)
+            provider = client.placement('POST', '/resource_providers', {'name': f'{number}'}).json['uuid']
+            room[provider] = choose.randrange(1, 4)
+            body = {'resource_class': 'CUSTOM_GOLD', 'total': room[provider]}
+            client.placement('POST', f'/resource_providers/{provider}/inventories', body)
             body = {'traits': names, 'resource_provider_generation': 1}
-            client.placement('PUT', f'/resource_providers/{made}/traits', body)
-        room.setdefault(made, 1)
-        has[made], member[made] = set(names), set(choose.sample(aggregates, choose.randrange(3)))
-        client.placement('PUT', f'/resource_providers/{made}/aggregates', sorted(member[made]), '1.18')
+            client.placement('PUT', f'/resource_providers/{provider}/traits', body)
+        room.setdefault(provider, 1)
+        has[provider], member[provider] = set(names), set(choose.sample(aggregates, choose.randrange(3)))
+        client.placement('PUT', f'/resource_providers/{provider}/aggregates', sorted(member[provider]), '1.18')
     for _ in range(40):
         names = choose.sample(traits, 4)
         required, one_of, forbidden = names[:1], names[1:3], names[3:]
@@ -314,10 +315,10 @@ def test_candidates_are_what_a_look_at_each_provider_gives(client):
         }
         path = f'?resources=CUSTOM_GOLD:{amount}&{limits}'
         listed = client.placement('GET', f'/resource_providers{path}').json['resource_providers']
-        found = client.placement('GET', f'/allocation_candidates{path}').json
+        candidates = client.placement('GET', f'/allocation_candidates{path}').json
         assert {row['uuid'] for row in listed} == expected
-        assert {next(iter(each['allocations'])) for each in found['allocation_requests']} == expected
-        assert set(found['provider_summaries']) == expected
+        assert {next(iter(each['allocations'])) for each in candidates['allocation_requests']} == expected
+        assert set(candidates['provider_summaries']) == expected
 
 
 @pytest.mark.parametrize(
@@ -328,23 +329,23 @@ def test_candidates_are_what_a_look_at_each_provider_gives(client):
         '&'.join(f'resources{number}=VCPU:1' for number in range(1, 52)),
     ],
 )
-def test_there_is_an_end_to_what_can_be_asked(client, query):
-    """Databases plan for long what is made of very many conditions: refused before one is asked."""
-    answer = client.placement('GET', f'/allocation_candidates?resources=VCPU:1&{query}&group_policy=none')
-    assert answer.status_int == 400
-    assert 'at most' in answer.json['errors'][0]['detail']
+def test_queries_with_too_many_conditions(client, query):
+    """Databases take long to plan very many conditions. Such queries are refused before they reach the database."""
+    response = client.placement('GET', f'/allocation_candidates?resources=VCPU:1&{query}&group_policy=none')
+    assert response.status_int == 400
+    assert 'at most' in response.json['errors'][0]['detail']
 
 
-def test_as_much_as_can_be_asked(client):
-    """A hundred aggregates in as many arguments, fifty traits of each kind, fifty groups: an answer."""
+def test_query_with_as_many_conditions_as_allowed(client):
+    """A hundred aggregates in as many parameters, fifty traits of each kind, and fifty groups."""
     names = [f'CUSTOM_{number}' for number in range(100)]
     for name in names:
         client.placement('PUT', f'/traits/{name}')
     required = f'required={",".join(names[:50])},!{",!".join(names[50:])}'
     member_of = '&'.join(f'member_of={uuid(number)}' for number in range(100))
     groups = '&'.join(f'resources{number}=VCPU:1' for number in range(1, 50))
-    wanted = f'resources=VCPU:1&{required}&{member_of}'
-    for path in (f'/resource_providers?{wanted}', f'/allocation_candidates?{wanted}&{groups}&group_policy=isolate'):
+    query = f'resources=VCPU:1&{required}&{member_of}'
+    for path in (f'/resource_providers?{query}', f'/allocation_candidates?{query}&{groups}&group_policy=isolate'):
         assert client.placement('GET', path).status_int == 200
 
 
@@ -360,6 +361,34 @@ def test_as_much_as_can_be_asked(client):
         ('GET', '/traits/%C3%A9', 404),
     ],
 )
-def test_what_is_not_ascii(client, method, path, status):
-    """MariaDB does not compare it with what is."""
+def test_paths_that_are_not_ascii(client, method, path, status):
+    """MariaDB refuses to compare them with columns that are ASCII."""
     assert client.placement(method, path).status_int == status
+
+
+@pytest.mark.parametrize('present', [False, True], ids=['created', 'deleted'])
+def test_allocations_are_replaced_while_they_are_read(app, client, present):
+    """A response has the allocations of a consumer with its attributes, or neither."""
+    make_providers(app, 1)
+    allocations = {uuid(1): {'resources': {'VCPU': 1}}}
+    body = {'project_id': 'project', 'user_id': 'user', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
+    path = f'/allocations/{instance(1)}'
+    if present:
+        assert client.placement('PUT', path, body | {'allocations': allocations}).status_int == 204
+    arguments = ('DELETE', path) if present else ('PUT', path, body | {'allocations': allocations})
+    writes = [lambda: Client(app).placement(*arguments)]
+
+    def write(connection, cursor, statement, *others):
+        """Write between the SELECT of the consumer and that of its allocations, in a thread, as another request."""
+        if writes and 'FROM consumers' in statement:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                assert pool.submit(writes.pop()).result().status_int == 204
+
+    sa.event.listen(sa.Engine, 'after_cursor_execute', write)
+    try:
+        response = client.placement('GET', path)
+    finally:
+        sa.event.remove(sa.Engine, 'after_cursor_execute', write)
+    assert not writes
+    assert (response.status_int, response.json) == (200, {'allocations': {}})
+    assert client.placement('GET', path).json['allocations'].keys() == (set() if present else {uuid(1)})

@@ -1,4 +1,4 @@
-"""The API reference: its samples are the service's own answers, and nothing is undocumented.
+"""The API reference: its samples are real responses, and nothing is undocumented.
 
 IRONIC_TRAITS_WRITE_SAMPLES=1 writes the samples anew.
 """
@@ -57,7 +57,7 @@ RESERVATION = {
 }
 RECORD = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a00'
 CHASSIS = {'uuid': f'{RECORD}2', 'description': 'row 1', 'extra': {'floor': 2}}
-#: What is sampled of each noun of records: its path, a request that makes one, one that changes it.
+#: For each noun of records: its path, a request that creates a record, and a patch.
 RECORDS = {
     'port': (
         '/v1/ports',
@@ -107,7 +107,7 @@ RECORDS = {
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}
-#: What is put to the Placement API: a provider of storage beside the node's own, which Nova gives a trait.
+#: The Placement samples: a provider of storage, besides the node's provider, to which nova adds a trait.
 PROVIDER = {'name': 'storage1', 'uuid': f'{RECORD}7'}
 PROVIDER_CHANGE = {'name': 'storage2', 'parent_provider_uuid': None}
 PROVIDER_TRAITS = {'traits': ['COMPUTE_NODE'], 'resource_provider_generation': 4}
@@ -122,7 +122,7 @@ INVENTORIES = {
     },
 }
 RESOURCE_CLASS = {'name': 'CUSTOM_FAST_DISK_GB'}
-#: Who allocates: the instance that the node is reserved for; and one whose storage is moved to another consumer.
+#: The consumers: the instance that the node is reserved for, and an instance whose storage moves to a migration.
 _OWNER = {
     'project_id': 'c0a1d1c0-0000-4000-8000-000000000001',
     'user_id': 'd0a1d1c0-0000-4000-8000-000000000001',
@@ -139,7 +139,7 @@ SEVERAL_ALLOCATIONS = {
     MOVED: STORAGE | {'allocations': {}, 'consumer_generation': 1},
     MIGRATION: STORAGE | {'consumer_type': 'MIGRATION'},
 }
-#: What is allocated of the storage goes to a provider below it, with the inventory.
+#: The allocation of the storage moves to a child provider, together with the inventory.
 POOL = {'name': 'storage2-pool1', 'uuid': f'{RECORD}a', 'parent_provider_uuid': PROVIDER['uuid']}
 RESHAPE = {
     'inventories': {
@@ -191,16 +191,16 @@ def _lists(name):
 
 
 def _sampled_records(client):
-    """Give the samples of records, by name."""
-    # Volume resources are changed while their node is off.
+    """Generate (name, sample) of records."""
+    # Volume resources can only be changed while their node is off.
     client.ask('PUT', '/v1/nodes/rack1-1/states/power', {'target': 'power off'})
     finish_work(client.app)
-    for name, (path, made, changed) in RECORDS.items():
-        yield f'{name}-create-request', made
-        client.ask('POST', path, made)
+    for name, (path, new, changed) in RECORDS.items():
+        yield f'{name}-create-request', new
+        client.ask('POST', path, new)
         yield _lists(name), client.get(path)
         yield f'{name}-update-request', changed
-        yield f'{name}-show', client.ask('PATCH', f'{path}/{made["uuid"]}', changed).json
+        yield f'{name}-show', client.ask('PATCH', f'{path}/{new["uuid"]}', changed).json
     yield 'volume-show', client.get('/v1/volume')
     yield 'node-vif-attach-request', VIF
     client.ask('POST', '/v1/nodes/rack1-1/vifs', VIF)
@@ -208,18 +208,18 @@ def _sampled_records(client):
 
 
 def _asking(client):
-    """Give a function that asks the Placement API for what must succeed."""
+    """Return a function that sends a request to the Placement API, which must succeed."""
 
     def ask(method, path, document=None):
-        answer = client.placement(method, path, document)
-        assert answer.status_int < 300, answer.text
-        return answer.json if answer.body else None
+        response = client.placement(method, path, document)
+        assert response.status_int < 300, response.text
+        return response.json if response.body else None
 
     return ask
 
 
 def _sampled_placement(client):
-    """Give the samples of the Placement API, by name.  The node is held by a reservation."""
+    """Generate (name, sample) of the Placement API. The node has a reservation."""
     ask = _asking(client)
     node, provider = (f'/resource_providers/{each["uuid"]}' for each in (NODE, PROVIDER))
     yield 'placement', ask('GET', '')
@@ -240,7 +240,7 @@ def _sampled_placement(client):
     ask('POST', '/resource_classes', RESOURCE_CLASS)
     yield 'resource-class-show', ask('GET', f'/resource_classes/{RESOURCE_CLASS["name"]}')
     classes = ask('GET', '/resource_classes')['resource_classes']
-    # Most of the standard ones are left out: each release of the library has more of them.
+    # Only some classes are shown: each release of os-resource-classes adds some.
     shown = [each for each in classes if each['name'] == 'DISK_GB' or each['name'].startswith('CUSTOM_')]
     yield 'resource-classes-list', {'resource_classes': shown}
     yield 'inventories-put-request', INVENTORIES
@@ -252,7 +252,7 @@ def _sampled_placement(client):
 
 
 def _sampled_allocations(client):
-    """Give the samples of allocations, by name.  The node is held by a reservation for the consumer."""
+    """Generate (name, sample) of allocations. The node is reserved for the consumer."""
     ask = _asking(client)
     yield 'allocations-put-request', ALLOCATIONS
     ask('PUT', f'/allocations/{INSTANCE}', ALLOCATIONS)
@@ -268,7 +268,7 @@ def _sampled_allocations(client):
 
 
 def _sampled_matches(client):
-    """Give the samples of matches, by name."""
+    """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
     yield 'reservation-by-request-request', BY_REQUEST
@@ -276,7 +276,7 @@ def _sampled_matches(client):
 
 
 def _sampled(client):
-    """Give the samples, by name."""
+    """Generate (name, sample)."""
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
     yield 'node-create-request', NODE
@@ -292,12 +292,12 @@ def _sampled(client):
     for target in ('manage', 'provide'):
         client.ask('PUT', '/v1/nodes/rack1-1/states/provision', {'target': target})
         finish_work(client.app)
-    wanted = [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_GOLD', 'CUSTOM_SILVER']}]
-    client.ask('PATCH', '/v1/nodes/rack1-1', wanted)
+    missing = [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_GOLD', 'CUSTOM_SILVER']}]
+    client.ask('PATCH', '/v1/nodes/rack1-1', missing)
     yield 'node-validate', client.get('/v1/nodes/rack1-1/validate')
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
-    wanted = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
-    yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{wanted}')
+    missing = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
+    yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{missing}')
     yield from _sampled_matches(client)
     yield 'reservation-create-request', RESERVATION
     held = client.ask('POST', '/v1/reservations', RESERVATION).json
@@ -334,7 +334,7 @@ def test_samples(tmp_path):
     assert {path.stem for path in SAMPLES.iterdir()} == set(samples)
 
 
-#: The route that gave each sample.
+#: {sample: the route whose response it is}.
 GIVEN_BY = {
     'nodes-list': 'GET /v1/nodes',
     'node-show': 'GET /v1/nodes/{node_ident}',
@@ -363,16 +363,16 @@ GIVEN_BY = {
 
 
 @pytest.mark.parametrize(('name', 'route'), GIVEN_BY.items())
-def test_answers_are_of_their_declared_types(name, route):
-    """WSME, which reads requests, can read the answers: nothing in them is undeclared."""
+def test_responses_have_their_declared_types(name, route):
+    """WSME, which parses requests, can parse the responses. So no key is undeclared."""
     (function,) = [each.function for each in routes() if str(each) == route]
-    answer = json.loads((SAMPLES / f'{name}.json').read_text())
-    assert wsme_json.fromjson(function.definition.return_type, answer)
+    response = json.loads((SAMPLES / f'{name}.json').read_text())
+    assert wsme_json.fromjson(function.definition.return_type, response)
 
 
 @pytest.fixture(scope='module')
 def documented():
-    """The text of the reference, by file."""
+    """{file: text} of the reference."""
     return {path.stem: path.read_text() for path in SOURCE.glob('*.inc')}
 
 
@@ -381,12 +381,12 @@ def test_every_route_is_documented(documented, route):
     assert f'.. rest_method:: {route}\n' in '\n'.join(documented.values())
 
 
-def test_no_route_is_made_up(documented):
+def test_documented_routes_exist(documented):
     named = re.findall(r'rest_method:: (\S+ \S+)', '\n'.join(documented.values()))
     assert sorted(named) == sorted([*map(str, routes()), 'GET /healthcheck', 'GET /metrics'])
 
 
-#: The base of all of them is in both modules.
+#: Both modules have the base class.
 FAILURES = dict.fromkeys(
     each
     for module in (failures, placement_failures)
@@ -434,7 +434,7 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
 
 @pytest.mark.parametrize('noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS], ids=lambda noun: noun.path)
 def test_records_are_documented(documented, noun):
-    """Each field and each argument of a list has its line, a type, and a version."""
+    """Each field and each query parameter is documented, and has a type and a version."""
     sections = {}
     for text in documented.values():
         for section in re.split(r'\n(?=[^\n]+\n=+\n\n\.\. rest_method)', text):

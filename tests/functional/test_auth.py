@@ -1,4 +1,4 @@
-"""Policy, and keystonemiddleware where it is wired.  Tokens of a real keystone are tested elsewhere."""
+"""Policy, HTTP Basic, and keystonemiddleware. test_keystone.py has the tests with a real keystone."""
 
 import base64
 
@@ -31,13 +31,13 @@ def keystone(url, tmp_path):
         yield Client(app)
 
 
-def test_no_token_no_answer(keystone):
-    """And the answer has the headers of every answer."""
-    answer = keystone.ask('GET', '/v1/nodes')
-    assert answer.status_int == 401
-    assert answer.headers['WWW-Authenticate'] == 'Keystone uri="http://127.0.0.1:1/v3"'
-    assert answer.headers['X-OpenStack-Ironic-API-Version'] == VERSION
-    assert answer.headers['x-openstack-request-id'].startswith('req-')
+def test_401_without_a_token(keystone):
+    """The response has the headers of every response."""
+    response = keystone.ask('GET', '/v1/nodes')
+    assert response.status_int == 401
+    assert response.headers['WWW-Authenticate'] == 'Keystone uri="http://127.0.0.1:1/v3"'
+    assert response.headers['X-OpenStack-Ironic-API-Version'] == VERSION
+    assert response.headers['x-openstack-request-id'].startswith('req-')
 
 
 @pytest.mark.parametrize('path', ['/', '/v1', '/v1/'])
@@ -45,15 +45,15 @@ def test_public(keystone, path):
     assert keystone.ask('GET', path).status_int == 200
 
 
-def test_headers_of_a_client_are_not_believed(keystone):
-    """Only keystonemiddleware says who asks."""
+def test_forged_identity_headers(keystone):
+    """Only keystonemiddleware sets them."""
     forged = {'X-Identity-Status': 'Confirmed', 'X-Roles': 'admin', 'X-User-Id': 'me'}
     assert keystone.ask('GET', '/v1/nodes', headers=forged).status_int == 401
 
 
 @pytest.mark.parametrize('rule', ['placement:traits:list', 'placement:traits:show'])
-def test_everybody_with_a_token_may_read_traits(url, rule):
-    """As the specification has it; what keystonemiddleware says becomes a context, and policy decides by it."""
+def test_any_token_can_read_traits(url, rule):
+    """As the specification wants it. The context has the headers that keystonemiddleware set."""
     service = Service(make_conf(url, api__auth_strategy='keystone'))
     nobody = Context(service, BARE_METAL, 37, 'http://localhost', request_id='req-1')
     context = nobody.identified({'HTTP_X_ROLES': '', 'HTTP_X_USER_ID': 'someone', 'HTTP_X_PROJECT_ID': 'project'})
@@ -63,8 +63,8 @@ def test_everybody_with_a_token_may_read_traits(url, rule):
         context.can('placement:traits:update')
 
 
-def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
-    """Somebody else's node is just not available."""
+def test_reasons_for_foreign_nodes(url, tmp_path):
+    """The reason for a node of another project is only "not available"."""
     (tmp_path / 'policy.yaml').write_text('"baremetal:node:list_all": "!"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     service = Service(make_conf(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='keystone'))
@@ -77,10 +77,10 @@ def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
         values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
         uuids.append(nodes.create(context, values, ('uuid',)).uuid)
     with pytest.raises(failures.NothingToReserve) as refused:
-        wanted = NodeRequest(idents=(*uuids, 'x'))
-        reserve.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], wanted, reservations.Expiry())
-    told = [reason['reason'] for reason in refused.value.beside['reasons']]
-    assert told == ['provision state', 'not available', 'not found']
+        request = NodeRequest(idents=(*uuids, 'x'))
+        reserve.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], request, reservations.Expiry())
+    reasons = [reason['reason'] for reason in refused.value.beside['reasons']]
+    assert reasons == ['provision state', 'not available', 'not found']
 
 
 def test_noauth_allows_everything(url):
@@ -88,25 +88,25 @@ def test_noauth_allows_everything(url):
     Context(service, BARE_METAL, 37, 'http://localhost', request_id='req-1').can('baremetal:node:create')
 
 
-def test_a_keystone_that_is_not_described(url):
-    """Is refused at the start, and not with a 500 at the first request."""
+def test_incomplete_keystone_configuration(url):
+    """The service refuses it when it starts. Otherwise the first request would be a 500."""
     with pytest.raises(cfg.Error, match='auth_type is not set'), make_app(url, api__auth_strategy='keystone'):
         pass
 
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
-def test_noauth_stays_at_home(url, host):
-    """Unless somebody says that everybody may come."""
+def test_noauth_beyond_loopback_is_refused(url, host):
+    """Unless the configuration allows it."""
     with pytest.raises(cfg.Error, match='Every client that reaches'):
         make_conf(url, '--host', host)
 
 
-def test_noauth_goes_out_when_told(url, tmp_path):
+def test_noauth_beyond_loopback(url, tmp_path):
     (tmp_path / 'open.conf').write_text('[api]\nnoauth_beyond_loopback = true\n')
     assert make_conf(url, '--config-file', f'{tmp_path}/open.conf', '--host', '0.0.0.0').host == '0.0.0.0'
 
 
-#: Of the password "hush-hush", as htpasswd -B writes it.
+#: The password is "hush-hush", as htpasswd -B writes it.
 USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '\n'
 
 
@@ -121,7 +121,7 @@ def basic(url, tmp_path):
 
 
 def login(user, password, scheme='Basic'):
-    """Give the header that says who asks."""
+    """Return the header with a user and a password."""
     return {'Authorization': f'{scheme} {base64.b64encode(f"{user}:{password}".encode()).decode()}'}
 
 
@@ -152,18 +152,18 @@ WRONG = [
 @pytest.mark.parametrize('headers', WRONG)
 @pytest.mark.parametrize('path', ['/v1/nodes', '/placement/traits'])
 def test_http_basic_refuses(basic, path, headers):
-    answer = basic.ask('GET', path, headers=headers)
-    assert answer.status_int == 401
-    assert answer.headers['WWW-Authenticate'] == 'Basic realm="Baremetal API"'
-    assert answer.headers['x-openstack-request-id'].startswith('req-')
-    assert answer.json
+    response = basic.ask('GET', path, headers=headers)
+    assert response.status_int == 401
+    assert response.headers['WWW-Authenticate'] == 'Basic realm="Baremetal API"'
+    assert response.headers['x-openstack-request-id'].startswith('req-')
+    assert response.json
     if path == '/v1/nodes':
-        assert answer.json['code'] == 'baremetal.unauthorized'
+        assert response.json['code'] == 'baremetal.unauthorized'
 
 
 @pytest.mark.parametrize('text', [None, 'operator:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n', 'operator:plain\n'])
-def test_http_basic_without_a_file_of_users(url, tmp_path, text):
-    """There is none, or it has passwords in another form: refused at the start."""
+def test_http_basic_without_a_valid_file(url, tmp_path, text):
+    """The file is missing, or has passwords in another format."""
     if text:
         (tmp_path / 'htpasswd').write_text(text)
     options = {'api__auth_strategy': 'http_basic', 'api__http_basic_auth_user_file': str(tmp_path / 'htpasswd')}
@@ -171,8 +171,8 @@ def test_http_basic_without_a_file_of_users(url, tmp_path, text):
         pass
 
 
-def test_http_basic_takes_as_long_for_unknown_users(basic, monkeypatch):
-    """A password is compared for each of them, so that the time of the answer tells no user name."""
+def test_http_basic_compares_a_password_for_unknown_users(basic, monkeypatch):
+    """Otherwise the response time would show which users exist."""
     compared = []
 
     def checkpw(*arguments):
@@ -186,13 +186,13 @@ def test_http_basic_takes_as_long_for_unknown_users(basic, monkeypatch):
     assert [password for password, _ in compared] == [b'x', b'x', b'hush-hush']
 
 
-def test_http_basic_whose_file_goes_away(basic, tmp_path, caplog):
+def test_http_basic_whose_file_disappears(basic, tmp_path, caplog):
     users = tmp_path / 'htpasswd'
     users.rename(tmp_path / 'elsewhere')
     for path, user in (('/v1/nodes', 'operator'), ('/placement/traits', 'stranger')):
-        answer = basic.ask('GET', path, headers=login(user, 'hush-hush'))
-        assert answer.status_int == 503
-        assert 'file of users' in answer.text
+        response = basic.ask('GET', path, headers=login(user, 'hush-hush'))
+        assert response.status_int == 503
+        assert 'file of users' in response.text
     assert 'http_basic_auth_user_file cannot be read' in caplog.text
     assert {record.levelname for record in caplog.records if 'htpasswd' in record.message} == {'ERROR'}
     users.write_text('')
@@ -201,7 +201,7 @@ def test_http_basic_whose_file_goes_away(basic, tmp_path, caplog):
     assert basic.ask('GET', '/v1/nodes', headers=login('operator', 'hush-hush')).status_int == 200
 
 
-def test_passwords_are_shown_to_whom_policy_says(url, tmp_path):
+def test_show_password(url, tmp_path):
     (tmp_path / 'policy.yaml').write_text('"show_password": "role:admin"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     system = {'X-Auth-Token': 'x', 'OpenStack-System-Scope': 'all'}

@@ -1,4 +1,4 @@
-"""No input gives a 5xx, none that is refused changes anything, and every answer has its headers."""
+"""Invalid input: no 5xx, no change by a refused request, and the usual headers on every response."""
 
 import json
 import urllib.parse
@@ -116,7 +116,7 @@ def client(shared_database_url):
         yield Client(app)
 
 
-#: What is served, so that most requests get somewhere.
+#: Routes, so that most requests reach a controller.
 SERVED = [
     ('GET', '/v1/nodes', LISTS),
     ('GET', '/v1/nodes/detail', LISTS[1:]),
@@ -152,7 +152,7 @@ METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 
 
 @st.composite
 def requests(draw):
-    """Give a method, a path and a query: of something served, or of nothing in particular."""
+    """Draw a method, a path and a query: of a route, or random ones."""
     if draw(st.integers(0, 4)):
         method, path, arguments = draw(st.sampled_from(SERVED))
         path = path.format(draw(SEGMENT))
@@ -181,18 +181,18 @@ def test_nothing_is_a_5xx(client, request, raw, version, content_type):
     client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': UUID, 'name': 'one'})
     if query:
         path += '?' + urllib.parse.urlencode(query)
-    answer = client.ask(method, path, raw=raw, version=version, headers={'Content-Type': content_type})
-    assert answer.status_int < 500, answer.text
+    response = client.ask(method, path, raw=raw, version=version, headers={'Content-Type': content_type})
+    assert response.status_int < 500, response.text
     for name in ('Minimum-Version', 'Maximum-Version', 'Version'):
-        assert answer.headers[f'X-OpenStack-Ironic-API-{name}']
-    assert answer.headers['x-openstack-request-id'] == answer.headers['openstack-request-id']
-    assert 'OpenStack-API-Version' in answer.headers['Vary']
-    if answer.body:
-        assert answer.content_type == 'application/json'
-        json.loads(answer.body)
-    if answer.status_int >= 400 and method != 'HEAD':
-        assert message(answer)
-        assert answer.json['code'].startswith('baremetal.')
+        assert response.headers[f'X-OpenStack-Ironic-API-{name}']
+    assert response.headers['x-openstack-request-id'] == response.headers['openstack-request-id']
+    assert 'OpenStack-API-Version' in response.headers['Vary']
+    if response.body:
+        assert response.content_type == 'application/json'
+        json.loads(response.body)
+    if response.status_int >= 400 and method != 'HEAD':
+        assert message(response)
+        assert response.json['code'].startswith('baremetal.')
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_nothing_is_a_5xx(client, request, raw, version, content_type):
 )
 def test_bodies_that_are_refused(client, body):
     before = client.get('/v1/nodes?fields=uuid')
-    answer = client.ask('POST', '/v1/nodes', raw=body)
-    assert answer.status_int == 400, answer.text
+    response = client.ask('POST', '/v1/nodes', raw=body)
+    assert response.status_int == 400, response.text
     assert client.get('/v1/nodes?fields=uuid') == before
 
 
 def _create_all(client):
-    """Make one of each noun that can be patched.
+    """Create one record of each noun that can be patched.
 
     :returns: {noun: its path}.
     """
@@ -266,43 +266,43 @@ def _create_all(client):
     ids=str,
 )
 def test_operations_that_are_refused(client, shared_database_url, operation, sentence):
-    """A patch is refused for each noun alike, and changes nothing."""
+    """Each noun refuses them alike, and stays unchanged."""
     empty(shared_database_url)
     for noun, path in _create_all(client).items():
         before = client.get(path)
-        answer = client.ask('PATCH', path, [operation])
-        assert (noun, answer.status_int) == (noun, 400), answer.text
-        assert sentence in message(answer)
+        response = client.ask('PATCH', path, [operation])
+        assert (noun, response.status_int) == (noun, 400), response.text
+        assert sentence in message(response)
         assert client.get(path) == before
 
 
 @pytest.mark.parametrize('number', [2**53, 2**63 - 1, 2**64 - 1, -(2**63), 0.1, 1e300])
-def test_numbers_come_back_as_they_came(client, number):
+def test_numbers_round_trip(client, number):
     node = client.node(extra={'n': number})
     assert client.get(f'/v1/nodes/{node["uuid"]}?fields=extra') == {'extra': {'n': number}}
 
 
-def test_any_text_comes_back_as_it_came(client):
+def test_texts_round_trip(client):
     text = 'é 😀 \u2028 \x7f " \\ </script> %s {}'
     node = client.node(extra={text: [text]}, resource_class='klässe 😀')
     shown = client.get(f'/v1/nodes/{node["uuid"]}?fields=extra,resource_class')
     assert shown == {'extra': {text: [text]}, 'resource_class': 'klässe 😀'}
-    found = client.get('/v1/nodes?fields=uuid&resource_class=' + urllib.parse.quote('klässe 😀'))
-    assert found['nodes'] == [{'uuid': node['uuid']}]
+    matches = client.get('/v1/nodes?fields=uuid&resource_class=' + urllib.parse.quote('klässe 😀'))
+    assert matches['nodes'] == [{'uuid': node['uuid']}]
 
 
-def test_a_body_may_be_of_a_certain_size_only(shared_database_url):
+def test_max_request_body_size(shared_database_url):
     with make_app(shared_database_url, api__max_request_body_size=1000) as app:
         small = Client(app)
         body = json.dumps({'driver': 'fake-hardware', 'extra': {'a': 'a' * 1000}}).encode()
         for headers in ({}, {'Transfer-Encoding': 'chunked'}):
-            answer = small.ask('POST', '/v1/nodes', raw=body, headers=headers)
-            assert answer.status_int == 413
-            assert '1000 bytes' in message(answer)
+            response = small.ask('POST', '/v1/nodes', raw=body, headers=headers)
+            assert response.status_int == 413
+            assert '1000 bytes' in message(response)
         assert small.ask('POST', '/v1/nodes', raw=body[:900].replace(b'a' * 100, b'') + b'"}}').status_int in (201, 400)
 
 
-def test_a_limit_only_lowers(shared_database_url):
+def test_max_traits_per_node_can_only_be_lowered(shared_database_url):
     with make_app(shared_database_url, inventory__max_traits_per_node=2) as app:
         few = Client(app)
         uuid = few.node()['uuid']
@@ -319,25 +319,25 @@ def test_a_limit_only_lowers(shared_database_url):
         pass
 
 
-def test_put_may_answer_as_ironic_does(shared_database_url):
+def test_put_traits_returns(shared_database_url):
     with make_app(shared_database_url, api__put_traits_returns='nothing') as app:
         client = Client(app)
-        answer = client.ask('PUT', f'/v1/nodes/{client.node()["uuid"]}/traits', {'traits': ['CUSTOM_A']})
-        assert (answer.status_int, answer.body) == (204, b'')
+        response = client.ask('PUT', f'/v1/nodes/{client.node()["uuid"]}/traits', {'traits': ['CUSTOM_A']})
+        assert (response.status_int, response.body) == (204, b'')
 
 
-def test_available_nodes_may_be_kept(shared_database_url):
+def test_allow_deleting_available_nodes(shared_database_url):
     with make_app(shared_database_url, inventory__allow_deleting_available_nodes=False) as app:
         client = Client(app)
         node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.1').json['uuid']
-        answer = client.ask('DELETE', f'/v1/nodes/{node}')
-        assert answer.status_int == 409
-        assert answer.json['code'] == 'baremetal.node.invalid_state'
+        response = client.ask('DELETE', f'/v1/nodes/{node}')
+        assert response.status_int == 409
+        assert response.json['code'] == 'baremetal.node.invalid_state'
         client.ask('PUT', f'/v1/nodes/{node}/maintenance')
         assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 204
 
 
-def test_links_may_name_another_host(shared_database_url):
+def test_public_endpoint(shared_database_url):
     with make_app(shared_database_url, api__public_endpoint='https://metal.example.com/baremetal/') as app:
-        answer = Client(app).get('/v1')
-        assert answer['nodes'][0]['href'] == 'https://metal.example.com/baremetal/v1/nodes/'
+        document = Client(app).get('/v1')
+        assert document['nodes'][0]['href'] == 'https://metal.example.com/baremetal/v1/nodes/'

@@ -1,4 +1,4 @@
-"""What web pages make browsers send: refused unless [cors] allows the page."""
+"""Requests that web pages make browsers send: refused unless [cors] allows the page."""
 
 import base64
 
@@ -14,7 +14,7 @@ NODE = b'{"driver": "fake-hardware"}'
 
 
 def post(client, content_type, path='/v1/nodes', **headers):
-    """Send a body of a type, as fetch() does, and return the answer."""
+    """Send a body with a content type, as fetch() does, and return the response."""
     request = Request.blank(path, method='POST', body=NODE)
     request.headers.update(headers)
     request.headers.pop('Content-Type', None)
@@ -44,16 +44,16 @@ def basic(url, tmp_path):
         yield Client(app)
 
 
-#: What a page may have a browser send without asking the service first, and nothing at all.
+#: Content types that a page can send without a preflight request, and none at all.
 SIMPLE = ['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'multipart/form-data', None]
 
 
 @pytest.mark.parametrize('content_type', [*SIMPLE, 'application/jsonish', 'text/json', 'x/y'])
 @pytest.mark.parametrize('path', ['/v1/nodes', '/v1/reservations', '/placement/resource_providers'])
 def test_bodies_that_are_not_json(client, content_type, path):
-    answer = post(client, content_type, path)
-    assert answer.status_int == 415
-    assert 'Content-Type: application/json' in answer.text
+    response = post(client, content_type, path)
+    assert response.status_int == 415
+    assert 'Content-Type: application/json' in response.text
     assert client.get('/v1/nodes')['nodes'] == []
 
 
@@ -63,7 +63,7 @@ def test_bodies_that_are_json(client, content_type):
 
 
 def test_http_basic_too(basic):
-    """A browser sends the password that its user typed for another page of the service."""
+    """A browser sends the password that its user typed in for another page of the service."""
     login = {'Authorization': 'Basic ' + base64.b64encode(b'operator:hush-hush').decode()}
     assert post(basic, 'text/plain', **login).status_int == 415
     assert post(basic, 'application/json', **login).status_int == 201
@@ -84,9 +84,9 @@ OWN = ['127.0.0.1:6385', 'localhost', 'LOCALHOST:1', 'x.localhost', '[::1]:6385'
 @pytest.mark.parametrize('host', FOREIGN)
 def test_foreign_hosts(client, host):
     for path in ('/v1/nodes', '/v1', '/placement/traits'):
-        answer = client.ask('GET', path, headers={'Host': host})
-        assert answer.status_int == 400
-        assert 'allowed_hosts' in answer.text
+        response = client.ask('GET', path, headers={'Host': host})
+        assert response.status_int == 400
+        assert 'allowed_hosts' in response.text
     assert client.ask('GET', '/healthcheck', headers={'Host': host}).status_int == 200
 
 
@@ -103,7 +103,7 @@ def test_hosts_that_the_configuration_names(url):
             assert client.ask('GET', '/v1', headers={'Host': host}).status_int == status
 
 
-#: What a page that speaks the APIs asks to send.
+#: The headers that a client of the APIs sends.
 HEADERS = 'content-type,x-auth-token,x-openstack-ironic-api-version,openstack-api-version,authorization'
 
 
@@ -111,17 +111,17 @@ HEADERS = 'content-type,x-auth-token,x-openstack-ironic-api-version,openstack-ap
 @pytest.mark.parametrize('method', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 def test_allowed_origin_alone_is_enough(url, path, method):
     with make_app(url, cors__allowed_origin=['https://page.example']) as app:
-        asked = {'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': HEADERS}
+        preflight = {'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': HEADERS}
         for origin in ('https://page.example', 'https://other.example'):
-            answer = Client(app).ask('OPTIONS', path, headers={'Origin': origin, **asked})
-            assert answer.status_int == 200
-            allowed = answer.headers.get('Access-Control-Allow-Origin')
+            response = Client(app).ask('OPTIONS', path, headers={'Origin': origin, **preflight})
+            assert response.status_int == 200
+            allowed = response.headers.get('Access-Control-Allow-Origin')
             assert allowed == (origin if origin == 'https://page.example' else None)
-            assert answer.headers.get('Access-Control-Allow-Headers') == (HEADERS if allowed else None)
+            assert response.headers.get('Access-Control-Allow-Headers') == (HEADERS if allowed else None)
 
 
-def test_what_a_page_may_read(url):
+def test_exposed_headers(url):
     with make_app(url, cors__allowed_origin=['https://page.example']) as app:
-        answer = Client(app).ask('GET', '/v1', headers={'Origin': 'https://page.example'})
-        exposed = answer.headers['Access-Control-Expose-Headers'].lower()
+        response = Client(app).ask('GET', '/v1', headers={'Origin': 'https://page.example'})
+        exposed = response.headers['Access-Control-Expose-Headers'].lower()
         assert {'location', 'x-openstack-ironic-api-version'} <= set(exposed.split(','))

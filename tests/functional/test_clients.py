@@ -12,7 +12,7 @@ from tests.support import commands
 from tests.support.service import Server
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-#: What nova's virt driver asks for, each time that it polls.
+#: The fields that nova's virt driver requests each time it polls.
 NOVA_FIELDS = (
     'uuid',
     'power_state',
@@ -36,7 +36,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def baremetal(server):
-    """Function that runs the baremetal command and gives what it prints, as JSON where it can be had."""
+    """Function that runs the baremetal command and returns its output, parsed if it is JSON."""
     return _command('baremetal', '--os-auth-type', 'none', '--os-endpoint', server.base)
 
 
@@ -91,8 +91,8 @@ def test_baremetal(baremetal):
     assert baremetal('node', 'list', '-f', 'json') == []
 
 
-def test_baremetal_records(baremetal):
-    """What belongs to a node, on the command line."""
+def test_baremetal_records_of_a_node(baremetal):
+    """Ports, port groups, volumes and VIFs on the command line."""
     chassis = baremetal('chassis', 'create', '--description', 'row 1', '-f', 'json')['uuid']
     baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one', '--chassis-uuid', chassis)
     assert len(baremetal('chassis', 'list', '-f', 'json')) == 1
@@ -113,9 +113,9 @@ def test_baremetal_records(baremetal):
     connector = ('--node', UUID, '--type', 'iqn', '--connector-id', 'iqn.one')
     baremetal('volume', 'connector', 'create', *connector)
     target = ('--node', UUID, '--type', 'iscsi', '--boot-index', '0', '--volume-id', 'v1')
-    made = baremetal('volume', 'target', 'create', *target, '-f', 'json')['uuid']
+    target_uuid = baremetal('volume', 'target', 'create', *target, '-f', 'json')['uuid']
     baremetal('node', 'power', 'off', 'one')
-    baremetal('volume', 'target', 'set', made, '--boot-index', '1')
+    baremetal('volume', 'target', 'set', target_uuid, '--boot-index', '1')
     assert len(baremetal('volume', 'connector', 'list', '--long', '-f', 'json')) == 1
     assert len(baremetal('volume', 'target', 'list', '--node', 'one', '-f', 'json')) == 1
 
@@ -131,14 +131,14 @@ def test_baremetal_records(baremetal):
 
 
 def test_baremetal_from_enroll_to_active(baremetal, server):
-    """The command line, and the states that it leads to."""
+    """The provision states on the command line."""
 
-    def shows(**wanted):
-        # Not --wait, which looks every ten seconds.
+    def shows(**expected):
+        # Not --wait, which polls every ten seconds.
         deadline = time.monotonic() + 30
         while _get(server, '/v1/nodes/one')['target_provision_state'] and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert baremetal('node', 'show', 'one', '--fields', *wanted, '-f', 'json') == wanted
+        assert baremetal('node', 'show', 'one', '--fields', *expected, '-f', 'json') == expected
 
     delays = '{"deploy": 1, "clean": 1}'
     baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'one', '--driver-info', f'fake_delays={delays}')
@@ -149,9 +149,9 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     shows(provision_state='available', power_state='power off')
 
     baremetal('node', 'set', 'one', '--instance-info', 'traits=["CUSTOM_A", "CUSTOM_A"]')
-    (told,) = [row for row in baremetal('node', 'validate', 'one', '-f', 'json') if row['Interface'] == 'deploy']
-    assert told['Result'] is False
-    assert told['Reason'].endswith('is missing traits CUSTOM_A')
+    (validation,) = [row for row in baremetal('node', 'validate', 'one', '-f', 'json') if row['Interface'] == 'deploy']
+    assert validation['Result'] is False
+    assert validation['Reason'].endswith('is missing traits CUSTOM_A')
     assert 'is missing traits CUSTOM_A' in baremetal('node', 'deploy', 'one', ok=False)
     baremetal('node', 'add', 'trait', 'one', 'CUSTOM_A')
     baremetal('node', 'deploy', 'one', '--wait', '30', '--config-drive', '{"meta_data": {"hostname": "web1"}}')
@@ -179,8 +179,8 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
 
 def _get(server, path):
     request = urllib.request.Request(server.base + path, headers={'X-OpenStack-Ironic-API-Version': 'latest'})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)
 
 
 @pytest.fixture
@@ -203,10 +203,10 @@ def test_openstacksdk(sdk):
     assert (polled.id, polled.resource_class, polled.is_maintenance) == (node.id, 'gold', False)
 
     instance = 'a8b2c1c0-0000-4000-8000-000000000001'
-    # Afresh: the SDK would send the traits that it remembers along, and no server takes those in a patch.
+    # A new resource: the SDK would send the traits that it remembers, which no server accepts in a patch.
     node = sdk.get_node(node.id)
     node = sdk.update_node(node, instance_id=instance)
-    assert [found.id for found in sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)] == [node.id]
+    assert [match.id for match in sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)] == [node.id]
     patched = sdk.patch_node(node, [{'op': 'add', 'path': '/instance_info/traits', 'value': ['CUSTOM_B', 'CUSTOM_B']}])
     assert patched.instance_info == {'traits': ['CUSTOM_B', 'CUSTOM_B']}
     with pytest.raises(openstack.exceptions.ConflictException):
@@ -234,13 +234,13 @@ def test_openstacksdk_deploys(sdk):
     with pytest.raises(openstack.exceptions.BadRequestException, match='missing traits CUSTOM_A'):
         sdk.set_node_provision_state(node, 'active')
     sdk.add_node_trait(node, 'CUSTOM_A')
-    # What nova makes a config drive of, and what it looks at when it cleans up.
+    # nova builds a config drive from these fields, and reads the others when it cleans up.
     assert list(sdk.ports(details=True, node=node.id)) == list(sdk.port_groups(details=True, node=node.id)) == []
     assert list(sdk.volume_targets(details=True, node=node.id)) == []
     assert all(sdk.validate_node(node)[interface].result for interface in ('deploy', 'power', 'storage'))
     sdk.set_node_provision_state(node, 'active', config_drive={'meta_data': {'hostname': 'web1'}})
     (polled,) = sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)
-    # nova takes an instance on an available node for one that is gone.
+    # On an available node, nova considers the instance deleted.
     assert polled.provision_state in ('deploying', 'wait call-back')
     (node,) = sdk.wait_for_nodes_provision_state([node.id], 'active', timeout=30)
     assert (node.power_state, node.last_error) == ('power on', None)
@@ -254,7 +254,7 @@ def test_openstacksdk_deploys(sdk):
 
     node = sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
     assert (node.provision_state, node.instance_id, node.instance_info) == ('available', None, {})
-    # It went with the instance; nova detaches it all the same.
+    # The VIF was detached with the instance. nova detaches it nevertheless.
     assert sdk.detach_vif_from_node(node, 'vif-1') is False
     assert list(sdk.nodes(instance_id=instance)) == []
     sdk.update_node(node, driver_info={'fake_failures': ['deploy']})
@@ -266,20 +266,20 @@ def test_openstacksdk_deploys(sdk):
 
 
 def test_openstacksdk_pages(sdk):
-    """The SDK follows next, and asks on its own when a limit is given."""
-    made = [sdk.create_node(driver='fake-hardware').id for _ in range(5)]
-    assert [node.id for node in sdk.nodes(fields=['uuid'], limit=2)] == made
-    for uuid in made:
+    """The SDK follows ``next``, and stops by itself at a limit."""
+    uuids = [sdk.create_node(driver='fake-hardware').id for _ in range(5)]
+    assert [node.id for node in sdk.nodes(fields=['uuid'], limit=2)] == uuids
+    for uuid in uuids:
         sdk.delete_node(uuid)
 
 
 def test_openstacksdk_records(sdk):
-    """What nova reads and writes of a node's network and volumes."""
+    """The networks and volumes of a node, as nova reads and writes them."""
     node = sdk.create_node(driver='fake-hardware')
     group = sdk.create_port_group(node_id=node.id, name='bond0')
     port = sdk.create_port(node_id=node.id, address='52:54:00:cf:2d:31', port_group_id=group.id)
-    assert [found.id for found in sdk.ports(details=True, node=node.id)] == [port.id]
-    assert [found.id for found in sdk.port_groups(details=True, node=node.id)] == [group.id]
+    assert [row.id for row in sdk.ports(details=True, node=node.id)] == [port.id]
+    assert [row.id for row in sdk.port_groups(details=True, node=node.id)] == [group.id]
     assert sdk.find_port('52:54:00:cf:2d:32') is None
 
     sdk.attach_vif_to_node(node, 'left')
@@ -290,7 +290,7 @@ def test_openstacksdk_records(sdk):
     assert not sdk.detach_vif_from_node(node, 'left')
 
     target = sdk.create_volume_target(node_id=node.id, volume_type='iscsi', boot_index=0, volume_id='v1')
-    assert [found.id for found in sdk.volume_targets(details=True, node=node.id)] == [target.id]
+    assert [row.id for row in sdk.volume_targets(details=True, node=node.id)] == [target.id]
     sdk.set_node_power_state(node, 'power off', wait=True)
     assert sdk.update_volume_target(target, boot_index=1).boot_index == 1
     sdk.delete_volume_target(target)
@@ -306,7 +306,7 @@ def placement(server):
 
 
 def test_openstack_placement(baremetal, placement):
-    """Traits and resource providers on the command line; a node among them."""
+    """Traits and resource providers on the command line. One of the providers is a node."""
     baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--resource-class', 'gold')
     baremetal('node', 'add', 'trait', UUID, 'CUSTOM_A')
     node = placement('resource', 'provider', 'show', UUID, '-f', 'json')
@@ -315,47 +315,51 @@ def test_openstack_placement(baremetal, placement):
     (inventory,) = placement('resource', 'provider', 'inventory', 'list', UUID, '-f', 'json')
     assert (inventory['resource_class'], inventory['total'], inventory['reserved']) == ('CUSTOM_GOLD', 1, 1)
 
-    made = placement('resource', 'provider', 'create', 'rack', '-f', 'json')['uuid']
-    placement('resource', 'provider', 'inventory', 'set', made, '--resource', 'VCPU=8', '--resource', 'VCPU:reserved=1')
+    provider = placement('resource', 'provider', 'create', 'rack', '-f', 'json')['uuid']
+    placement(
+        'resource', 'provider', 'inventory', 'set', provider, '--resource', 'VCPU=8', '--resource', 'VCPU:reserved=1'
+    )
     placement('trait', 'create', 'CUSTOM_B')
-    placement('resource', 'provider', 'trait', 'set', made, '--trait', 'CUSTOM_B', '--trait', 'HW_CPU_X86_VMX')
+    placement('resource', 'provider', 'trait', 'set', provider, '--trait', 'CUSTOM_B', '--trait', 'HW_CPU_X86_VMX')
     listed = placement(
         'resource', 'provider', 'list', '--required', 'CUSTOM_B', '--forbidden', 'CUSTOM_A', '-f', 'json'
     )
-    assert [row['uuid'] for row in listed] == [made]
+    assert [row['uuid'] for row in listed] == [provider]
     either = placement('resource', 'provider', 'list', '--required', 'CUSTOM_A,CUSTOM_B', '-f', 'json')
-    assert {row['uuid'] for row in either} == {made, UUID}
+    assert {row['uuid'] for row in either} == {provider, UUID}
     assert {'name': 'CUSTOM_B'} in placement('trait', 'list', '--associated', '-f', 'json')
     assert placement('trait', 'list', '--name', 'startswith:CUSTOM_', '-f', 'json') == [
         {'name': 'CUSTOM_A'},
         {'name': 'CUSTOM_B'},
     ]
     aggregate = 'b0a1d1c0-0000-4000-8000-000000000001'
-    generation = str(placement('resource', 'provider', 'show', made, '-f', 'json')['generation'])
-    placement('resource', 'provider', 'aggregate', 'set', made, '--aggregate', aggregate, '--generation', generation)
-    assert placement('resource', 'provider', 'aggregate', 'list', made, '-f', 'json') == [{'uuid': aggregate}]
-    (used,) = placement('resource', 'provider', 'usage', 'show', made, '-f', 'json')
+    generation = str(placement('resource', 'provider', 'show', provider, '-f', 'json')['generation'])
+    placement(
+        'resource', 'provider', 'aggregate', 'set', provider, '--aggregate', aggregate, '--generation', generation
+    )
+    assert placement('resource', 'provider', 'aggregate', 'list', provider, '-f', 'json') == [{'uuid': aggregate}]
+    (used,) = placement('resource', 'provider', 'usage', 'show', provider, '-f', 'json')
     assert (used['resource_class'], used['usage']) == ('VCPU', 0)
     placement('resource', 'class', 'create', 'CUSTOM_TOKENS')
     placement('resource', 'class', 'show', 'CUSTOM_TOKENS')
     placement('resource', 'class', 'delete', 'CUSTOM_TOKENS')
     (candidate,) = placement('allocation', 'candidate', 'list', '--resource', 'VCPU=2', '--limit', '5', '-f', 'json')
-    assert (candidate['resource provider'], candidate['allocation']) == (made, 'VCPU=2')
+    assert (candidate['resource provider'], candidate['allocation']) == (provider, 'VCPU=2')
     consumer = 'c0ffee00-0000-4000-8000-000000000001'
     owners = ('--project-id', 'p', '--user-id', 'u', '--consumer-type', 'INSTANCE')
-    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={made},VCPU=2', *owners)
+    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={provider},VCPU=2', *owners)
     (shown,) = placement('resource', 'provider', 'allocation', 'show', consumer, '-f', 'json')
-    assert (shown['resource_provider'], shown['resources']) == (made, {'VCPU': 2})
-    (used,) = placement('resource', 'provider', 'usage', 'show', made, '-f', 'json')
+    assert (shown['resource_provider'], shown['resources']) == (provider, {'VCPU': 2})
+    (used,) = placement('resource', 'provider', 'usage', 'show', provider, '-f', 'json')
     assert used['usage'] == 2
     assert placement('resource', 'usage', 'show', 'p', '-f', 'json')[0]['usage'] == {'consumer_count': 1, 'VCPU': 2}
-    placement('resource', 'provider', 'allocation', 'unset', consumer, '--provider', made)
-    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={made},VCPU=2', *owners)
+    placement('resource', 'provider', 'allocation', 'unset', consumer, '--provider', provider)
+    placement('resource', 'provider', 'allocation', 'set', consumer, '--allocation', f'rp={provider},VCPU=2', *owners)
     placement('resource', 'provider', 'allocation', 'delete', consumer)
     assert 'in use' in placement('trait', 'delete', 'CUSTOM_B', ok=False)
-    placement('resource', 'provider', 'trait', 'delete', made)
+    placement('resource', 'provider', 'trait', 'delete', provider)
     placement('trait', 'delete', 'CUSTOM_B')
-    placement('resource', 'provider', 'delete', made)
+    placement('resource', 'provider', 'delete', provider)
     assert 'it is a node' in placement('resource', 'provider', 'delete', UUID, ok=False)
     baremetal('node', 'delete', UUID)
     assert placement('resource', 'provider', 'list', '-f', 'json') == []

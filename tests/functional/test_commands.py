@@ -1,4 +1,4 @@
-"""The library and the commands that only this service has, against a running one; and those that they stand beside."""
+"""The Python library and the commands of this service, against a running service."""
 
 import json
 import os
@@ -20,7 +20,7 @@ BIN = pathlib.Path(sys.executable).parent
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
-    """A running service with two nodes, of which one is fast."""
+    """A running service with two nodes. One of them has CUSTOM_FAST."""
     with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
         for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
             run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', name)
@@ -31,7 +31,7 @@ def server(tmp_path_factory):
 
 
 def run(server, *command, path='', code=0, stream='stdout'):
-    """Run a command and return what it prints; of one that fails, what it says of that.
+    """Run a command, and return its output, or its errors if it fails.
 
     :param stream: where one that works prints what is returned.
     """
@@ -43,7 +43,7 @@ def run(server, *command, path='', code=0, stream='stdout'):
 
 
 def rows(server, *command, path=''):
-    """Run a command and give the rows that it prints."""
+    """Run a command, and return the rows that it prints."""
     return json.loads(run(server, *command, '-f', 'json', path=path))
 
 
@@ -52,12 +52,12 @@ OPENSTACK, BAREMETAL = ('openstack', 'baremetal'), ('baremetal',)
 
 @pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
 def test_nodes_by_traits(server, prefix):
-    """With the formats, the sorting and the fields that the command has."""
+    """The formats, sorting and fields of the original command still work."""
     listed = (*prefix, 'node', 'list')
     assert run(server, *listed, '--trait', 'CUSTOM_A', 'CUSTOM_FAST', '-f', 'value', '-c', 'Name') == 'one\n'
     assert run(server, *listed, '--not-trait', 'CUSTOM_FAST', '-f', 'csv', '-c', 'name').split() == ['"name"', '"two"']
-    found = rows(server, *listed, '--trait-any', 'CUSTOM_FAST', 'CUSTOM_X', '--fields', 'name', 'traits')
-    assert [node['name'] for node in found] == ['one']
+    matches = rows(server, *listed, '--trait-any', 'CUSTOM_FAST', 'CUSTOM_X', '--fields', 'name', 'traits')
+    assert [node['name'] for node in matches] == ['one']
     both = run(server, *listed, '--not-trait-any', 'CUSTOM_X', '--sort', 'name:desc', '--limit', '0', '-f', 'yaml')
     assert both.index('name: two') < both.index('name: one')
     assert len(rows(server, *listed)) == 2
@@ -67,9 +67,9 @@ def test_nodes_by_traits(server, prefix):
 @pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
 def test_matches(server, prefix):
     match = (*prefix, 'match')
-    found = rows(server, *match, '--trait', 'CUSTOM_A', '--not-trait', 'CUSTOM_FAST')
-    assert [(node['Name'], node['Traits']) for node in found] == [('two', ['CUSTOM_A'])]
-    asked = (
+    matches = rows(server, *match, '--trait', 'CUSTOM_A', '--not-trait', 'CUSTOM_FAST')
+    assert [(node['Name'], node['Traits']) for node in matches] == [('two', ['CUSTOM_A'])]
+    options = (
         '--property',
         'trait:CUSTOM_A=required',
         '--trait-any',
@@ -78,19 +78,19 @@ def test_matches(server, prefix):
         '--prefer',
         'CUSTOM_FAST',
     )
-    assert [node['Name'] for node in rows(server, *match, *asked)] == ['one']
-    told = rows(server, *match, '--trait', 'CUSTOM_X', '--explain')
-    assert {'Kind': 'rejected only', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in told
-    assert {'Kind': 'without', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in told
-    assert {row['Name'] for row in told if row['Kind'] == 'near miss'} == {'one', 'two'}
+    assert [node['Name'] for node in rows(server, *match, *options)] == ['one']
+    explanation = rows(server, *match, '--trait', 'CUSTOM_X', '--explain')
+    assert {'Kind': 'rejected only', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in explanation
+    assert {'Kind': 'without', 'Clauses': ['required:CUSTOM_X'], 'Nodes': 2, 'Name': None} in explanation
+    assert {row['Name'] for row in explanation if row['Kind'] == 'near miss'} == {'one', 'two'}
     assert 'is not a trait' in run(server, *match, '--trait', 'x', code=1)
 
 
 def test_a_reservation_and_a_deploy(server):
     reservation = ('openstack', 'baremetal', 'reservation')
     held = rows(server, *reservation, 'create', instance(1), '--trait', 'CUSTOM_FAST', '--expires-in', '600')
-    told = run(server, *reservation, 'create', instance(2), '--node', 'one', code=1)
-    assert 'None of the nodes can be reserved: 1 reserved.\none: It is reserved until' in told
+    errors = run(server, *reservation, 'create', instance(2), '--node', 'one', code=1)
+    assert 'None of the nodes can be reserved: 1 reserved.\none: It is reserved until' in errors
     assert 'Choose nodes with --node' in run(server, 'baremetal', 'reservation', 'create', instance(2), code=1)
     [listed] = rows(server, 'baremetal', 'reservation', 'list', '--instance', instance(1))
     assert (listed['UUID'], listed['Node UUID']) == (held['uuid'], held['node_uuid'])
@@ -100,8 +100,8 @@ def test_a_reservation_and_a_deploy(server):
     run(server, 'openstack', 'baremetal', 'node', 'deploy', 'one', '--reservation', held['uuid'], '--wait')
     match = ('baremetal', 'match', '--instance', instance(1))
     assert [row['Satisfied'] for row in rows(server, *match, '--trait', 'CUSTOM_FAST')] == [True]
-    asked = ('--trait', 'CUSTOM_X', '--trait-any', 'CUSTOM_Y', 'CUSTOM_Z', '--not-trait', 'CUSTOM_A')
-    assert rows(server, *match, *asked) == [
+    options = ('--trait', 'CUSTOM_X', '--trait-any', 'CUSTOM_Y', 'CUSTOM_Z', '--not-trait', 'CUSTOM_A')
+    assert rows(server, *match, *options) == [
         {
             'Resource Provider': held['node_uuid'],
             'Satisfied': False,
@@ -118,48 +118,48 @@ def test_a_reservation_and_a_deploy(server):
 
 
 def test_traits_of_placement(server):
-    """Beside what osc-placement has, which still does what it did."""
+    """The options of osc-placement still work."""
     listed = ('openstack', 'trait', 'list')
     assert {row['name'] for row in rows(server, *listed, '--starts-with', 'CUSTOM_', path='/placement')} >= {
         'CUSTOM_A',
         'CUSTOM_FAST',
     }
     names = 'CUSTOM_A,HW_CPU_X86_VMX,CUSTOM_NOWHERE'
-    found = rows(server, *listed, '--name-in', names, path='/placement')
-    assert {row['name'] for row in found} == {'CUSTOM_A', 'HW_CPU_X86_VMX'}
+    traits = rows(server, *listed, '--name-in', names, path='/placement')
+    assert {row['name'] for row in traits} == {'CUSTOM_A', 'HW_CPU_X86_VMX'}
     assert len(rows(server, *listed, path='/placement')) > 300
     assert [row['name'] for row in rows(server, *listed, '--name', 'in:CUSTOM_A', path='/placement')] == ['CUSTOM_A']
-    assert 'one of them' in run(server, *listed, '--name-in', 'A', '--starts-with', 'B', path='/placement', code=1)
+    both = ('--name-in', 'A', '--starts-with', 'B')
+    assert 'Use only one of --name' in run(server, *listed, *both, path='/placement', code=1)
 
 
-def test_traits_of_providers(server):
-    """One more or fewer, and the others stay."""
+def test_adding_and_removing_traits_of_providers(server):
+    """The provider's other traits stay."""
     path, trait = '/placement', ('openstack', 'trait')
-    made = rows(server, 'openstack', 'resource', 'provider', 'create', 'storage', path=path)['uuid']
-    names = rows(server, *trait, 'add', made, 'STORAGE_DISK_SSD', 'HW_NIC_SRIOV', path=path)
+    provider = rows(server, 'openstack', 'resource', 'provider', 'create', 'storage', path=path)['uuid']
+    names = rows(server, *trait, 'add', provider, 'STORAGE_DISK_SSD', 'HW_NIC_SRIOV', path=path)
     assert names == [{'name': 'HW_NIC_SRIOV'}, {'name': 'STORAGE_DISK_SSD'}]
-    assert len(rows(server, *trait, 'add', made, 'COMPUTE_NODE', path=path)) == 3
-    run(server, *trait, 'remove', made, 'HW_NIC_SRIOV', 'COMPUTE_NODE', 'HW_CPU_X86_VMX', path=path)
-    listed = rows(server, 'openstack', 'resource', 'provider', 'trait', 'list', made, path=path)
+    assert len(rows(server, *trait, 'add', provider, 'COMPUTE_NODE', path=path)) == 3
+    run(server, *trait, 'remove', provider, 'HW_NIC_SRIOV', 'COMPUTE_NODE', 'HW_CPU_X86_VMX', path=path)
+    listed = rows(server, 'openstack', 'resource', 'provider', 'trait', 'list', provider, path=path)
     assert listed == [{'name': 'STORAGE_DISK_SSD'}]
-    assert 'No such trait' in run(server, *trait, 'add', made, 'CUSTOM_NOWHERE', path=path, code=1)
+    assert 'No such trait' in run(server, *trait, 'add', provider, 'CUSTOM_NOWHERE', path=path, code=1)
     node = rows(server, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--resource-class', 'gold')['uuid']
     run(server, 'baremetal', 'node', 'add', 'trait', node, 'CUSTOM_A')
     assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
-    told = run(server, *trait, 'remove', node, 'CUSTOM_A', 'COMPUTE_NODE', path=path, code=1)
-    assert "remove them with 'baremetal node remove trait': CUSTOM_A" in told
+    errors = run(server, *trait, 'remove', node, 'CUSTOM_A', 'COMPUTE_NODE', path=path, code=1)
+    assert "remove them with 'baremetal node remove trait': CUSTOM_A" in errors
     assert len(rows(server, *trait, 'add', node, 'COMPUTE_NODE', path=path)) == 2
     run(server, 'baremetal', 'node', 'delete', node)
 
 
 def clients(server):
-    """Give a client on each of what one can stand on."""
+    """Generate a client on a keystoneauth session, and one on an openstacksdk connection."""
     yield Client(session.Session(noauth.NoAuth(endpoint=server.base)))
     yield Client(openstack.connect(auth_type='none', baremetal_endpoint_override=server.base, load_yaml_config=False))
 
 
 def test_the_library(server):
-    """On a keystoneauth session, and on an openstacksdk connection."""
     for client in clients(server):
         assert [node['name'] for node in client.nodes(traits=['CUSTOM_FAST'], fields=['name', 'uuid'])] == ['one']
         assert [node['name'] for node in client.nodes(not_traits=['CUSTOM_FAST'], limit=1)] == ['two']
@@ -194,10 +194,10 @@ def test_an_inventory(server, tmp_path):
     file.write_text(
         'nodes: [{name: new, driver: fake-hardware, traits: [CUSTOM_X], ports: [{address: 52:54:00:0:0:1}]}]'
     )
-    told = run(server, *inventory, 'import', file, code=1)
-    assert 'new cannot be imported, after 0 of 1 were: ' in told
+    errors = run(server, *inventory, 'import', file, code=1)
+    assert 'new cannot be imported, after 0 of 1 were: ' in errors
     file.write_text(file.read_text().replace('52:54:00:0:0:1', '52:54:00:00:00:01'))
-    # The node of the command that failed is there.
+    # The failed command has created the node.
     assert rows(server, *inventory, 'import', file) == [
         {'What': 'nodes', 'Done': 'same', 'Number': 1},
         {'What': 'ports', 'Done': 'created', 'Number': 1},
@@ -219,14 +219,14 @@ def test_an_inventory(server, tmp_path):
 
 
 def test_a_protected_node_is_imported_where_it_cannot_be_active(server, tmp_path):
-    """And a second time; why it is in maintenance comes along."""
+    """Importing it again changes nothing. The reason of the maintenance is imported, too."""
     file = tmp_path / 'rack.yaml'
     node = {'name': 'new', 'driver': 'fake-hardware', 'provision_state': 'active', 'protected': True}
     node |= {'maintenance': True, 'maintenance_reason': 'fan'}
     file.write_text(yaml.safe_dump({'nodes': [node]}))
     for done in ('created', 'same'):
-        [told] = rows(server, 'baremetal', 'inventory', 'import', file)
-        assert told == {'What': 'nodes', 'Done': done, 'Number': 1}
+        [counts] = rows(server, 'baremetal', 'inventory', 'import', file)
+        assert counts == {'What': 'nodes', 'Done': done, 'Number': 1}
     shown = rows(server, 'baremetal', 'node', 'show', 'new')
     assert (shown['provision_state'], shown['protected'], shown['maintenance_reason']) == ('enroll', False, 'fan')
     run(server, 'baremetal', 'node', 'delete', 'new')

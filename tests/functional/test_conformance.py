@@ -1,4 +1,4 @@
-"""What real Ironic 39.0.0 answered, and what this service answers to the same requests in the same order.
+"""Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
 ``tests/data/ironic-golden.json`` holds the recorded calls that the service covers, with hosts (HOST), times (TIME) and
 the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys and values,
@@ -20,13 +20,13 @@ from tests.support.service import finish_work, make_app
 CALLS = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-golden.json').read_text())
 MAXIMUM = '1.82'
 VERSION = 'X-OpenStack-Ironic-API-Version'
-#: Who may do everything.
+#: A user with all permissions.
 ADMIN = {'X-Auth-Token': 'admin', 'X-Roles': 'admin,member,reader', 'OpenStack-System-Scope': 'all'}
-#: The node that most calls are about.
+#: The node of most calls.
 FIRST = '11111111-1111-4111-8111-000000000001'
-#: What Ironic called the one node that came without a uuid.
+#: The uuid that Ironic generated for the one node that was created without.
 GIVEN = 'd63e9c6f-16bc-4229-b5d3-7c5034d91d18'
-#: Requests that changed something and were not recorded, by the name of the call that came next.
+#: {name of a call: the request before it that changed something and was not recorded}.
 NOT_RECORDED = {
     'list at None': ('PUT', f'/v1/nodes/{FIRST}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']}),
     'validate wrong type': (
@@ -39,12 +39,12 @@ _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
 def named(*names):
-    """Choose calls by name."""
+    """Return a predicate that selects calls by name."""
     return lambda call: call['name'] in names
 
 
 def fails(status, sentence=None):
-    """Change what was recorded into a failure found in a controller."""
+    """Return a change of a recorded call into a failure of a controller."""
 
     def change(call):
         call['status'] = status
@@ -56,13 +56,13 @@ def fails(status, sentence=None):
 
 
 def fails_in_routing(status, title):
-    """Change what was recorded into a failure found before a controller."""
+    """Return a change of a recorded call into a failure before any controller."""
     answer = {'error_message': {'code': status, 'title': title, 'description': None}}
     return lambda call: call.update(status=status, answer=answer)
 
 
 def has_versions(version=None):
-    """Add the version headers to what was recorded."""
+    """Return a change that adds the version headers."""
 
     def change(call):
         call['answer_headers'] |= {
@@ -75,56 +75,56 @@ def has_versions(version=None):
 
 
 def only_what_is_served(call):
-    """Take out of /v1 what is not served."""
+    """Remove from /v1 the resources that this service does not serve."""
     for name in ('lookup', 'heartbeat'):
         call['answer'].pop(name, None)
     del call['answer']['links'][1:]
 
 
 def put_answers_traits(call):
-    """Answer a PUT of traits with them."""
+    """Replace the response to a PUT of traits by the traits."""
     call.update(status=200, answer={'traits': sorted(set(json.loads(call['body'])['traits']))})
     call['answer_headers']['Content-Type'] = 'application/json'
 
 
 def without_links(call):
-    """Take the links out of nodes."""
+    """Remove the links of nodes."""
     for node in call['answer'].get('nodes', [call['answer']]):
         node.pop('links', None)
 
 
 def nulls_last(call):
-    """Sort nodes by name, those without one behind."""
+    """Sort nodes by name. Nodes without a name come last."""
     call['answer']['nodes'].sort(key=lambda node: (node['name'] is None, node['name']))
 
 
 def allows(call):
-    """Name the methods of the address itself."""
+    """Set the methods of the path itself."""
     methods = {'nodes': 'GET, POST', 'traits': 'DELETE, GET, PUT', 'CUSTOM_C': 'DELETE, PUT'}
     call['answer_headers']['Allow'] = methods[call['path'].rpartition('/')[2]]
 
 
 def was_available(node):
-    """Choose nodes that are manageable or more, before somebody changed their power."""
+    """Whether a node is manageable or further, and its power was not changed yet."""
     return node.get('provision_state') not in ('enroll', 'missing') and node.get('power_state', 'missing') is None
 
 
-def nodes_in(answer):
-    """Give the nodes, or the states of the one node, in an answer."""
-    return answer.get('nodes', [answer]) if isinstance(answer, dict) else []
+def nodes_in(body):
+    """Return the nodes, or the states of the node, in a body."""
+    return body.get('nodes', [body]) if isinstance(body, dict) else []
 
 
-def has_node(answer, condition):
-    """Tell whether there is such a node in an answer."""
-    return any(map(condition, nodes_in(answer)))
+def has_node(body, condition):
+    """Whether a body has a node that fulfils a condition."""
+    return any(map(condition, nodes_in(body)))
 
 
 def each_node(condition, change):
-    """Change such nodes in what was recorded."""
+    """Return a change of each recorded node that fulfils a condition."""
     return lambda call: [change(node) for node in nodes_in(call['answer']) if condition(node)]
 
 
-#: (reason, which calls, what changes in what was recorded).  Applied in this order.
+#: (reason, predicate of calls, change of what was recorded). They are applied in this order.
 DIFFERENCES = [
     (
         'the version headers are on every answer; where the version was refused, the lowest',
@@ -228,12 +228,12 @@ DIFFERENCES = [
 
 
 def is_trait_filter(call):
-    """Choose the calls that Ironic refuses and the specification wants, from 1.37 on."""
+    """Whether Ironic refuses the call, and the specification wants it from 1.37 on."""
     return call['name'].startswith('SPEC FILTER') or call['name'] == 'detail traits filter'
 
 
 def expected(call):
-    """Give what was recorded, with the differences that were decided."""
+    """Return the recorded call with the differences that were decided."""
     call = copy.deepcopy(call)
     for _, concerns, change in DIFFERENCES:
         if concerns(call):
@@ -241,23 +241,23 @@ def expected(call):
     return call
 
 
-def given(answer):
-    """Give the body of an answer of ours as the recorded ones are kept."""
-    if not answer.body:
+def normalised(response):
+    """Return the body of a response of this service in the form of the recorded ones."""
+    if not response.body:
         return None
-    text = _TIME.sub('TIME', answer.text).replace('http://localhost', 'http://HOST')
+    text = _TIME.sub('TIME', response.text).replace('http://localhost', 'http://HOST')
     body = json.loads(text.replace(f'"{MAXIMUM}"', '"MAX"'))
     if 'error_message' in body:
         body['error_message'] = json.loads(body['error_message'])
-        # Ours, beside the real service's.
+        # Ours. Ironic has no codes.
         assert body.pop('code').startswith('baremetal.')
-    # Ours, too, of /.
+    # Ours, in the body of /.
     body.pop('ironic_traits_version', None)
     return body
 
 
 def normal(body, status):
-    """Take out of a body what is not compared: prose, and the order of the arguments in a link to the next page."""
+    """Remove from a body what is not compared: prose, and the order of the parameters in a link to the next page."""
     if not isinstance(body, dict):
         return body
     message = body.get('error_message', {})
@@ -268,46 +268,46 @@ def normal(body, status):
 
 
 @pytest.fixture(scope='module')
-def answers(shared_database_url):
-    """Every answer, by the name of the call: all calls are made once, in their order."""
+def responses(shared_database_url):
+    """{name of a call: response}. All calls are sent once, in their order."""
     empty(shared_database_url)
-    # Not noauth, which Ironic was recorded with: ours then refuses bodies that are not JSON, and Ironic takes them.
+    # Ironic was recorded with noauth, and accepted bodies that are not JSON. Ours refuses those under noauth.
     with make_app(shared_database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
-        made = {}
+        responses = {}
         for call in CALLS:
             if call['name'] in NOT_RECORDED:
                 client.ask(*NOT_RECORDED[call['name']], headers=ADMIN)
             raw = call['body'].encode() if call['body'] is not None else None
-            made[call['name']] = client.ask(
+            responses[call['name']] = client.ask(
                 call['method'], call['path'], raw=raw, version=None, headers=ADMIN | call['headers']
             )
             finish_work(app)
-    ours = made['POST text/plain'].json['uuid']
-    return {name: _as_recorded(answer, ours) for name, answer in made.items()}
+    ours = responses['POST text/plain'].json['uuid']
+    return {name: _as_recorded(response, ours) for name, response in responses.items()}
 
 
-def _as_recorded(answer, ours):
-    """Put the uuid that Ironic gave a node in place of ours."""
-    answer.body = answer.body.replace(ours.encode(), GIVEN.encode())
-    if 'Location' in answer.headers:
-        answer.headers['Location'] = answer.headers['Location'].replace(ours, GIVEN)
-    return answer
+def _as_recorded(response, ours):
+    """Replace our uuid of the node that was created without one by Ironic's."""
+    response.body = response.body.replace(ours.encode(), GIVEN.encode())
+    if 'Location' in response.headers:
+        response.headers['Location'] = response.headers['Location'].replace(ours, GIVEN)
+    return response
 
 
 @pytest.mark.parametrize('call', CALLS, ids=lambda call: call['name'])
-def test_call(answers, call):
-    answer = answers[call['name']]
+def test_call(responses, call):
+    response = responses[call['name']]
     if is_trait_filter(call):
-        assert answer.status_int == 200
+        assert response.status_int == 200
         return
-    wanted = expected(call)
-    assert answer.status_int == wanted['status'], answer.text
-    for name, value in wanted['answer_headers'].items():
-        got = answer.headers[name].replace('http://localhost', 'http://HOST')
+    recorded = expected(call)
+    assert response.status_int == recorded['status'], response.text
+    for name, value in recorded['answer_headers'].items():
+        got = response.headers[name].replace('http://localhost', 'http://HOST')
         assert got == (MAXIMUM if value == 'MAX' else value), name
     if call['method'] != 'HEAD':
-        assert normal(given(answer), wanted['status']) == normal(wanted['answer'], wanted['status'])
+        assert normal(normalised(response), recorded['status']) == normal(recorded['answer'], recorded['status'])
 
 
 def test_every_difference_concerns_a_call():

@@ -12,8 +12,7 @@ from ironic_traits.inventory import transitions as carried
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
-#: For each action: the state it begins in, what is asked for, the option with its limit, the state it fails to, and the
-#: error, with {} for the node.
+#: {action: (initial state, body, option with the limit, state after the timeout, error)}. {} in the error is the node.
 ENDLESS = {
     'verify': ('enroll', {'target': 'manage'}, 'deploy_callback_timeout', 'enroll', '"verify" did not finish'),
     'inspect': (
@@ -57,13 +56,13 @@ ENDLESS = {
 
 @pytest.fixture
 def endless(app, monkeypatch):
-    """The application, with a driver that never comes to an end."""
+    """The application, with a driver whose work never ends."""
     monkeypatch.setattr(app.service.drivers['fake-hardware'], 'work', lambda task: base.Later(3600))
     return app
 
 
 def begin(app, client, action):
-    """Let the work on a new node begin, and give the node's uuid."""
+    """Begin the work on a new node, and return the node's uuid."""
     state, body = ENDLESS[action][:2]
     uuid = client.node()['uuid']
     with app.service.write() as connection:
@@ -75,7 +74,7 @@ def begin(app, client, action):
 
 
 def pass_time(app, seconds):
-    """Let some seconds pass: the rows are moved, not the clock."""
+    """Move the times of all transitions back, as if some seconds had passed."""
     with app.service.write() as connection:
         for row in connection.execute(sa.select(tables.transitions)).all():
             span = datetime.timedelta(seconds=seconds)
@@ -86,14 +85,14 @@ def pass_time(app, seconds):
 
 
 def make_due(app):
-    """Let the work be due that is due later."""
+    """Make all transitions due."""
     with app.service.write() as connection:
         connection.execute(sa.update(tables.transitions).values(due_at=tables.transitions.c.begun_at))
 
 
 @pytest.mark.parametrize('action', ENDLESS)
 def test_work_has_a_time_limit(endless, client, action):
-    """The end comes with the limit, also when the driver wants to be called later than that."""
+    """The work ends at the limit, even if the driver wants to be called later."""
     _, _, option, failed, error = ENDLESS[action]
     uuid = begin(endless, client, action)
     limit = endless.service.conf.deploy[option]
@@ -141,17 +140,17 @@ def test_power_has_a_time_limit(endless, client, body, limit):
     finish_work(endless)
     node = client.get(path)
     assert (node['target_power_state'], node['power_state'], node['reservation']) == (None, None, None)
-    asked = body['target']
+    target = body['target']
     assert node['last_error'] == (
-        f"Failed to change power state to '{states.POWER_TARGETS[asked]}' by '{asked}': "
-        f'Failed to set node power state to {asked}.'
+        f"Failed to change power state to '{states.POWER_TARGETS[target]}' by '{target}': "
+        f'Failed to set node power state to {target}.'
     )
     assert client.ask('PUT', f'{path}/states/power', body).status_int == 202
 
 
 @pytest.mark.parametrize('action', ENDLESS)
 def test_a_lock_is_broken(endless, client, action):
-    """Also of work that a worker has in hand: it changes nothing any more."""
+    """The result of a worker that still works on the node is discarded."""
     failed = ENDLESS[action][3]
     uuid = begin(endless, client, action)
     make_due(endless)
@@ -167,7 +166,7 @@ def test_a_lock_is_broken(endless, client, action):
 
 
 def test_a_lock_without_work_is_broken(app, client):
-    """It cannot be; but if it is, there is a way out."""
+    """No request can cause this. If a bug does, the operator can still unlock the node."""
     uuid = client.node()['uuid']
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(reservation='gone', target_power_state='power on'))
@@ -189,7 +188,7 @@ def test_a_power_change_is_given_up(endless, client):
     assert (node['reservation'], node['target_power_state'], node['provision_state']) == (None, None, 'enroll')
 
 
-def test_who_broke_a_lock_is_told(database_url, caplog):
+def test_who_broke_a_lock_is_logged(database_url, caplog):
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
         headers = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}

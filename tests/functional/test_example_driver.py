@@ -14,7 +14,7 @@ GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'provisioning.rst
 
 @pytest.fixture
 def power(app):
-    """The state of the outlet that the example driver switches, in a list of one."""
+    """A list with the state of the outlet that the example driver switches."""
     code = re.search(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[1]
     state = ['power off']
     names = {

@@ -1,4 +1,4 @@
-"""The four trait filters and the pages, on random inventories, against what a few lines of Python say."""
+"""Trait filters and pages on random inventories, compared with a few lines of Python."""
 
 import hypothesis
 import pytest
@@ -36,7 +36,7 @@ def inventory(shared_database_url):
 
 
 def walk(client, path):
-    """Follow the pages of a list: give all nodes, and the length of each page."""
+    """Follow the pages of a list, and return all nodes and the length of each page."""
     nodes, lengths = [], []
     while path:
         page = client.get(path)
@@ -47,7 +47,9 @@ def walk(client, path):
 
 
 @hypothesis.given(
-    wanted=st.fixed_dictionaries({}, optional={name: st.lists(SETS, min_size=1, max_size=2) for name in ARGUMENTS}),
+    trait_filters=st.fixed_dictionaries(
+        {}, optional={name: st.lists(SETS, min_size=1, max_size=2) for name in ARGUMENTS}
+    ),
     resource_class=st.sampled_from([None, 'gold', 'silver', 'bronze']),
     sort_key=st.sampled_from(['id', 'uuid', 'resource_class', 'created_at']),
     sort_dir=st.sampled_from(['asc', 'desc']),
@@ -55,34 +57,34 @@ def walk(client, path):
     path=st.sampled_from(['/v1/nodes?fields=uuid,traits', '/v1/nodes/detail?']),
 )
 @SETTINGS
-def test_lists(inventory, wanted, resource_class, sort_key, sort_dir, limit, path):
+def test_lists(inventory, trait_filters, resource_class, sort_key, sort_dir, limit, path):
     client, nodes = inventory
-    given = [f'{name}={",".join(sorted(names))}' for name, sets in wanted.items() for names in sets]
-    given += [f'resource_class={resource_class}'] if resource_class else []
-    given += [f'sort_key={sort_key}', f'sort_dir={sort_dir}', f'limit={limit}']
-    found, lengths = walk(client, '&'.join([path, *given]))
+    parameters = [f'{name}={",".join(sorted(names))}' for name, sets in trait_filters.items() for names in sets]
+    parameters += [f'resource_class={resource_class}'] if resource_class else []
+    parameters += [f'sort_key={sort_key}', f'sort_dir={sort_dir}', f'limit={limit}']
+    listed, lengths = walk(client, '&'.join([path, *parameters]))
 
-    asked = Filter.of(**{name.replace('-', '_'): sets for name, sets in wanted.items()})
+    trait_filter = Filter.of(**{name.replace('-', '_'): sets for name, sets in trait_filters.items()})
     expected = {
         uuid
         for uuid, (traits, its_class) in nodes.items()
-        if asked.matches(traits) and resource_class in (None, its_class)
+        if trait_filter.matches(traits) and resource_class in (None, its_class)
     }
-    assert sorted(node['uuid'] for node in found) == sorted(expected)
-    for node in found:
+    assert sorted(node['uuid'] for node in listed) == sorted(expected)
+    for node in listed:
         assert node['traits'] == sorted(nodes[node['uuid']][0])
     assert all(length == limit for length in lengths[:-1])
     assert lengths[-1] > 0 or not expected
     if sort_key == 'uuid':
-        assert [node['uuid'] for node in found] == sorted(expected, reverse=sort_dir == 'desc')
+        assert [node['uuid'] for node in listed] == sorted(expected, reverse=sort_dir == 'desc')
     if sort_key == 'resource_class':
-        classes = [nodes[node['uuid']][1] for node in found]
+        classes = [nodes[node['uuid']][1] for node in listed]
         key = sorted(classes, key=lambda name: (name is None, name), reverse=sort_dir == 'desc')
         assert classes == key
 
 
 def test_more_names_than_a_node_can_carry(inventory):
-    """Long lists are asked of the database too, on each of them."""
+    """Long lists work on each database."""
     client, nodes = inventory
     many = [f'CUSTOM_MANY_{i}' for i in range(200)]
     for argument, expected in zip(ARGUMENTS, (0, 0, len(nodes), len(nodes)), strict=True):
@@ -94,27 +96,27 @@ def test_more_names_than_a_node_can_carry(inventory):
     pairs = [f'{many[i]},{many[i + 1]}' for i in range(0, 200, 2)]
     for argument, most in (('traits-any', 10), ('not-traits', 100)):
         query = '&'.join(f'{argument}={pair}' for pair in pairs[:most])
-        found = client.get(f'/v1/nodes?fields=uuid&{query}')['nodes']
-        assert len(found) == (0 if argument == 'traits-any' else len(nodes))
+        matches = client.get(f'/v1/nodes?fields=uuid&{query}')['nodes']
+        assert len(matches) == (0 if argument == 'traits-any' else len(nodes))
     query = '&'.join(f'traits-any={pair}' for pair in pairs[:11])
     assert 'at most 10 times' in client.ask('GET', f'/v1/nodes?{query}').text
 
 
 def test_many_required_traits(inventory):
-    """More than get a subquery each."""
+    """More than the query has subqueries for."""
     client, _ = inventory
     names = [f'CUSTOM_REQUIRED_{i}' for i in range(8)]
     uuid = client.node()['uuid']
     try:
         client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names})
-        for asked, expected in ((names, [uuid]), ([*names, 'CUSTOM_A'], [])):
-            found = client.get(f'/v1/nodes?fields=uuid&traits={",".join(asked)}')['nodes']
-            assert [node['uuid'] for node in found] == expected
+        for requested, expected in ((names, [uuid]), ([*names, 'CUSTOM_A'], [])):
+            matches = client.get(f'/v1/nodes?fields=uuid&traits={",".join(requested)}')['nodes']
+            assert [node['uuid'] for node in matches] == expected
     finally:
         client.ask('DELETE', f'/v1/nodes/{uuid}')
 
 
-def test_fifty_long_traits_come_whole(inventory):
+def test_fifty_long_traits(inventory):
     client, _ = inventory
     traits = sorted(f'CUSTOM_{i:03}_{"L" * 244}' for i in range(50))
     uuid = client.node()['uuid']

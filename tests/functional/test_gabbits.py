@@ -1,4 +1,4 @@
-"""The gabbi files, each on an empty database of each kind, with a worker.  They read as documentation of the wire."""
+"""The gabbi files, each on an empty database of each kind, with a worker."""
 
 import pathlib
 import unittest

@@ -1,4 +1,4 @@
-"""Images that are named by their id: looked up in a real Glance, and in some that do not work."""
+"""Images by id: looked up in a real Glance, and in stubs that fail."""
 
 import contextlib
 import json
@@ -19,92 +19,92 @@ IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 
 @contextlib.contextmanager
 def service(tmp_path, endpoint, **options):
-    """Give a client of a service that looks images up."""
+    """Provide a client of a service that looks up images."""
     with make_app(f'sqlite:///{tmp_path}/x.sqlite', glance__endpoint_override=endpoint, **options) as app:
         migrations.upgrade(app.service.database)
         yield Client(app)
 
 
 def match(client, image, **more):
-    """Ask for what an image wants."""
+    """Request matches for an image."""
     return client.ask('POST', '/v1/matches', {'image': image}, **more)
 
 
 @pytest.fixture(scope='module')
 def glance(tmp_path_factory):
-    """The address of a real Glance."""
+    """The URL of a real Glance."""
     with peer('tests.support.glance_server', tmp_path_factory.mktemp('glance'), free_port()) as url:
         yield url
 
 
 def tell(method, url, document, content_type='application/json'):
-    """Send a document to Glance, and give its answer."""
+    """Send a document to Glance, and return the response."""
     headers = {'Content-Type': content_type}
     request = urllib.request.Request(url, json.dumps(document).encode(), headers, method=method)
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
 
 
 def test_a_real_image(glance, tmp_path):
-    """Its traits count, what else it says does not, and what has been changed counts at once."""
+    """Its traits count, its other properties do not, and changes count at once."""
     properties = {'trait:CUSTOM_A': 'required', 'trait:CUSTOM_B': 'forbidden', 'os_distro': 'debian'}
     document = {'name': 'one', 'disk_format': 'raw', 'container_format': 'bare', **properties}
-    made = tell('POST', f'{glance}/v2/images', document)
+    image = tell('POST', f'{glance}/v2/images', document)
     with service(tmp_path, glance) as client:
         first, second = available(client), available(client)
         client.ask('PUT', f'/v1/nodes/{second}/traits', {'traits': ['CUSTOM_A']})
-        answer = match(client, {'id': made['id']}).json
-        assert answer['request']['required'] == ['CUSTOM_A']
-        assert answer['warnings'] == [
+        result = match(client, {'id': image['id']}).json
+        assert result['request']['required'] == ['CUSTOM_A']
+        assert result['warnings'] == [
             "image property 'trait:CUSTOM_B' is 'forbidden', and ignored: only 'required' counts in an image."
         ]
-        assert [node['uuid'] for node in answer['nodes']] == [second]
+        assert [node['uuid'] for node in result['nodes']] == [second]
 
-        body = {'instance_uuid': instance(1), 'image': {'id': made['id']}}
+        body = {'instance_uuid': instance(1), 'image': {'id': image['id']}}
         assert client.ask('POST', '/v1/reservations', body).json['reservation']['node_uuid'] == second
         patch = [{'op': 'replace', 'path': '/trait:CUSTOM_A', 'value': 'no more'}]
-        tell('PATCH', f'{glance}/v2/images/{made["id"]}', patch, 'application/openstack-images-v2.1-json-patch')
-        assert [node['uuid'] for node in match(client, {'id': made['id']}).json['nodes']] == [first]
+        tell('PATCH', f'{glance}/v2/images/{image["id"]}', patch, 'application/openstack-images-v2.1-json-patch')
+        assert [node['uuid'] for node in match(client, {'id': image['id']}).json['nodes']] == [first]
         assert client.ask('POST', '/v1/matches', body).json['satisfied']
 
 
 def test_there_is_no_such_image(glance, tmp_path):
     with service(tmp_path, glance) as client:
-        answer = match(client, {'id': IMAGE})
-        assert (answer.status_int, message(answer)) == (400, f'Glance has no image {IMAGE}.')
+        response = match(client, {'id': IMAGE})
+        assert (response.status_int, message(response)) == (400, f'Glance has no image {IMAGE}.')
 
 
 @pytest.mark.parametrize('image', [{'id': 'my-image'}, {'id': 5}, {'id': f'{IMAGE}/../x'}])
 def test_no_id(tmp_path, image):
-    """It is not even asked for."""
+    """Glance is not even queried."""
     with service(tmp_path, 'http://127.0.0.1:1') as client:
-        answer = match(client, image)
-        assert answer.status_int == 400
-        assert "'id' of the image must be a uuid" in message(answer)
+        response = match(client, image)
+        assert response.status_int == 400
+        assert "'id' of the image must be a uuid" in message(response)
 
 
 def test_without_glance(tmp_path):
     with service(tmp_path, None) as client:
-        answer = match(client, {'id': IMAGE})
-        assert answer.status_int == 400
-        assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set.' in answer.text
-        # Who has looked it up may say its id, too.
+        response = match(client, {'id': IMAGE})
+        assert response.status_int == 400
+        assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set.' in response.text
+        # A request that has the properties may name the id, too.
         assert match(client, {'id': 'mine', 'properties': {}}).status_int == 200
-        # Null is what nobody said.
+        # Null is as if it were absent.
         assert match(client, {'id': IMAGE, 'properties': None}).status_int == 400
         assert match(client, {'id': None}).status_int == 200
 
 
 class Stub(simple_server.WSGIRequestHandler):
-    """Says nothing of each request."""
+    """A handler that logs nothing."""
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
-def stub(answer):
-    """Serve what looks like Glance, until an image is asked for.
+def stub(respond):
+    """Run a WSGI server that behaves like Glance until an image is requested.
 
     :param answer: function of the WSGI environment that gives (status, body) for an image.
     """
@@ -114,7 +114,7 @@ def stub(answer):
         version = {'id': 'v2.9', 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': href}]}
         status, body = '300 Multiple Choices', json.dumps({'versions': [version]}).encode()
         if environ['PATH_INFO'] not in ('', '/'):
-            status, body = answer(environ)
+            status, body = respond(environ)
         start_response(status, [('Content-Type', 'application/json'), ('Content-Length', str(len(body)))])
         return [body]
 
@@ -142,9 +142,9 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize('answer', BROKEN.values(), ids=BROKEN)
-def test_a_glance_that_does_not_work(tmp_path, answer):
-    with stub(lambda environ: answer) as endpoint, service(tmp_path, endpoint) as client:
+@pytest.mark.parametrize('fixed', BROKEN.values(), ids=BROKEN)
+def test_a_glance_that_does_not_work(tmp_path, fixed):
+    with stub(lambda environ: fixed) as endpoint, service(tmp_path, endpoint) as client:
         failed = match(client, {'id': IMAGE})
         assert (failed.status_int, failed.json['code']) == (503, 'baremetal.glance_unavailable')
         assert IMAGE in message(failed)
@@ -158,25 +158,25 @@ def test_a_glance_that_is_not_there(tmp_path):
 def test_a_glance_that_never_answers(tmp_path):
     stop = threading.Event()
 
-    def answer(environ):
+    def respond(environ):
         stop.wait(20)
         return '200 OK', b'{}'
 
-    with stub(answer) as endpoint, service(tmp_path, endpoint, glance__timeout=0.2) as client:
+    with stub(respond) as endpoint, service(tmp_path, endpoint, glance__timeout=0.2) as client:
         assert match(client, {'id': IMAGE}).status_int == 503
         stop.set()
 
 
-def test_the_token_is_passed_on(tmp_path):
-    """And nobody else's."""
+def test_glance_gets_the_token_of_the_caller(tmp_path):
+    """And no other token."""
     tokens = []
 
-    def answer(environ):
+    def respond(environ):
         tokens.append(environ.get('HTTP_X_AUTH_TOKEN'))
         image = {'id': IMAGE, 'status': 'active', 'trait:CUSTOM_A': 'required'}
         return '200 OK', json.dumps(image).encode()
 
-    with stub(answer) as endpoint:
+    with stub(respond) as endpoint:
         with service(tmp_path, endpoint, api__auth_strategy='noauth2') as client:
             headers = {'X-Auth-Token': 'admin', 'X-Roles': 'reader'}
             assert match(client, {'id': IMAGE}, headers=headers).json['request']['required'] == ['CUSTOM_A']
@@ -184,5 +184,5 @@ def test_the_token_is_passed_on(tmp_path):
         tokens.clear()
         with service(tmp_path, endpoint) as client:
             assert match(client, {'id': IMAGE}).status_int == 200
-            # As every client of OpenStack that has none.
+            # Like any OpenStack client without a token.
             assert set(tokens) == {'notused'}

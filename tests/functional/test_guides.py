@@ -1,4 +1,4 @@
-"""The guides' transcripts, run with the real clients against a live service with a real keystone, nova and Glance.
+"""The transcripts of the guides, run with the real clients, a live service, and real keystone, nova and Glance.
 
 IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the guides anew.
 """
@@ -26,7 +26,7 @@ export OS_AUTH_URL={url}/v3 OS_USERNAME={user} OS_PASSWORD={password} OS_USER_DO
 export OS_IDENTITY_API_VERSION=3 OS_PLACEMENT_API_VERSION=1.29
 """
 PROJECT = 'OS_PROJECT_DOMAIN_ID=default OS_PROJECT_NAME='
-#: Who that is, by the files that the guides name.
+#: {file that the guides name: its user}.
 WHO = {
     'operator': ('admin', PASSWORD, 'OS_SYSTEM_SCOPE=all'),
     'admin': ('admin', PASSWORD, f'{PROJECT}admin'),
@@ -36,7 +36,7 @@ WHO = {
 
 @pytest.fixture(scope='module')
 def shell(tmp_path_factory):
-    """A shell of an administrator of a cloud, and of the machine of the service, beside the examples of the guides."""
+    """A shell of a cloud administrator on the machine of the service, with the guides' examples."""
     home, where = tmp_path_factory.mktemp('home'), tmp_path_factory.mktemp('keystone')
     with (
         peer('tests.support.keystone_server', where, free_port()) as url,
@@ -50,8 +50,8 @@ def shell(tmp_path_factory):
         conf = home / '.ironic-traits' / 'ironic-traits.conf'
         conf.write_text(f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n{OPTIONS.format(url=url)}')
         for name, (user, password, scope) in WHO.items():
-            said = OPENRC.format(url=url, user=user, password=password, scope=scope)
-            (home / f'{name}.openrc').write_text(said)
+            text = OPENRC.format(url=url, user=user, password=password, scope=scope)
+            (home / f'{name}.openrc').write_text(text)
         for example in (GUIDE.parent / 'examples').iterdir():
             shutil.copy(example, home)
         with Server(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
@@ -92,7 +92,7 @@ class Shell:
         )
 
     def run(self, command):
-        """Run a command, without an input (from which some would read), and give the lines that it prints."""
+        """Run a command without standard input, and return the lines that it prints."""
         self._process.stdin.write(f'{command} <&-\necho "{self._END}"\n')
         self._process.stdin.flush()
         lines = []
@@ -112,7 +112,7 @@ class Shell:
 
 
 def commands(block):
-    """Give the commands of a transcript: (as they are written, to be run, the lines that follow)."""
+    """Generate (text, command, expected output) of the commands of a transcript."""
     for text in re.split(r'^   \$ ', block, flags=re.MULTILINE)[1:]:
         written = re.match(r'(?:.*\\\n)*.*\n', text)[0]
         printed = [line[3:] for line in text[len(written) :].rstrip('\n').split('\n') if line]
@@ -120,7 +120,7 @@ def commands(block):
 
 
 def as_printed(lines):
-    """Give what is printed, without what is another each time."""
+    """Return lines without what differs in each run."""
     return [
         re.sub(
             r'(?<=sqlite:///)\S+?\.sqlite|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+',
@@ -137,10 +137,10 @@ def test_the_guide(shell):
     def rewritten(match):
         block = ''
         for written, command, printed in commands(match[0]):
-            found = [line for line in as_printed(shell.run(command.strip())) if line]
-            if found != printed:
-                wrong.append((written, found, printed))
-            block += f'   $ {written}' + ''.join(f'   {line}\n' for line in found)
+            lines = [line for line in as_printed(shell.run(command.strip())) if line]
+            if lines != printed:
+                wrong.append((written, lines, printed))
+            block += f'   $ {written}' + ''.join(f'   {line}\n' for line in lines)
         return block
 
     new = _BLOCK.sub(rewritten, text)

@@ -1,4 +1,4 @@
-"""A node that is reserved, as Placement shows it and gives it away, on each database."""
+"""Reserved nodes in Placement, on each database."""
 
 import sqlalchemy as sa
 
@@ -9,8 +9,8 @@ from tests.functional.test_reservations import available, expire, instance, rese
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
 
 
-def test_a_reserved_node_stays_held_while_its_instance_has_something_else(client):
-    """Only an allocation of the node itself stands for the reservation."""
+def test_reserved_node_stays_held_beside_other_allocations(client):
+    """Only an allocation of the node itself replaces the reservation."""
     held, other = golden(client), golden(client)
     assert reserve(client, 1, [held]).status_int == 201
     assert allocate(client, 1, other).status_int == 204
@@ -20,7 +20,7 @@ def test_a_reserved_node_stays_held_while_its_instance_has_something_else(client
 
 
 def generations(client, node):
-    """Return each generation that is shown of a node's provider."""
+    """Return the set of generations that the routes of a node's provider show."""
     path = f'/resource_providers/{node}'
     listed = client.placement('GET', f'/resource_providers?uuid={node}').json['resource_providers']
     parts = [
@@ -30,8 +30,8 @@ def generations(client, node):
     return {client.placement('GET', path).json['generation'], listed[0]['generation'], *parts}
 
 
-def test_an_expired_reservation_moves_the_generation(app, client):
-    """By one, wherever it is shown, without any write; and nothing moves when the row goes."""
+def test_expiry_increments_the_generation(app, client):
+    """Every route shows it without any write. Deleting the expired row does not change it again."""
     node = golden(client)
     reserve(client, 1, [node], expires_in=60)
     before = provider(client, node)[0]
@@ -53,14 +53,14 @@ def test_a_generation_from_before_the_expiry_is_a_conflict(app, client):
     path = f'/resource_providers/{node}/traits'
     for generation, status in (before, 409), (before + 1, 200):
         body = {'traits': ['COMPUTE_NODE'], 'resource_provider_generation': generation}
-        answer = client.placement('PUT', path, body)
-        assert answer.status_int == status
-    assert answer.json['resource_provider_generation'] == before + 2
+        response = client.placement('PUT', path, body)
+        assert response.status_int == status
+    assert response.json['resource_provider_generation'] == before + 2
     assert generations(client, node) == {before + 2}
 
 
 def test_a_node_is_held_again_after_an_expiry(app, client):
-    """By a reservation of the same instance or of another one, of this node or another one, or by an allocation."""
+    """By a reservation of the same or another instance, of this or another node, or by an allocation."""
     node, other = golden(client), golden(client)
     for number in (1, 1, 2):
         with moves(client, node, 1, used={GOLD: 1}):
@@ -76,8 +76,8 @@ def test_a_node_is_held_again_after_an_expiry(app, client):
         assert allocate(client, 3, other, used=0).status_int == 204
 
 
-def test_the_expiry_of_an_allocated_node_moves_nothing(app, client):
-    """It is used by its instance as before; when that gives it back, it moves once."""
+def test_expiry_of_an_allocated_node(app, client):
+    """The generation stays. When the instance gives the node back, it is incremented once."""
     node = golden(client)
     reserve(client, 1, [node], expires_in=60)
     assert allocate(client, 1, node).status_int == 204
@@ -91,17 +91,17 @@ def test_the_expiry_of_an_allocated_node_moves_nothing(app, client):
 
 def test_many_expired_reservations_are_purged(app, client, monkeypatch):
     monkeypatch.setattr(reservations, '_BATCH', 2)
-    made = [golden(client) for _ in range(5)]
-    for number, node in enumerate(made):
+    nodes = [golden(client) for _ in range(5)]
+    for number, node in enumerate(nodes):
         reserve(client, number, [node], **({'expires_in': 60} if number else {}))
     expire(app)
-    before = [generations(client, node) for node in made]
+    before = [generations(client, node) for node in nodes]
     assert reservations.purge(app.service) == 4
-    assert [generations(client, node) for node in made] == before
+    assert [generations(client, node) for node in nodes] == before
 
 
-def test_an_instance_is_reserved_for_and_put_on_a_node_at_once(clients):  # noqa: F811
-    """On whichever of the nodes it ends up, it holds no other one."""
+def test_concurrent_reservation_and_use_by_one_instance(clients):  # noqa: F811
+    """The instance ends up with exactly one of the nodes."""
     held, on, new = available(clients[0]), available(clients[0]), {'driver': 'fake-hardware'}
     for number in range(40):
         who = instance(number)
@@ -114,44 +114,44 @@ def test_an_instance_is_reserved_for_and_put_on_a_node_at_once(clients):  # noqa
                 return client.ask('PATCH', f'/v1/nodes/{on}', [operation]).status_int
             return client.ask('POST', '/v1/nodes', {**new, 'instance_uuid': who}).status_int
 
-        answers = at_once(clients[: 2 + number % 2], work)
-        assert set(answers) <= {200, 201, 409}
-        assert sum(status != 409 for status in answers) == 1
+        statuses = at_once(clients[: 2 + number % 2], work)
+        assert set(statuses) <= {200, 201, 409}
+        assert sum(status != 409 for status in statuses) == 1
         for each in clients[0].get('/v1/reservations')['reservations']:
             clients[0].ask('DELETE', f'/v1/reservations/{each["uuid"]}')
         for each in clients[0].get('/v1/nodes?associated=true')['nodes']:
             patch(clients[0], each['uuid'], {'op': 'remove', 'path': '/instance_uuid'})
 
 
-def test_expired_reservations_are_settled_at_once(app, clients):  # noqa: F811
-    """By whoever holds the nodes next, and by a purge: each expiry counts once."""
-    made = [golden(clients[0]) for _ in range(4)]
+def test_concurrent_requests_count_each_expiry_once(app, clients):  # noqa: F811
+    """Four clients reserve the nodes again, and one purges."""
+    nodes = [golden(clients[0]) for _ in range(4)]
     for _ in range(10):
-        for number, node in enumerate(made):
+        for number, node in enumerate(nodes):
             assert reserve(clients[0], number, [node], expires_in=60).status_int == 201
-        before = [provider(clients[0], node)[0] for node in made]
+        before = [provider(clients[0], node)[0] for node in nodes]
         expire(app)
 
         def work(client, number):
             if number == 4:
                 return reservations.purge(client.app.service)
-            return reserve(client, (number + 1) % 4, [made[number]]).status_int
+            return reserve(client, (number + 1) % 4, [nodes[number]]).status_int
 
         assert at_once(clients[:5], work)[:4] == [201] * 4
-        assert [provider(clients[0], node)[0] for node in made] == [generation + 2 for generation in before]
+        assert [provider(clients[0], node)[0] for node in nodes] == [generation + 2 for generation in before]
         for each in clients[0].get('/v1/reservations')['reservations']:
             clients[0].ask('DELETE', f'/v1/reservations/{each["uuid"]}')
 
 
-def test_a_node_keeps_its_instance_while_it_is_deployed(app, client):
-    """Also in maintenance, where an instance that is gone can be taken off a node that is stuck."""
+def test_instance_stays_during_a_deploy(app, client):
+    """In maintenance, too. A node that is stuck there without a lock can lose its instance."""
     node = available(client)
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     assert client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'}).status_int == 202
     client.ask('PUT', f'/v1/nodes/{node}/maintenance')
     removal = [{'op': 'remove', 'path': '/instance_uuid'}]
-    answer = client.ask('PATCH', f'/v1/nodes/{node}', removal)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
+    response = client.ask('PATCH', f'/v1/nodes/{node}', removal)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked')
     with app.service.database.write() as connection:
         connection.execute(sa.update(tables.nodes).values(reservation=None))
     assert client.ask('PATCH', f'/v1/nodes/{node}', removal).status_int == 200

@@ -1,4 +1,4 @@
-"""Input that is made to hurt: documents nested too deep, numbers too large, patches that fish for secrets."""
+"""Hostile input: documents nested too deep, numbers too large, and patches that probe for secrets."""
 
 import json
 
@@ -12,10 +12,10 @@ from tests.support.client import Client, message
 from tests.support.service import make_app
 
 NODE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-#: The levels below which one part of the service or another has a limit of its own.
+#: Nesting depths just below limits of parts of the service.
 DEPTHS = (MAX_DEPTH + 1, 250, 251, 252, 253, 254, 255, 500, 990, 1023, 1024, 5000)
 
-#: For each noun what a new one needs, and its fields that are JSON objects.
+#: {noun: (body of a new one, its fields that are JSON objects)}.
 NOUNS = {
     'nodes': (
         {'driver': 'fake-hardware'},
@@ -31,7 +31,7 @@ NOUNS = {
     ),
 }
 FIELDS = [(noun, field) for noun, (_, fields) in NOUNS.items() for field in fields]
-#: Fields that take certain keys only.
+#: Fields that accept certain keys only.
 PICKY = {'local_link_connection', 'network_data'}
 
 
@@ -40,24 +40,24 @@ def client(shared_database_url):
     empty(shared_database_url)
     with make_app(shared_database_url) as app:
         client = Client(app)
-        # Before 1.11 a node is made with its power off, which volume resources want.
-        made = client.ask('POST', '/v1/nodes', {'uuid': NODE, 'driver': 'fake-hardware'}, version='1.10')
-        assert made.status_int == 201
+        # Before 1.11 a new node is off, as volume resources need it.
+        response = client.ask('POST', '/v1/nodes', {'uuid': NODE, 'driver': 'fake-hardware'}, version='1.10')
+        assert response.status_int == 201
         yield client
 
 
 def nested(levels, inner=b'1'):
-    """Return a JSON object of so many levels."""
+    """Return a JSON object with a number of levels."""
     return b'{"a":' * levels + inner + b'}' * levels
 
 
 def with_field(document, field, value):
-    """Return a JSON document with one field more, of which the value is JSON already."""
+    """Return a JSON document with one more field, whose value is JSON already."""
     return json.dumps({**document, field: 'VALUE'}).encode().replace(b'"VALUE"', value)
 
 
 def check_lists(client):
-    """Each list and each item of it can be shown."""
+    """Check that each list, and each item of it, can be shown."""
     for noun in NOUNS:
         shown = client.get(f'/v1/{noun}?detail=true')[noun.rpartition('/')[2]]
         for each in shown:
@@ -68,26 +68,26 @@ def check_lists(client):
 @pytest.mark.parametrize(('noun', 'field'), FIELDS)
 def test_deep_documents_are_refused(client, noun, field, levels):
     document, _ = NOUNS[noun]
-    answer = client.ask('POST', f'/v1/{noun}', raw=with_field(document, field, nested(levels)))
-    assert answer.status_int == 400, answer.text
+    response = client.ask('POST', f'/v1/{noun}', raw=with_field(document, field, nested(levels)))
+    assert response.status_int == 400, response.text
     if noun != 'nodes':
         assert client.get(f'/v1/{noun}')[noun.rpartition('/')[2]] == []
     check_lists(client)
 
 
 @pytest.mark.parametrize(('noun', 'field'), [each for each in FIELDS if each[1] not in PICKY])
-def test_a_patch_makes_nothing_deep(client, noun, field):
-    """Step by step, each of them small: what comes of it counts."""
+def test_patches_cannot_exceed_the_depth(client, noun, field):
+    """Each patch is small. The resulting document counts."""
     document, _ = NOUNS[noun]
-    # The document itself is a level.
-    answer = client.ask('POST', f'/v1/{noun}', raw=with_field(document, field, nested(MAX_DEPTH - 1)))
-    assert answer.status_int == 201, answer.text
+    # The document itself is the first level.
+    response = client.ask('POST', f'/v1/{noun}', raw=with_field(document, field, nested(MAX_DEPTH - 1)))
+    assert response.status_int == 201, response.text
     path = f'/{field}' + '/a' * (MAX_DEPTH - 1)
-    uuid = answer.json['uuid']
+    uuid = response.json['uuid']
     for value, status in ((1, 200), ({}, 400), ({'a': {}}, 400), ([], 400)):
         patch = [{'op': 'add', 'path': path, 'value': value}]
-        answer = client.ask('PATCH', f'/v1/{noun}/{uuid}', patch)
-        assert answer.status_int == status, answer.text
+        response = client.ask('PATCH', f'/v1/{noun}/{uuid}', patch)
+        assert response.status_int == status, response.text
     patch = b'[{"op": "add", "path": "/%s/b", "value": %s}]' % (field.encode(), nested(200))
     assert client.ask('PATCH', f'/v1/{noun}/{uuid}', raw=patch).status_int == 400
     check_lists(client)
@@ -114,12 +114,12 @@ OTHER_BODIES = [
 @pytest.mark.parametrize(('method', 'path', 'field'), OTHER_BODIES)
 def test_deep_bodies_are_refused_everywhere(client, method, path, field, levels):
     headers = {'OpenStack-API-Version': 'placement 1.39'} if path.startswith('/placement') else {}
-    answer = client.ask(method, path, raw=nested(levels).replace(b'a', field.encode(), 1), headers=headers)
-    assert answer.status_int == 400, answer.text
+    response = client.ask(method, path, raw=nested(levels).replace(b'a', field.encode(), 1), headers=headers)
+    assert response.status_int == 400, response.text
 
 
 def test_a_deep_row_does_not_break_lists(client):
-    """One that is in the database all the same: from an earlier release."""
+    """An earlier release may have stored one."""
     deep = nested(300).decode()
     uuids = {'nodes': NODE}
     for noun in ('ports', 'portgroups', 'volume/targets'):
@@ -148,7 +148,7 @@ PATCHES = [
     [{'op': 'replace', 'path': '/{}/list/-', 'value': 1}],
     [{'op': 'add', 'path': '/{}/~2', 'value': 1}],
     [{'op': 'add', 'path': '/{}/number/a/b', 'value': 1}],
-    # The first one fits, and what it puts there is in the way of the second.
+    # The first operation fits. Its result is in the way of the second.
     [{'op': 'add', 'path': '/{}/new', 'value': SECRET}, {'op': 'remove', 'path': '/{}/new/a'}],
 ]
 
@@ -157,16 +157,16 @@ PATCHES = [
 @pytest.mark.parametrize(
     ('noun', 'field'), [('nodes', 'driver_info'), ('nodes', 'instance_info'), ('volume/targets', 'properties')]
 )
-def test_a_patch_that_does_not_fit_shows_no_secrets(client, noun, field, patch):
+def test_errors_of_patches_show_no_secrets(client, noun, field, patch):
     document, _ = NOUNS[noun]
     value = {'password': SECRET, 'list': [SECRET], 'number': 1}
-    made = client.ask('POST', f'/v1/{noun}', document | {field: value}).json
+    record = client.ask('POST', f'/v1/{noun}', document | {field: value}).json
     operations = [each | {'path': each['path'].format(field)} for each in patch]
-    answer = client.ask('PATCH', f'/v1/{noun}/{made["uuid"]}', operations)
-    assert answer.status_int == 400, answer.text
-    assert SECRET not in answer.text
-    assert operations[-1]['path'] in message(answer)
-    assert 'password' not in answer.text.replace(operations[-1]['path'], '')
+    response = client.ask('PATCH', f'/v1/{noun}/{record["uuid"]}', operations)
+    assert response.status_int == 400, response.text
+    assert SECRET not in response.text
+    assert operations[-1]['path'] in message(response)
+    assert 'password' not in response.text.replace(operations[-1]['path'], '')
 
 
 @pytest.mark.parametrize('number', ['18446744073709551616', '-9223372036854775809', '9' * 300, '-' + '9' * 200])
@@ -175,9 +175,9 @@ def test_integers_are_stored_as_they_are_or_refused(client, number):
         f'{{"driver": "fake-hardware", "extra": {{"n": {number}}}}}',
         f'{{"driver": "fake-hardware", "extra": {{"n": [{{"m": {number}}}]}}}}',
     ):
-        answer = client.ask('POST', '/v1/nodes', raw=raw.encode())
-        assert answer.status_int == 400, answer.text
-        assert 'too large' in message(answer)
+        response = client.ask('POST', '/v1/nodes', raw=raw.encode())
+        assert response.status_int == 400, response.text
+        assert 'too large' in message(response)
     patch = f'[{{"op": "add", "path": "/extra/n", "value": {number}}}]'
     assert client.ask('PATCH', f'/v1/nodes/{NODE}', raw=patch.encode()).status_int == 400
 

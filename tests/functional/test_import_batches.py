@@ -1,4 +1,4 @@
-"""An import makes many nodes together: it does, and says, what the requests that make them one by one do and say."""
+"""Imports in batches have the same results and messages as one request per record."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ ADDRESSES = [f'52:54:00:00:00:0{number}' for number in range(4)]
 
 
 def item(required, **optional):
-    """Make dicts that have these keys, and some of the optional ones."""
+    """Draw dicts that have these keys and some of the optional ones."""
     return st.fixed_dictionaries(required, optional=optional)
 
 
@@ -67,7 +67,7 @@ DOCUMENT = st.fixed_dictionaries({'chassis': st.just([{'uuid': CHASSIS}]), 'node
 
 
 def units(document):
-    """Return the units of a random document; None for one that is none."""
+    """Return the units of a random document, or None if it is invalid."""
     try:
         return documents.units(document)
     except documents.Invalid:
@@ -75,7 +75,7 @@ def units(document):
 
 
 class Undone(Exception):
-    """Nothing of it is to stay."""
+    """Rolls the transaction back."""
 
 
 def one_by_one(client, together, some):
@@ -98,7 +98,7 @@ def in_batches(client, together, some):
 
 
 def outcome(app, database, bring, *documents):
-    """Return what a way to import makes of an empty database, and says; without what is another each time."""
+    """Return the inventory and the messages after imports into an empty database, without what differs in each run."""
     with contextlib.suppress(Undone), database.write() as connection:
         together = OneTransaction(connection)
         client = local.LocalClient(app, together)
@@ -123,12 +123,12 @@ def outcome(app, database, bring, *documents):
 
 
 def masked(match):
-    """Return a uuid that a document names; a mark for one that the service made up."""
+    """Return a uuid of the document, or a mark for one that the service generated."""
     return match[0] if match[0] in (*UUIDS, CHASSIS) else 'uuid'
 
 
-def test_a_batch_does_what_requests_do(database_url):
-    """With the same messages; also on top of what another import has left."""
+def test_batches_equal_requests(database_url):
+    """The messages are the same, too. The second document is imported on top of the first one."""
     database = Database(make_conf(database_url))
     with make_app(database_url) as app:
         app.service.enforcer = local.Everything()
@@ -144,33 +144,33 @@ def test_a_batch_does_what_requests_do(database_url):
     database.close()
 
 
-def test_a_node_that_cannot_be_is_found_among_many(database_url, client, file):  # noqa: F811
+def test_one_invalid_node_among_many(database_url, client, file):  # noqa: F811
     rack = [
         {'name': f'node{n}', 'driver': 'fake-hardware', 'ports': [{'address': f'52:54:00:00:{n:02x}:00'}]}
         for n in range(100)
     ]
     rack[70]['ports'][0]['address'] = '52:54:00:00:05:00'
     rack[30]['traits'] = ['HW_NOWHERE']
-    told = manage(database_url, 'import', '--continue', file({'nodes': rack}), code=1)
-    assert 'node70: A port with MAC address 52:54:00:00:05:00 already exists' in told
-    assert told.endswith('2 of 100 nodes and chassis cannot be imported.\n')
+    errors = manage(database_url, 'import', '--continue', file({'nodes': rack}), code=1)
+    assert 'node70: A port with MAC address 52:54:00:00:05:00 already exists' in errors
+    assert errors.endswith('2 of 100 nodes and chassis cannot be imported.\n')
     assert len(client.get('/v1/nodes')['nodes']) == 98
-    told = manage(database_url, 'import', file({'nodes': rack}), code=1)
-    assert told.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be imported.\n')
+    errors = manage(database_url, 'import', file({'nodes': rack}), code=1)
+    assert errors.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be imported.\n')
 
 
-def test_a_provider_that_is_there_becomes_the_nodes(database_url, client, file):  # noqa: F811
-    """nova may have made it, before the import."""
-    answer = client.placement('POST', '/resource_providers', {'uuid': UUIDS[0], 'name': UUIDS[0]})
-    assert answer.status_int == 200
+def test_existing_provider_is_adopted(database_url, client, file):  # noqa: F811
+    """nova may have created it before the import."""
+    response = client.placement('POST', '/resource_providers', {'uuid': UUIDS[0], 'name': UUIDS[0]})
+    assert response.status_int == 200
     node = {'uuid': UUIDS[0], 'driver': 'fake-hardware', 'resource_class': 'gold', 'traits': ['CUSTOM_A']}
     manage(database_url, 'import', file({'nodes': [node, {'name': 'other', 'driver': 'fake-hardware'}]}))
-    found = client.placement('GET', f'/resource_providers/{UUIDS[0]}/inventories').json['inventories']
-    assert list(found) == ['CUSTOM_GOLD']
+    inventories = client.placement('GET', f'/resource_providers/{UUIDS[0]}/inventories').json['inventories']
+    assert list(inventories) == ['CUSTOM_GOLD']
 
 
-def test_a_long_lock_is_said_before(tmp_path, file):  # noqa: F811
-    """Of SQLite, whose writers wait for each other, and unless each node is a transaction of its own."""
+def test_warning_about_a_long_lock(tmp_path, file):  # noqa: F811
+    """SQLite only, because its writers wait for each other. With --continue each node has its own transaction."""
     url = f'sqlite:///{tmp_path}/new.sqlite'
     upgraded(url)
     rack = file({'nodes': [{'name': f'node{number}', 'driver': 'fake-hardware'} for number in range(1500)]})

@@ -1,4 +1,4 @@
-"""What an import says: all that is wrong with a document, and what a dry run would change."""
+"""Reports of imports: all problems of a document, and all changes of a dry run."""
 
 import json
 
@@ -17,11 +17,11 @@ nodes:
 """
 
 
-def test_all_that_is_wrong_with_a_document(database_url, client, file):  # noqa: F811
-    """With the line, the node and the key of each, in YAML and in JSON."""
+def test_all_problems_of_a_document(database_url, client, file):  # noqa: F811
+    """Each has its line, node and key, in YAML and in JSON."""
     path = file(WRONG)
-    told = manage(database_url, 'import', path, code=1)
-    assert told.splitlines() == [
+    errors = manage(database_url, 'import', path, code=1)
+    assert errors.splitlines() == [
         f"{path}, line 3: nodes[0].drivre (one): 'drivre' is not a field of a node. Did you mean 'driver'?",
         f"{path}, line 6: nodes[0].ports[0].pxe_enable (one): 'pxe_enable' is not a field of a port. "
         "Did you mean 'pxe_enabled'?",
@@ -32,9 +32,9 @@ def test_all_that_is_wrong_with_a_document(database_url, client, file):  # noqa:
         f'Nothing was imported: {path} has 4 errors.',
     ]
     path = file(json.dumps({'nodes': [{'name': 'one', 'dirver': 'x'}, {'name': 'one'}]}, indent='\t'))
-    told = manage(database_url, 'import', path, code=1)
-    assert f"{path}, line 5: nodes[0].dirver (one): 'dirver' is not a field" in told
-    assert f'{path}, line 7: nodes[1] (one): is in the document twice.' in told
+    errors = manage(database_url, 'import', path, code=1)
+    assert f"{path}, line 5: nodes[0].dirver (one): 'dirver' is not a field" in errors
+    assert f'{path}, line 7: nodes[1] (one): is in the document twice.' in errors
 
 
 NODE = {'name': 'one', 'driver': 'fake-hardware', 'traits': ['CUSTOM_A', 'CUSTOM_B'], 'extra': {'a': 1}}
@@ -46,8 +46,8 @@ def test_a_dry_run_shows_each_difference(database_url, client, file):  # noqa: F
     secret = {'redfish_password': 'hush-hush', 'redfish_address': 'https://a'}
     first = NODE | {'driver_info': secret, 'provision_state': 'active', 'ports': [PORT]}
     new = {'name': 'new', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:03'}]}
-    told = manage(database_url, 'import', '--dry-run', file({'nodes': [first]}))
-    assert told.startswith('+ node one\n+ port 52:54:00:00:00:01 of node one\n')
+    output = manage(database_url, 'import', '--dry-run', file({'nodes': [first]}))
+    assert output.startswith('+ node one\n+ port 52:54:00:00:00:01 of node one\n')
     manage(database_url, 'import', file({'nodes': [first]}))
     second = NODE | {
         'description': 'new',
@@ -58,8 +58,8 @@ def test_a_dry_run_shows_each_difference(database_url, client, file):  # noqa: F
         'maintenance': True,
         'maintenance_reason': 'fan',
     }
-    told = manage(database_url, 'import', '--dry-run', file({'nodes': [second, new]}))
-    assert sorted(told.splitlines()[:-5]) == sorted(
+    output = manage(database_url, 'import', '--dry-run', file({'nodes': [second, new]}))
+    assert sorted(output.splitlines()[:-5]) == sorted(
         [
             '~ node one: description: null → "new"',
             '~ node one: driver_info.redfish_password: "******" → "******"',
@@ -75,14 +75,14 @@ def test_a_dry_run_shows_each_difference(database_url, client, file):  # noqa: F
             '+ port 52:54:00:00:00:03 of node new',
         ]
     )
-    assert 'hush' not in told
+    assert 'hush' not in output
     assert client.get('/v1/nodes/one')['description'] is None
 
 
 def test_an_ignored_state_is_warned_about(database_url, client, file):  # noqa: F811
     manage(database_url, 'import', file({'nodes': [NODE | {'provision_state': 'active'}]}))
     path = file({'nodes': [NODE | {'provision_state': 'available'}, {'name': 'x', 'driver': 'none'}]})
-    told = manage(database_url, 'import', '--continue', path, code=1)
-    assert "node one stays in 'active': the document's provision_state 'available' is for new nodes only." in told
+    errors = manage(database_url, 'import', '--continue', path, code=1)
+    assert "node one stays in 'active': the document's provision_state 'available' is for new nodes only." in errors
     path = file({'nodes': [NODE | {'provision_state': 'active'}, {'name': 'x', 'driver': 'none'}]})
     assert 'stays' not in manage(database_url, 'import', '--continue', path, code=1)

@@ -16,7 +16,7 @@ from tests.support.service import make_app, upgraded
 MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
 INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
-#: Numbers to the base of 60, and a date, to those who guess.
+#: A YAML 1.1 parser reads the MAC address as a number to the base of 60, and the description as a date.
 RACK = f"""
 chassis:
 - uuid: {CHASSIS}
@@ -53,7 +53,7 @@ nodes:
 
 @pytest.fixture
 def file(tmp_path):
-    """Function that writes a document, or a text, and gives its path."""
+    """Function that writes a document, or a text, and returns its path."""
 
     def write(document):
         path = tmp_path / 'rack.yaml'
@@ -64,7 +64,7 @@ def file(tmp_path):
 
 
 def manage(url, *arguments, code=0):
-    """Run the command; give what it prints, or says of a failure."""
+    """Run an inventory command, and return its output, or its errors if it fails."""
     ended = commands.run('ironic-traits-manage', '--database', url, 'inventory', *arguments)
     assert ended.returncode == code, ended.stderr
     return ended.stdout if code == 0 else ended.stderr
@@ -76,23 +76,23 @@ def shown(url):
 
 
 def done(url, counts, path):
-    """Return what an import prints that went well."""
+    """Return the output of a successful import."""
     return f'{counts}Imported {path} into {url}.\n'
 
 
 def exported(url):
-    """Give the document of a service's inventory."""
+    """Return the document of a service's inventory."""
     return yaml.safe_load(manage(url, 'export', '-'))
 
 
-def test_a_rack_arrives_in_one_command(database_url, client, file):
+def test_import_of_a_rack(database_url, client, file):
     rack = file(RACK)
     lists = {'chassis': 1, 'nodes': 3, 'portgroups': 1, 'ports': 3, 'volume_connectors': 1, 'volume_targets': 1}
-    told = ''.join(f'{name}: {number} {{0}}\n' for name, number in lists.items())
+    counts = ''.join(f'{name}: {number} {{0}}\n' for name, number in lists.items())
     undone = 'This was a dry run: nothing was imported.\n'
-    assert manage(database_url, 'import', '--dry-run', rack).endswith(told.format('created') + undone)
+    assert manage(database_url, 'import', '--dry-run', rack).endswith(counts.format('created') + undone)
     assert client.get('/v1/nodes')['nodes'] == []
-    assert manage(database_url, 'import', rack) == done(shown(database_url), told.format('created'), rack)
+    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('created'), rack)
     one, two = (client.get(f'/v1/nodes/{name}') for name in ('one', 'two'))
     assert (one['traits'], one['provision_state'], one['power_state']) == (
         ['CUSTOM_FAST', 'HW_CPU_X86_VMX'],
@@ -111,10 +111,10 @@ def test_a_rack_arrives_in_one_command(database_url, client, file):
     assert client.get('/v1/nodes/in-chassis')['chassis_uuid'] == CHASSIS
     inventory = client.placement('GET', f'/resource_providers/{one["uuid"]}/inventories').json['inventories']
     assert inventory['CUSTOM_GOLD']['reserved'] == 0
-    assert manage(database_url, 'import', rack) == done(shown(database_url), told.format('same'), rack)
+    assert manage(database_url, 'import', rack) == done(shown(database_url), counts.format('same'), rack)
 
 
-def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, client, file):
+def test_import_changes_only_what_the_document_names(database_url, client, file):
     manage(database_url, 'import', file(RACK))
     changed = {
         'name': 'one',
@@ -122,27 +122,27 @@ def test_what_differs_is_changed_and_what_is_not_named_stays(database_url, clien
         'description': 'new',
         'ports': [{'address': '11:22:33:44:55:10', 'extra': {'slot': 1}}, {'address': '52:54:00:00:00:01'}],
     }
-    told = manage(database_url, 'import', file({'nodes': [changed]}))
-    assert told.startswith('nodes: 1 changed\nports: 1 changed\nports: 1 created\nImported ')
+    output = manage(database_url, 'import', file({'nodes': [changed]}))
+    assert output.startswith('nodes: 1 changed\nports: 1 changed\nports: 1 created\nImported ')
     node = client.get('/v1/nodes/one')
     assert (node['traits'], node['description'], node['resource_class']) == (['CUSTOM_SLOW'], 'new', 'gold')
     assert len(client.get('/v1/nodes/one/ports')['ports']) == 4
 
 
-def test_what_has_ended_ends_elsewhere(database_url, client, new_database, file, tmp_path):
-    """A first export is imported days before the last one."""
+def test_import_removes_finished_states(database_url, client, new_database, file, tmp_path):
+    """The first export is imported days before the last one."""
     other, path = upgraded(new_database()), tmp_path / 'all.yaml'
     client.node(name='one', maintenance=True, description='old', instance_uuid=INSTANCE, extra={'a': 1}, owner='x')
     client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
-    for found in ('created', 'changed', 'same'):
+    for change in ('created', 'changed', 'same'):
         manage(database_url, 'export', '--force', path)
-        assert manage(other, 'import', path).startswith(f'nodes: 1 {found}\nImported ')
+        assert manage(other, 'import', path).startswith(f'nodes: 1 {change}\nImported ')
         assert exported(other) == exported(database_url)
         ended = {'maintenance': False, 'description': None, 'instance_uuid': None, 'extra': {'a': True}, 'owner': None}
         manage(database_url, 'import', file({'nodes': [{'name': 'one', 'traits': [], **ended}]}))
 
 
-#: What the service writes in its own way, or is the default when nothing is said.
+#: Values that the service normalises, and values that are the defaults.
 ODD = """
 chassis:
 - {uuid: 5C2D0A5E2F0C4B7B9A6B27D3B7D0A002, extra: null}
@@ -167,11 +167,11 @@ nodes:
 """
 
 
-def test_what_is_written_in_another_way_is_the_same(database_url, client, file):
-    """Names that cannot be are said to be so, and what else there is can be imported again."""
-    told = manage(database_url, 'import', '--continue', file(ODD), code=1)
-    assert '\u00e9 is none: ' in told
-    assert 'detail: The word "detail" is reserved' in told
+def test_normalised_values_are_unchanged(database_url, client, file):
+    """Invalid names are reported, and the rest can be imported again."""
+    errors = manage(database_url, 'import', '--continue', file(ODD), code=1)
+    assert '\u00e9 is none: ' in errors
+    assert 'detail: The word "detail" is reserved' in errors
     good = '\n'.join(line for line in ODD.splitlines() if 'is none' not in line and 'detail' not in line)
     again = manage(database_url, 'import', file(good))
     assert again.startswith('chassis: 1 same\nnodes: 2 same\nports: 1 same\nvolume_connectors: 2 same\nImported ')
@@ -185,28 +185,28 @@ STATES = [
 ]
 
 
-def test_a_dry_run_says_what_would_be(database_url, client, file):
-    """Of each node by itself, too: those inside a chassis that is new, those that meet others of the file."""
+def test_dry_run_reports_each_node(database_url, client, file):
+    """Also nodes in a new chassis, and nodes that conflict with others of the file."""
     chassis = {'uuid': CHASSIS, 'nodes': STATES}
     for arguments in (['--dry-run'], []):
-        told = manage(database_url, 'import', '--continue', *arguments, file({'chassis': [chassis]}), code=1)
-        assert "two: The providing operation can't be performed" in told
-        assert 'four: A port with MAC address 52:54:00:00:00:01 already exists' in told
-        assert told.endswith('2 of 5 nodes and chassis cannot be imported.\n')
+        errors = manage(database_url, 'import', '--continue', *arguments, file({'chassis': [chassis]}), code=1)
+        assert "two: The providing operation can't be performed" in errors
+        assert 'four: A port with MAC address 52:54:00:00:00:01 already exists' in errors
+        assert errors.endswith('2 of 5 nodes and chassis cannot be imported.\n')
     assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['one', 'three']
 
 
-def test_a_port_moves_into_a_portgroup_that_is_new(database_url, client, file):
+def test_port_moves_into_a_new_portgroup(database_url, client, file):
     node = {'name': 'one', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:01'}]}
     manage(database_url, 'import', file({'nodes': [node]}))
     group = {'name': 'bond0', 'ports': node.pop('ports')}
-    told = manage(database_url, 'import', file({'nodes': [node | {'portgroups': [group]}]}))
-    assert told.startswith('nodes: 1 same\nportgroups: 1 created\nports: 1 changed\nImported ')
+    output = manage(database_url, 'import', file({'nodes': [node | {'portgroups': [group]}]}))
+    assert output.startswith('nodes: 1 same\nportgroups: 1 created\nports: 1 changed\nImported ')
     assert client.get('/v1/ports/detail')['ports'][0]['portgroup_uuid']
 
 
-def test_an_export_is_imported_elsewhere(database_url, new_database, file, tmp_path):
-    """With the secrets, in a file for its owner alone."""
+def test_export_into_another_service(database_url, new_database, file, tmp_path):
+    """The file has the secrets, and only its owner can read it."""
     manage(database_url, 'import', file(RACK))
     document = exported(database_url)
     assert [node['driver_info'] for node in document['nodes'] if node['name'] == 'one'] == [
@@ -231,41 +231,41 @@ NODES = [
 ]
 
 
-def test_all_of_a_file_or_nothing(database_url, client, file):
-    told = manage(database_url, 'import', file({'nodes': NODES}), code=1)
-    assert "bad: 'HW_NOWHERE' is not a trait" in told
-    assert 'same-port: A port with MAC address 52:54:00:00:00:01 already exists' in told
-    assert told.endswith('Nothing was imported: 2 of 4 nodes and chassis cannot be imported.\n')
+def test_import_is_one_transaction(database_url, client, file):
+    errors = manage(database_url, 'import', file({'nodes': NODES}), code=1)
+    assert "bad: 'HW_NOWHERE' is not a trait" in errors
+    assert 'same-port: A port with MAC address 52:54:00:00:00:01 already exists' in errors
+    assert errors.endswith('Nothing was imported: 2 of 4 nodes and chassis cannot be imported.\n')
     assert client.get('/v1/nodes')['nodes'] == client.get('/v1/ports')['ports'] == []
 
 
-def test_each_node_by_itself(database_url, client, file):
-    told = manage(database_url, 'import', '--continue', file({'nodes': NODES}), code=1)
-    assert "bad: 'HW_NOWHERE' is not a trait" in told
-    assert told.endswith('2 of 4 nodes and chassis cannot be imported.\n')
+def test_import_with_continue(database_url, client, file):
+    errors = manage(database_url, 'import', '--continue', file({'nodes': NODES}), code=1)
+    assert "bad: 'HW_NOWHERE' is not a trait" in errors
+    assert errors.endswith('2 of 4 nodes and chassis cannot be imported.\n')
     assert [node['name'] for node in client.get('/v1/nodes?sort_key=name')['nodes']] == ['good', 'last']
     assert len(client.get('/v1/ports')['ports']) == 1
 
 
-def test_two_at_once(database_url, client, tmp_path):
-    """In opposite orders: whoever loses a lock begins again, and one of them comes last."""
+def test_concurrent_imports(database_url, client, tmp_path):
+    """They write in opposite orders. The one that loses a lock begins again, so one of them comes last as a whole."""
     names = [f'node{number}' for number in range(30)]
     paths = [tmp_path / 'up.json', tmp_path / 'down.json']
     for name in names:
         client.node(name=name)
     for path, order in zip(paths, (names, names[::-1]), strict=True):
-        told = [{'name': name, 'traits': ['CUSTOM_' + path.stem.upper()]} for name in order]
-        path.write_text(json.dumps({'nodes': told}))
+        nodes = [{'name': name, 'traits': ['CUSTOM_' + path.stem.upper()]} for name in order]
+        path.write_text(json.dumps({'nodes': nodes}))
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(lambda path: manage(database_url, 'import', path), paths))
-    found = {tuple(node['traits']) for node in client.get('/v1/nodes?fields=traits')['nodes']}
-    assert found in ({('CUSTOM_UP',)}, {('CUSTOM_DOWN',)})
+    traits = {tuple(node['traits']) for node in client.get('/v1/nodes?fields=traits')['nodes']}
+    assert traits in ({('CUSTOM_UP',)}, {('CUSTOM_DOWN',)})
 
 
-def test_files_that_are_none(database_url, client, file):
+def test_invalid_files(database_url, client, file):
     assert 'No such file' in manage(database_url, 'import', '/nowhere/rack.yaml', code=1)
     assert 'No such file' in manage(database_url, 'export', '/nowhere/rack.yaml', code=1)
     assert manage(database_url, 'export', '-') == '{}\n'
     assert 'nodes[0]: must be an object' in manage(database_url, 'import', file('nodes: [1]'), code=1)
-    told = manage(database_url, 'import', file('nodes: [{name: a}]'), code=1)
-    assert "a: 'driver' is a required property" in told
+    errors = manage(database_url, 'import', file('nodes: [{name: a}]'), code=1)
+    assert "a: 'driver' is a required property" in errors

@@ -1,4 +1,4 @@
-"""Tokens of a real keystone: whose they are, what they are good for, and when they are not."""
+"""Tokens of a real keystone: their scope, their roles, and refused ones."""
 
 import contextlib
 import datetime
@@ -17,7 +17,7 @@ from tests.support.service import make_app, peer
 
 @contextlib.contextmanager
 def service(directory, url):
-    """Give a client of a service that asks a keystone."""
+    """Provide a client of a service that uses a keystone."""
     (directory / 'service.conf').write_text(OPTIONS.format(url=url))
     arguments = ['--config-file', f'{directory}/service.conf']
     with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
@@ -36,34 +36,34 @@ def keystone(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def client(keystone, tmp_path_factory):
-    """A client of a service that asks the real keystone."""
+    """A client of a service that uses the real keystone."""
     with service(tmp_path_factory.mktemp('service'), keystone.url.removesuffix('/v3')) as client:
         yield client
 
 
 def status(client, token, method='GET', path='/v1/nodes', document=None, **headers):
-    """Ask with a token, and give the status."""
+    """Send a request with a token, and return the status."""
     return client.ask(method, path, document, headers={'X-Auth-Token': token, **headers}).status_int
 
 
 NODE = {'driver': 'fake-hardware'}
 
 
-def test_the_scope_of_a_token_counts(keystone, client):
-    """An administrator of the system makes nodes for all; that of a project for the project."""
+def test_scope_decides_the_owner(keystone, client):
+    """The system administrator creates nodes without an owner, a project administrator creates nodes of the project."""
     system, project = keystone.login('admin', PASSWORD), keystone.token
-    made = [client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': token}) for token in (system, project)]
-    assert [answer.status_int for answer in made] == [201, 201]
+    responses = [client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': token}) for token in (system, project)]
+    assert [response.status_int for response in responses] == [201, 201]
     [owned] = [each['id'] for each in keystone.ask('GET', '/projects?name=admin')['projects']]
-    assert [answer.json['owner'] for answer in made] == [None, owned]
+    assert [response.json['owner'] for response in responses] == [None, owned]
     for token, seen in ((system, 2), (project, 1)):
         assert len(client.get('/v1/nodes', headers={'X-Auth-Token': token})['nodes']) == seen
 
 
-def test_a_token_for_a_domain_is_for_no_node(keystone, client):
-    """It has no project, which is not the same as the owner of a node that has none."""
-    made = client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': keystone.login('admin', PASSWORD)})
-    node = made.json['uuid']
+def test_domain_tokens_see_no_node(keystone, client):
+    """A token without a project does not match a node without an owner."""
+    response = client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': keystone.login('admin', PASSWORD)})
+    node = response.json['uuid']
     name = 'a-domain-admin'
     keystone.user(name, 'admin', 'people')
     keystone.ask('PUT', f'/domains/default/users/{keystone.users[name]}/roles/{keystone.roles["admin"]}')
@@ -100,7 +100,7 @@ def test_roles(keystone, client):
 
 
 def test_application_credentials(keystone, client):
-    """They are good for the roles that they have, and no more."""
+    """They have their own roles and no more."""
     token = keystone.user('owner', 'admin', 'racks')
     limited = keystone.credential(token, 'owner', roles=[{'name': 'reader'}])
     assert status(client, limited) == 200
@@ -108,8 +108,8 @@ def test_application_credentials(keystone, client):
     assert status(client, keystone.credential(token, 'owner'), 'POST', '/v1/nodes', NODE) == 201
 
 
-def test_tokens_that_are_none(keystone, client):
-    """None, nonsense, revoked, expired: a 401 that says where to get one."""
+def test_refused_tokens(keystone, client):
+    """Missing, invalid, revoked or expired: a 401 with the URL of keystone."""
     revoked = keystone.user('gone', 'reader', 'people2')
     assert status(client, revoked) == 200
     keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': revoked})
@@ -121,16 +121,16 @@ def test_tokens_that_are_none(keystone, client):
         time.sleep(0.1)
     for token in ('', 'nonsense', revoked, short):
         for path in ('/v1/nodes', '/placement/traits'):
-            answer = client.ask('GET', path, headers={'X-Auth-Token': token})
-            assert answer.status_int == 401, token
-            assert answer.headers['WWW-Authenticate'] == f'Keystone uri="{keystone.url}"'
-            assert answer.headers['x-openstack-request-id']
+            response = client.ask('GET', path, headers={'X-Auth-Token': token})
+            assert response.status_int == 401, token
+            assert response.headers['WWW-Authenticate'] == f'Keystone uri="{keystone.url}"'
+            assert response.headers['x-openstack-request-id']
     for path in ('/', '/v1', '/v1/', '/healthcheck', '/placement/', '/placement'):
         assert client.ask('GET', path).status_int == 200
 
 
 def test_service_tokens(keystone, client):
-    """A service that goes on with a user's token: the user's scope and roles decide, whatever the service has."""
+    """A service forwards a user's token. The user's scope and roles decide, not the service's."""
     reader = keystone.user('somebody', 'reader', 'people4')
     token = keystone.user('project-admin', 'admin', 'people5')
     service_token = keystone.login('traits', SECRET, 'service')
@@ -138,7 +138,7 @@ def test_service_tokens(keystone, client):
     system = keystone.login('admin', PASSWORD)
     assert status(client, reader, **{'X-Service-Token': service_token}) == 200
     assert status(client, reader, **{'X-Service-Token': 'nonsense'}) == 401
-    # The administrator of a project sees nothing of what others have, also by way of a service of the whole system.
+    # A project administrator sees nothing of other projects, also through a service with the system scope.
     for other in (service_token, of_system):
         headers = {'X-Auth-Token': token, 'X-Service-Token': other}
         assert client.get('/v1/nodes', headers=headers)['nodes'] == []
@@ -148,7 +148,7 @@ def test_service_tokens(keystone, client):
 
 
 def test_keystone_is_down(tmp_path):
-    """The service says so, and what is public is still there."""
+    """The message says so, and public routes still work."""
     (tmp_path / 'keystone').mkdir()
     port = free_port()
     with peer('tests.support.keystone_server', tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
@@ -165,12 +165,12 @@ def test_keystone_is_down(tmp_path):
         assert client.ask('GET', '/v1').status_int == 200
 
 
-def test_keystone_never_answers(tmp_path):
-    """It listens, and says nothing: a 503, and no 500."""
+def test_keystone_times_out(tmp_path):
+    """Something listens and sends no response: a 503, not a 500."""
     with socket.socket() as listening:
         listening.bind(('127.0.0.1', 0))
         listening.listen()
         url = f'http://127.0.0.1:{listening.getsockname()[1]}'
         with service(tmp_path, url) as client:
-            answer = client.ask('GET', '/v1/nodes', headers={'X-Auth-Token': 'x'})
-            assert answer.status_int == 503
+            response = client.ask('GET', '/v1/nodes', headers={'X-Auth-Token': 'x'})
+            assert response.status_int == 503

@@ -1,4 +1,4 @@
-"""Requests for a node on which other work goes on: they wait for it, and do not block others meanwhile."""
+"""Requests for locked nodes: they wait for the lock, and do not block other requests meanwhile."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +14,7 @@ from ironic_traits.db import tables
 from tests.support.client import Client
 from tests.support.service import Server, finish_work, make_app, worker
 
-#: Longer than any request takes, and shorter than the tests' patience.
+#: Longer than any request takes, and shorter than the tests wait.
 LONG = {'deploy__node_locked_retry_attempts': 60}
 SHORT = {'deploy__node_locked_retry_attempts': 2, 'deploy__node_locked_retry_interval': 0.1}
 OFF = {'deploy__node_locked_retry_attempts': 0}
@@ -27,13 +27,13 @@ def clients(database_url, **options):
 
 
 def set_lock(app, uuid, host):
-    """Lock a node, or unlock it."""
+    """Lock or unlock a node."""
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(reservation=host))
 
 
 def records(client, node):
-    """Make one of each record of a node.
+    """Create one of each record of a node.
 
     :returns: {noun: its path}.
     """
@@ -43,12 +43,14 @@ def records(client, node):
         'volume/connectors': {'type': 'iqn', 'connector_id': 'a'},
         'volume/targets': {'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'a'},
     }
-    made = {noun: client.ask('POST', f'/v1/{noun}', body | {'node_uuid': node}).json for noun, body in bodies.items()}
-    return {noun: f'/v1/{noun}/{record["uuid"]}' for noun, record in made.items()}
+    existing = {
+        noun: client.ask('POST', f'/v1/{noun}', body | {'node_uuid': node}).json for noun, body in bodies.items()
+    }
+    return {noun: f'/v1/{noun}/{record["uuid"]}' for noun, record in existing.items()}
 
 
 def writes(client, node):
-    """Give every request that a lock stands in the way of, [(method, path, body), …]: the last one deletes the node."""
+    """Return every request that a lock delays, [(method, path, body), …]. The last one deletes the node."""
     patch = [{'op': 'add', 'path': '/extra/a', 'value': 1}]
     paths = records(client, node).values()
     states = f'/v1/nodes/{node}/states'
@@ -62,21 +64,21 @@ def writes(client, node):
 
 
 def test_every_write_waits(database_url):
-    """A write that finds the node locked is done as soon as the lock goes."""
+    """A write to a locked node succeeds as soon as the lock is released."""
     with clients(database_url, **LONG) as (app, client), concurrent.futures.ThreadPoolExecutor() as pool:
         node = client.node()['uuid']
         client.ask('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power off'})
         finish_work(app)
         for method, path, body in writes(client, node):
             set_lock(app, node, 'another')
-            answer = pool.submit(client.ask, method, path, body)
+            response = pool.submit(client.ask, method, path, body)
             with pytest.raises(concurrent.futures.TimeoutError):
-                answer.result(0.1)
-            # Nothing is held while it waits: others can write to the node.
+                response.result(0.1)
+            # A waiting request holds no row lock: others can write to the node.
             assert client.ask('PUT', f'/v1/nodes/{node}/maintenance').status_int == 202
             assert client.ask('DELETE', f'/v1/nodes/{node}/maintenance').status_int == 202
             set_lock(app, node, None)
-            assert answer.result(30).status_int in (200, 202, 204), (method, path)
+            assert response.result(30).status_int in (200, 202, 204), (method, path)
             finish_work(app)
 
 
@@ -87,15 +89,15 @@ def test_the_wait_ends(database_url, options):
         for method, path, body in writes(client, node):
             set_lock(app, node, 'another')
             begun = time.monotonic()
-            answer = client.ask(method, path, body)
-            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked'), (method, path)
-            assert 'is locked by host another, please retry' in answer.text
+            response = client.ask(method, path, body)
+            assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked'), (method, path)
+            assert 'is locked by host another, please retry' in response.text
             if options is SHORT:
                 assert time.monotonic() - begun >= 0.2
 
 
-def test_only_so_many_wait(database_url):
-    """With four threads one request may wait; others for locked nodes are refused at once, and reads are answered."""
+def test_number_of_waiting_requests_is_limited(database_url):
+    """With four threads one request may wait. Others for locked nodes are refused at once, and reads are served."""
     with (
         clients(database_url, **LONG, api__threads=4) as (app, client),
         concurrent.futures.ThreadPoolExecutor() as pool,
@@ -103,14 +105,16 @@ def test_only_so_many_wait(database_url):
         node = client.node()['uuid']
         set_lock(app, node, 'another')
         power = ('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power on'})
-        asked = [pool.submit(client.ask, *power) for _ in range(3)]
-        refused = [answer.result().status_int for answer in itertools.islice(concurrent.futures.as_completed(asked), 2)]
+        futures = [pool.submit(client.ask, *power) for _ in range(3)]
+        refused = [
+            future.result().status_int for future in itertools.islice(concurrent.futures.as_completed(futures), 2)
+        ]
         assert refused == [409, 409]
         begun = time.monotonic()
         assert [client.ask(*power).status_int for _ in range(5)] == [409] * 5
         assert client.get(f'/v1/nodes/{node}')['reservation'] == 'another'
         assert time.monotonic() - begun < 30
-        (waiting,) = [answer for answer in asked if not answer.done()]
+        (waiting,) = [future for future in futures if not future.done()]
         set_lock(app, node, None)
         assert waiting.result(30).status_int == 202
         assert app.service.waiters.acquire(blocking=False)
@@ -123,21 +127,21 @@ def test_a_service_with_one_thread_does_not_wait(database_url):
         assert client.ask('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power on'}).status_int == 409
 
 
-def test_nobody_waits_for_a_node_that_waits_itself(app, client):
-    """What a node waits for may take half an hour."""
+def test_no_request_waits_for_a_node_in_a_wait_state(app, client):
+    """Such a state may last half an hour."""
     node = client.node(driver_info={'fake_delays': {'inspect': 300}})['uuid']
     with app.service.write() as connection:
         connection.execute(
             sa.update(tables.nodes).where(tables.nodes.c.uuid == node).values(provision_state='inspect wait')
         )
     begun = time.monotonic()
-    answer = client.ask('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power on'})
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
+    response = client.ask('PUT', f'/v1/nodes/{node}/states/power', {'target': 'power on'})
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked')
     assert time.monotonic() - begun < 2
 
 
-def test_requests_in_a_row(app, client, database_url):
-    """A client that does not try again gets through, as it does with Ironic."""
+def test_consecutive_requests(app, client, database_url):
+    """A client without retries succeeds, as it does with Ironic."""
     node = client.node()['uuid']
     states = f'/v1/nodes/{node}/states'
     with worker(database_url):
@@ -151,7 +155,7 @@ def test_requests_in_a_row(app, client, database_url):
 
 
 def test_a_request_wakes_the_worker(client, database_url, tmp_path):
-    """A worker that looks for work every five minutes begins with it at once, and ends at once."""
+    """A worker with a poll interval of five minutes begins at once, and stops at once."""
     config = tmp_path / 'slow.conf'
     # Long enough for the worker to start.
     config.write_text('[deploy]\npoll_interval = 300\nnode_locked_retry_attempts = 60\n')
@@ -159,11 +163,11 @@ def test_a_request_wakes_the_worker(client, database_url, tmp_path):
     with Server(database_url, '--config-file', str(config)) as server:
         begun = time.monotonic()
         with make_app(database_url) as app:
-            asked = Client(app)
+            client = Client(app)
             path = f'/v1/nodes/{node}/states'
             for target in ('power on', 'power off') * 4:
                 assert _put(server, f'{path}/power', {'target': target}) == 202
-            while asked.get(path)['target_power_state']:
+            while client.get(path)['target_power_state']:
                 assert time.monotonic() - begun < 120
                 time.sleep(0.02)
     assert time.monotonic() - begun < 180
@@ -172,5 +176,5 @@ def test_a_request_wakes_the_worker(client, database_url, tmp_path):
 def _put(server, path, body):
     headers = {'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.82'}
     request = urllib.request.Request(server.base + path, json.dumps(body).encode(), headers, method='PUT')
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return answer.status
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return response.status

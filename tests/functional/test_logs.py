@@ -1,4 +1,4 @@
-"""Secrets in logs: conftest checks after each test, and these tests check that it would find one."""
+"""Secrets in logs: conftest.py checks after each test. These tests check that it would find one."""
 
 import logging
 
@@ -17,7 +17,7 @@ def test_a_secret_would_be_found():
     looker.check()
 
 
-def test_what_the_service_logs_is_looked_at(client):
+def test_logs_of_the_service_are_checked(client):
     before = logs.LOOKER.number
     client.get('/v1/nodes')
     assert logs.LOOKER.number > before

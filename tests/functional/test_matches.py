@@ -1,4 +1,4 @@
-"""Matches beside an evaluation node by node, on random inventories, on each database; and what an instance holds."""
+"""Matches compared with an evaluation node by node, on random inventories and each database; matches of instances."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from tests.support.service import finish_work, make_app
 
 TRAITS = [f'CUSTOM_{letter}' for letter in 'ABCD']
 CLASSES = ['gold', 'silver']
-#: What makes a node not eligible, and how it comes to be so.
+#: {state: the change that makes a node ineligible}.
 STATES = {
     'provision state': {'provision_state': 'manageable'},
     'maintenance': {'maintenance': True},
@@ -40,7 +40,7 @@ class Node:
     uuid: str = ''
 
     def failing(self, request, owner):
-        """Give the names of all clauses that it fails."""
+        """Return the names of all clauses that the node fails."""
         failed = {f'required:{name}' for name in request.required - self.traits}
         failed |= {
             f'required_any:{",".join(sorted(names))}' for names in request.required_any if not names & self.traits
@@ -68,23 +68,23 @@ NODE = st.builds(
 
 @st.composite
 def requests(draw):
-    """Draw a request: what is required is not forbidden."""
+    """Draw a request. No required trait is forbidden."""
     required = draw(st.frozensets(st.sampled_from(TRAITS), max_size=2))
     forbidden = draw(st.frozensets(st.sampled_from(TRAITS), max_size=2)) - required
     some = st.lists(st.sampled_from(TRAITS), min_size=2, max_size=3, unique=True)
     any_of = draw(st.lists(some.filter(lambda names: not forbidden.issuperset(names)), max_size=2))
-    wanted = {
+    document = {
         'flavor': {'extra_specs': {f'trait:{name}': 'forbidden' for name in forbidden}},
         'image': {'properties': {f'trait:{name}': 'required' for name in required}},
         'required_any': any_of,
         'resource_class': draw(st.sampled_from([*CLASSES, None])),
         'preferred': draw(st.lists(st.sampled_from(TRAITS), max_size=2, unique=True)),
     }
-    return wanted, draw(st.sampled_from(['alpha', 'gamma', None, None]))
+    return document, draw(st.sampled_from(['alpha', 'gamma', None, None]))
 
 
 def fill(app, inventory):
-    """Make the nodes of an inventory as they shall be."""
+    """Create the nodes of an inventory in their states."""
     client = Client(app)
     for name in TRAITS:
         client.placement('PUT', f'/traits/{name}')
@@ -94,7 +94,7 @@ def fill(app, inventory):
         if node.resource_class:
             patch.append({'op': 'add', 'path': '/resource_class', 'value': node.resource_class})
         elif 'allocated' in node.flaws:
-            # What is no provider cannot be.
+            # A node without a provider cannot have an allocation.
             node.flaws -= {'allocated'}
         assert client.ask('PATCH', f'/v1/nodes/{node.uuid}', patch).status_int == 200
         assert client.ask('PUT', f'/v1/nodes/{node.uuid}/traits', {'traits': sorted(node.traits)}).status_int == 200
@@ -121,22 +121,22 @@ def allocate(client, consumer, uuid, resource_class):
     assert client.placement('PUT', f'/allocations/{consumer}', body).status_int == 204
 
 
-def check(client, inventory, wanted, owner):
-    """Ask for matches, and compare them with what each node is."""
-    request = understand(**wanted)
+def check(client, inventory, document, owner):
+    """Request matches, and compare them with the evaluation of each node."""
+    request = understand(**document)
     failing = {node.uuid: node.failing(request, owner) for node in inventory}
     score = {node.uuid: len(node.traits & request.preferred.keys()) for node in inventory}
     uuids = [node.uuid for node in inventory]
     matching = [uuid for uuid in sorted(uuids, key=lambda uuid: -score[uuid]) if not failing[uuid]]
 
-    body = {name: value for name, value in wanted.items() if value is not None} | ({'owner': owner} if owner else {})
-    answer = client.ask('POST', '/v1/matches', body | {'explain': True})
-    assert answer.status_int == 200, answer.text
-    found = answer.json
-    assert [node['uuid'] for node in found['nodes']] == matching
+    body = {name: value for name, value in document.items() if value is not None} | ({'owner': owner} if owner else {})
+    response = client.ask('POST', '/v1/matches', body | {'explain': True})
+    assert response.status_int == 200, response.text
+    result = response.json
+    assert [node['uuid'] for node in result['nodes']] == matching
     shown = {node.uuid: (node.resource_class, sorted(node.traits)) for node in inventory}
-    assert all((node['resource_class'], node['traits']) == shown[node['uuid']] for node in found['nodes'])
-    explanation = found['explanation']
+    assert all((node['resource_class'], node['traits']) == shown[node['uuid']] for node in result['nodes'])
+    explanation = result['explanation']
     assert (explanation['considered'], explanation['matched']) == (len(uuids), len(matching))
     for clause in explanation['clauses']:
         name = clause['clause']
@@ -150,44 +150,44 @@ def check(client, inventory, wanted, owner):
         {} if matching else {failed: list(failing.values()).count(failed) for failed in minimal}
     )
     if request.resource_class and not owner:
-        same = client.placement('GET', f'/allocation_candidates?{found["request"]["placement_query"]}')
+        same = client.placement('GET', f'/allocation_candidates?{result["request"]["placement_query"]}')
         if same.status_int == 400:
-            # Of a class that no node has been of yet, Placement does not know.
+            # Placement does not know a class that no node ever had.
             assert 'resource class' in same.text.lower()
-            assert not any(node.resource_class == wanted['resource_class'] for node in inventory)
+            assert not any(node.resource_class == document['resource_class'] for node in inventory)
             return
         allocations = [candidate['allocations'] for candidate in same.json['allocation_requests']]
         assert sorted(uuid for each in allocations for uuid in each) == sorted(matching)
 
 
-def test_matches_are_what_each_node_is(database_url):
-    """What is found, its order, every figure of the explanation, and Placement's candidates."""
+def test_matches_equal_an_evaluation_node_by_node(database_url):
+    """The matches, their order, every number of the explanation, and Placement's candidates."""
     with make_app(database_url) as app:
 
         @hypothesis.settings(
             max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
         )
         @hypothesis.given(st.lists(NODE, max_size=8), st.lists(requests(), min_size=4, max_size=4))
-        def on_random_inventories(inventory, wanted):
+        def on_random_inventories(inventory, documents):
             empty(database_url)
             inventory = [dataclasses.replace(node) for node in inventory]
             fill(app, inventory)
-            for document, owner in wanted:
+            for document, owner in documents:
                 check(Client(app), inventory, document, owner)
 
         on_random_inventories()
 
 
-def satisfied(client, number, **wanted):
-    """Ask whether what an instance holds matches: (yes or no, what each provider lacks or has too much)."""
-    answer = client.ask('POST', '/v1/matches', {'instance_uuid': instance(number), **wanted})
-    assert answer.status_int == 200, answer.text
-    told = {each['uuid']: (each['missing'], each['forbidden']) for each in answer.json['providers']}
-    return answer.json['satisfied'], told
+def satisfied(client, number, **requested):
+    """Request whether what an instance holds matches: (whether it does, {provider: (missing, forbidden)})."""
+    response = client.ask('POST', '/v1/matches', {'instance_uuid': instance(number), **requested})
+    assert response.status_int == 200, response.text
+    differences = {each['uuid']: (each['missing'], each['forbidden']) for each in response.json['providers']}
+    return response.json['satisfied'], differences
 
 
-def test_every_door_counts(client):
-    """A node is held by a reservation, an instance_uuid or an allocation; it never is too full for what holds it."""
+def test_every_kind_of_holder_counts(client):
+    """A reservation, an instance_uuid or an allocation holds a node. A full node still matches its own instance."""
     uuids = [available(client, name=f'node-{number}') for number in range(3)]
     for uuid in uuids:
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
@@ -197,13 +197,13 @@ def test_every_door_counts(client):
     allocate(client, instance(2), uuids[2], 'CUSTOM_GOLD')
     for number, uuid in enumerate(uuids):
         assert satisfied(client, number, required=['CUSTOM_A']) == (True, {uuid: ([], [])})
-        wanted = {'required': ['CUSTOM_A', 'CUSTOM_B'], 'forbidden': ['CUSTOM_C']}
-        assert satisfied(client, number, **wanted) == (False, {uuid: (['CUSTOM_B'], [])})
+        requested = {'required': ['CUSTOM_A', 'CUSTOM_B'], 'forbidden': ['CUSTOM_C']}
+        assert satisfied(client, number, **requested) == (False, {uuid: (['CUSTOM_B'], [])})
         assert satisfied(client, number, forbidden=['CUSTOM_A']) == (False, {uuid: ([], ['CUSTOM_A'])})
 
 
-def test_what_others_gave_to_a_node_is_not_deployed_to(client):
-    """The answer is that of the rebuild: of the node's own traits."""
+def test_traits_of_others_do_not_count_for_a_rebuild(client):
+    """Only the node's own traits count for the instance, as they do for a rebuild."""
     uuid = available(client)
     for path, value in (('resource_class', 'gold'), ('instance_uuid', instance(1))):
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': f'/{path}', 'value': value}])
@@ -214,27 +214,27 @@ def test_what_others_gave_to_a_node_is_not_deployed_to(client):
     assert satisfied(client, 1, required=['CUSTOM_A', 'COMPUTE_NODE']) == (False, {uuid: (['COMPUTE_NODE'], [])})
 
 
-@pytest.mark.parametrize('wanted', [['CUSTOM_A'], ['CUSTOM_A', 'CUSTOM_B'], ['CUSTOM_B'], []])
-def test_the_rebuild_says_the_same(app, client, wanted):
-    """And a node that is refused one stays active."""
+@pytest.mark.parametrize('required', [['CUSTOM_A'], ['CUSTOM_A', 'CUSTOM_B'], ['CUSTOM_B'], []])
+def test_rebuild_agrees_with_the_match(app, client, required):
+    """A node whose rebuild is refused stays active."""
     uuid = available(client)
     client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A']})
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])
     assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'}).status_int == 202
     finish_work(app)
-    image = {'properties': {f'trait:{name}': 'required' for name in wanted}}
-    answer = client.ask('POST', '/v1/matches', {'instance_uuid': instance(1), 'image': image}).json
-    traits = answer['request']['instance_traits']
+    image = {'properties': {f'trait:{name}': 'required' for name in required}}
+    response = client.ask('POST', '/v1/matches', {'instance_uuid': instance(1), 'image': image}).json
+    traits = response['request']['instance_traits']
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_info/traits', 'value': traits}])
     rebuild = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'rebuild'})
-    assert rebuild.status_int == (202 if answer['satisfied'] else 400)
-    assert answer['satisfied'] == (set(wanted) <= {'CUSTOM_A'})
-    if not answer['satisfied']:
+    assert rebuild.status_int == (202 if response['satisfied'] else 400)
+    assert response['satisfied'] == (set(required) <= {'CUSTOM_A'})
+    if not response['satisfied']:
         assert client.get(f'/v1/nodes/{uuid}?fields=provision_state') == {'provision_state': 'active'}
 
 
 def provider(client, uuid, traits, parent=None):
-    """Make a provider of one unit of CUSTOM_UNIT."""
+    """Create a provider of one unit of CUSTOM_UNIT."""
     body = {'uuid': uuid, 'name': uuid} | ({'parent_provider_uuid': parent} if parent else {})
     assert client.placement('POST', '/resource_providers', body).status_int == 200
     client.placement('PUT', '/resource_classes/CUSTOM_UNIT')
@@ -246,8 +246,8 @@ def provider(client, uuid, traits, parent=None):
     assert client.placement('PUT', f'/resource_providers/{uuid}/traits', body).status_int == 200
 
 
-def test_nested_providers_count_together(client):
-    """Of what is no node, as the image-traits specification has it: what one lacks another may have."""
+def test_nested_providers_match_as_one(client):
+    """As in the image-traits specification: another provider of the tree may have a missing trait."""
     root, child = (f'cccccccc-0000-4000-8000-00000000000{number}' for number in range(2))
     provider(client, root, ['CUSTOM_A'])
     provider(client, child, ['CUSTOM_B'], root)
@@ -265,8 +265,8 @@ def test_nested_providers_count_together(client):
     assert satisfied(client, 1, forbidden=['CUSTOM_B']) == (False, {root: ([], []), child: ([], ['CUSTOM_B'])})
 
 
-def test_nothing_of_what_the_caller_may_not_see(database_url):
-    """Nodes of another project are not found, not counted, not named, not held, and not asked of."""
+def test_foreign_nodes_are_invisible(database_url):
+    """Nodes of another project are not matched, counted, named or reserved."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
 
         def ask(scope, method, path, document=None, version='1.82'):
@@ -277,16 +277,16 @@ def test_nothing_of_what_the_caller_may_not_see(database_url):
 
         uuids = {}
         for owner in ('alpha', 'beta'):
-            made = ask('system', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json
-            uuids[owner] = made['uuid']
+            created = ask('system', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, version='1.10').json
+            uuids[owner] = created['uuid']
             patch = [{'op': 'add', 'path': '/owner', 'value': owner}]
-            assert ask('system', 'PATCH', f'/v1/nodes/{made["uuid"]}', patch).status_int == 200
+            assert ask('system', 'PATCH', f'/v1/nodes/{created["uuid"]}', patch).status_int == 200
         mine, other = uuids.values()
 
         assert [node['uuid'] for node in ask('project', 'GET', '/v1/nodes').json['nodes']] == [mine]
-        found = ask('project', 'POST', '/v1/matches', {'required': ['CUSTOM_A'], 'explain': True}).json
-        assert found['explanation']['considered'] == 1
-        assert [miss['node'] for miss in found['explanation']['near_misses']] == [mine]
+        result = ask('project', 'POST', '/v1/matches', {'required': ['CUSTOM_A'], 'explain': True}).json
+        assert result['explanation']['considered'] == 1
+        assert [miss['node'] for miss in result['explanation']['near_misses']] == [mine]
         assert ask('system', 'POST', '/v1/matches', {'explain': True}).json['explanation']['considered'] == 2
 
         body = {'instance_uuid': instance(1), 'node_uuid': [other]}
@@ -303,8 +303,8 @@ def test_nothing_of_what_the_caller_may_not_see(database_url):
         assert ask('system', 'POST', '/v1/matches', question).status_int == 200
 
 
-def test_who_sees_a_part_is_told_nothing(database_url):
-    """An instance holds another project's node, and a provider below it: the answer would be of a half."""
+def test_instance_on_a_foreign_node(database_url):
+    """An instance holds a node of another project, and a child provider. A response would be about one of them only."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         system = {'X-Auth-Token': 'x', 'X-Roles': 'admin,member,reader,service', 'OpenStack-System-Scope': 'all'}
         mine = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
@@ -312,8 +312,8 @@ def test_who_sees_a_part_is_told_nothing(database_url):
         client = Client(app)
 
         def place(method, path, document=None):
-            answer = client.ask(method, f'/placement{path}', document, version=None, headers=placement)
-            assert answer.status_int < 300, answer.text
+            response = client.ask(method, f'/placement{path}', document, version=None, headers=placement)
+            assert response.status_int < 300, response.text
 
         body = {'driver': 'fake-hardware'}
         uuid = client.ask('POST', '/v1/nodes', body, version='1.10', headers=system).json['uuid']
@@ -333,12 +333,12 @@ def test_who_sees_a_part_is_told_nothing(database_url):
 
         question = {'instance_uuid': instance(1), 'required': ['CUSTOM_A']}
         assert client.ask('POST', '/v1/matches', question, headers=mine).status_int == 404
-        told = client.ask('POST', '/v1/matches', question, headers=system).json
-        assert sorted(each['uuid'] for each in told['providers']) == sorted([uuid, child])
+        match = client.ask('POST', '/v1/matches', question, headers=system).json
+        assert sorted(each['uuid'] for each in match['providers']) == sorted([uuid, child])
 
 
-def test_what_placement_gave_comes_first(client):
-    """By request, an instance gets the node that is allocated to it already."""
+def test_allocated_node_comes_first(client):
+    """A reservation by request takes the node that is already allocated to the instance."""
     first, second = (available(client, name=f'node-{number}') for number in range(2))
     for uuid in (first, second):
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
@@ -349,7 +349,7 @@ def test_what_placement_gave_comes_first(client):
 
 
 def nested(depth, inside):
-    """Make a list in a list in a list."""
+    """Return a list nested to a depth."""
     for _ in range(depth):
         inside = [inside]
     return inside
@@ -375,20 +375,20 @@ def test_too_deep_or_too_long(app, path, body):
     assert Client(app).ask('POST', path, document).status_int == 400
 
 
-def test_an_ignored_value_is_told_shortly(client):
+def test_warnings_about_ignored_values_are_short(client):
     for value in (nested(50, 1), 'x' * 100_000):
         [warning] = client.ask('POST', '/v1/matches', {'image': {'properties': {'trait:A': value}}}).json['warnings']
         assert len(warning) < 300
 
 
-def test_a_refusal_stays_small(client):
-    """However long the list, and whatever is asked for."""
+def test_refusals_are_small(client):
+    """However long the list and the request are."""
     uuids = [available(client) for _ in range(100)]
     names = [f'CUSTOM_{number:03}_{"A" * 244}' for number in range(200)]
     body = {'instance_uuid': instance(1), 'node_uuid': uuids, 'shard': ['x' * 100_000], 'required': names}
-    answer = client.ask('POST', '/v1/reservations', body)
-    assert answer.status_int == 409
-    assert len(answer.json['reasons']) == 100
-    assert len(answer.body) < 4_000_000
+    response = client.ask('POST', '/v1/reservations', body)
+    assert response.status_int == 409
+    assert len(response.json['reasons']) == 100
+    assert len(response.body) < 4_000_000
     body = {'instance_uuids': [instance(1), instance(2)], 'image': {'properties': {'trait:A': 'nice'}}}
     assert len(client.ask('POST', '/v1/reservations', body).json['warnings']) == 1

@@ -1,4 +1,4 @@
-"""/metrics: what is counted, in one process and in several."""
+"""/metrics, with one process and with several."""
 
 import concurrent.futures
 import re
@@ -19,7 +19,7 @@ from tests.support.service import Server, make_app
 
 
 def read(text):
-    """Give {name: {label values: value}} of the metrics."""
+    """Return {name: {label values: value}} of the metrics."""
     return {
         family.name: {tuple(each.labels.values()): each.value for each in family.samples if _is_plain(each)}
         for family in parser.text_string_to_metric_families(text)
@@ -32,7 +32,7 @@ def _is_plain(sample):
 
 @pytest.fixture
 def counting(database_url):
-    """A client of an application that counts."""
+    """A client of an application with metrics."""
     with make_app(database_url, metrics__enabled=True) as app:
         yield Client(app)
 
@@ -52,8 +52,8 @@ def test_requests_by_route_and_status(counting):
     counting.ask('GET', '/made/up')
     counting.ask('BREW', '/v1/nodes')
     counting.ask('BREW', '/healthcheck')
-    found = metrics(counting)
-    assert found['ironic_traits_requests'] == {
+    values = metrics(counting)
+    assert values['ironic_traits_requests'] == {
         ('baremetal', 'POST', '/v1/nodes', '201'): 1,
         ('baremetal', 'GET', '/v1/nodes/{node_ident}', '200'): 2,
         ('baremetal', 'GET', '/v1/nodes/{node_ident}', '404'): 1,
@@ -64,7 +64,7 @@ def test_requests_by_route_and_status(counting):
         ('baremetal', 'any', 'none', '404'): 1,
         ('baremetal', 'any', 'none', '405'): 1,
     }
-    assert found['ironic_traits_request_seconds']['baremetal', 'GET', '/v1/nodes/{node_ident}'] > 0
+    assert values['ironic_traits_request_seconds']['baremetal', 'GET', '/v1/nodes/{node_ident}'] > 0
 
 
 def test_nodes_reservations_and_connections(counting):
@@ -74,31 +74,31 @@ def test_nodes_reservations_and_connections(counting):
         counting.ask('PUT', '/v1/nodes/one/states/provision', {'target': target})
     counting.ask('PUT', '/v1/nodes/two/maintenance')
     counting.ask('POST', '/v1/reservations', {'instance_uuid': instance(1), 'node_uuid': ['two']})
-    found = metrics(counting)
-    assert found['ironic_traits_nodes'] == {('false', 'verifying'): 1, ('true', 'enroll'): 1}
-    assert found['ironic_traits_reservations'] == {('live',): 0, ('expired',): 0}
-    assert found['ironic_traits_reservations_refused'] == {(): 1}
-    connections = found['ironic_traits_database_connections_open']
+    values = metrics(counting)
+    assert values['ironic_traits_nodes'] == {('false', 'verifying'): 1, ('true', 'enroll'): 1}
+    assert values['ironic_traits_reservations'] == {('live',): 0, ('expired',): 0}
+    assert values['ironic_traits_reservations_refused'] == {(): 1}
+    connections = values['ironic_traits_database_connections_open']
     assert connections['reader',] >= 1 <= connections['writer',]
-    assert found['ironic_traits_database_connections_in_use'] == {('reader',): 0, ('writer',): 0}
+    assert values['ironic_traits_database_connections_in_use'] == {('reader',): 0, ('writer',): 0}
 
 
-def test_only_when_wanted(client):
+def test_metrics_are_off_by_default(client):
     assert client.ask('GET', '/metrics').status_int == 404
 
 
 @pytest.mark.parametrize('url', ['sqlite:///{}/none.sqlite', 'postgresql+psycopg2://nobody@127.0.0.1:1/nowhere'])
 def test_without_a_database(tmp_path, url):
-    """What is counted in the process is shown all the same."""
+    """The metrics of the process are still shown."""
     with make_app(url.format(tmp_path), metrics__enabled=True) as app:
         Client(app).ask('GET', '/v1')
-        found = metrics(Client(app))
-    assert found['ironic_traits_requests'] == {('baremetal', 'GET', '/v1', '200'): 1}
-    assert 'ironic_traits_nodes' not in found
+        values = metrics(Client(app))
+    assert values['ironic_traits_requests'] == {('baremetal', 'GET', '/v1', '200'): 1}
+    assert 'ironic_traits_nodes' not in values
 
 
 class Pools:
-    """A database whose connections cannot be made again."""
+    """A database that cannot reconnect."""
 
     def __init__(self):
         self.left = 1
@@ -128,15 +128,15 @@ def test_connections_that_break_are_counted_once():
     assert own.get_sample_value(*labels) == 0
 
 
-def test_all_processes_together(tmp_path):
-    """Whichever of them is asked."""
+def test_metrics_of_all_processes(tmp_path):
+    """Each process returns the sum of all."""
     conf = tmp_path / 'one.conf'
     conf.write_text('[metrics]\nenabled = true\n')
     with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(conf), '--workers', '2') as server:
 
         def ask(path):
-            with urllib.request.urlopen(server.base + path) as answer:
-                return answer.read().decode()
+            with urllib.request.urlopen(server.base + path) as response:
+                return response.read().decode()
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(ask, ['/v1/nodes'] * 100))
@@ -145,7 +145,7 @@ def test_all_processes_together(tmp_path):
         assert read(ask('/metrics'))['ironic_traits_nodes'] == {}
 
 
-def test_each_route_is_counted_by_the_name_that_the_reference_has(client):
+def test_routes_have_the_names_of_the_reference(client):
     for route in routes():
         request = Request.blank(re.sub(r'{\w+}', 'x', route.path), method=route.method)
         request.get_response(client.app)

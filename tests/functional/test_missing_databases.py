@@ -1,4 +1,4 @@
-"""A command in a wrong directory says that there is no database, and does not make one."""
+"""A command in the wrong directory reports the missing database, and does not create one."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def run(where, *command):
 
 
 @pytest.mark.parametrize('command', COMMANDS, ids=' '.join)
-def test_a_missing_database_stays_missing(tmp_path, command):
+def test_missing_database_is_not_created(tmp_path, command):
     (tmp_path / 'rack.yaml').write_text('nodes: []')
     done = run(tmp_path, *command)
     assert (done.returncode, done.stdout) == (1, '')
@@ -31,13 +31,13 @@ def test_a_missing_database_stays_missing(tmp_path, command):
     assert [each.name for each in tmp_path.iterdir()] == ['rack.yaml']
 
 
-def test_an_upgrade_makes_one(tmp_path):
+def test_upgrade_creates_the_database(tmp_path):
     assert run(tmp_path, 'ironic-traits-manage', 'db', 'upgrade').returncode == 0
     assert run(tmp_path, 'ironic-traits-manage', 'db', 'check').returncode == 0
     assert (tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite').stat().st_mode & 0o777 == 0o600
 
 
-def test_an_export_says_what_and_where_and_overwrites_nothing(tmp_path):
+def test_export_names_its_file_and_overwrites_nothing(tmp_path):
     run(tmp_path, 'ironic-traits-manage', 'db', 'upgrade')
     node = '{name: one, driver: fake-hardware, ports: [{address: "52:54:00:00:00:01"}]}'
     (tmp_path / 'rack.yaml').write_text(f'nodes: [{node}]')

@@ -1,4 +1,4 @@
-"""Allocations of nodes, beside their reservations and instances, on each database."""
+"""Allocations of nodes, together with reservations and instances, on each database."""
 
 import uuid
 
@@ -15,7 +15,7 @@ def node(client):
 
 
 def test_allocations(app, client, node):
-    """An allocation and a reservation exclude each other, but for one and the same instance."""
+    """An allocation and a reservation exclude each other, unless they are of the same instance."""
     with moves(client, node, 1, used={GOLD: 1}, reserved={GOLD: 0}):
         assert allocate(client, 1, node).status_int == 204
     assert free(client) == []
@@ -23,8 +23,8 @@ def test_allocations(app, client, node):
     refused = allocate(client, 2, node)
     assert refused.status_int == 409
     assert 'would exceed the capacity' in refused.json['errors'][0]['detail']
-    answer = reserve(client, 2, [node])
-    assert [reason['reason'] for reason in answer.json['reasons']] == ['allocated']
+    response = reserve(client, 2, [node])
+    assert [reason['reason'] for reason in response.json['reasons']] == ['allocated']
     for number, status in (2, 409), (1, 200):
         operation = {'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}
         assert client.ask('PATCH', f'/v1/nodes/{node}', [operation]).status_int == status
@@ -41,7 +41,7 @@ def test_allocations(app, client, node):
 
 
 def test_an_allocation_of_a_reserved_node(app, client, node):
-    """Nobody's but the reservation's own instance's."""
+    """Only the reservation's instance can have one."""
     reserve(client, 1, [node], expires_in=60)
     assert allocate(client, 2, node).status_int == 409
     with moves(client, node, 0, used={GOLD: 1}):
@@ -54,7 +54,7 @@ def test_an_allocation_of_a_reserved_node(app, client, node):
     assert allocate(client, 2, node).status_int == 204
 
 
-def test_an_allocated_node_stays_what_it_is(client, node):
+def test_fields_of_an_allocated_node_are_protected(client, node):
     assert allocate(client, 1, node).status_int == 204
     reclass = [{'op': 'add', 'path': '/resource_class', 'value': 'silver'}]
     for method, path, body in (
@@ -63,12 +63,12 @@ def test_an_allocated_node_stays_what_it_is(client, node):
         ('PATCH', '', [{'op': 'remove', 'path': '/resource_class'}]),
         ('PUT', '/states/provision', {'target': 'active'}),
     ):
-        answer = client.ask(method, f'/v1/nodes/{node}{path}', body)
-        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.allocated'), method
+        response = client.ask(method, f'/v1/nodes/{node}{path}', body)
+        assert (response.status_int, response.json['code']) == (409, 'baremetal.node.allocated'), method
 
 
-def test_nobody_takes_over_a_deployed_node(app, client, node):
-    """Not even in one request with who lets it go: the node is its instance's."""
+def test_deployed_node_is_not_taken_over(app, client, node):
+    """Not even in one request with the release by its own instance."""
     assert allocate(client, 1, node).status_int == 204
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     provision(client, app, node, 'active')
@@ -86,12 +86,12 @@ def test_nobody_takes_over_a_deployed_node(app, client, node):
     assert list(client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations']) == [instance(1)]
 
 
-def test_as_nova_does(app, client, node):
-    """Candidates, a claim, the instance, the deploy; the same claim again when the node is deployed; and back."""
-    found = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&limit=5').json
-    (candidate,) = found['allocation_requests']
+def test_life_of_an_instance_as_nova_runs_it(app, client, node):
+    """Candidates, a claim, the instance, the deploy, the same claim again, and the way back."""
+    candidates = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&limit=5').json
+    (candidate,) = candidates['allocation_requests']
     assert list(candidate['allocations']) == [node]
-    assert found['provider_summaries'][node]['resources'] == {GOLD: {'capacity': 1, 'used': 0}}
+    assert candidates['provider_summaries'][node]['resources'] == {GOLD: {'capacity': 1, 'used': 0}}
     assert allocate(client, 1, node).status_int == 204
     assert client.placement('GET', f'/allocation_candidates?resources={GOLD}:1').json['allocation_requests'] == []
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
@@ -103,16 +103,16 @@ def test_as_nova_does(app, client, node):
     assert free(client) == [node]
 
 
-def test_a_consumer_moves(client):
-    """From one node to another in one request, and both generations move."""
+def test_allocation_moves_to_another_node(client):
+    """One request moves it, and increments the generations of both nodes."""
     first, second = golden(client), golden(client)
     allocate(client, 1, first)
     with moves(client, first, 1, used={GOLD: 0}), moves(client, second, 1, used={GOLD: 1}):
         assert allocate(client, 1, second).status_int == 204
 
 
-def test_a_reshape_leaves_a_node_alone(client, node):
-    """Its inventory is derived; what is allocated moves all the same."""
+def test_reshape_of_a_node(client, node):
+    """The inventory of a node is derived and stays. Its allocations can be moved."""
     generation, _ = provider(client, node)
     body = {
         'inventories': {
@@ -132,12 +132,12 @@ def test_a_reshape_leaves_a_node_alone(client, node):
         assert client.placement('POST', '/reshaper', body).status_int == 204
 
 
-def test_a_provider_that_is_taken_from(client):
-    """Somebody has something of it: it cannot become a node's."""
+def test_provider_with_allocations_is_not_adopted(client):
+    """It cannot become the provider of a node."""
     node = str(uuid.uuid4())
     client.placement('POST', '/resource_providers', {'name': 'of nova', 'uuid': node})
     client.placement('PUT', f'/resource_classes/{GOLD}')
     client.placement('POST', f'/resource_providers/{node}/inventories', {'resource_class': GOLD, 'total': 2})
     assert allocate(client, 1, node).status_int == 204
-    answer = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'})
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.provider_taken')
+    response = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'})
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.provider_taken')

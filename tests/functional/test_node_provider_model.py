@@ -1,4 +1,4 @@
-"""A model of two nodes as resource providers, beside the service, on each database.
+"""A model of two nodes as resource providers, compared with the service, on each database.
 
 IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``).
 """
@@ -23,7 +23,7 @@ INSTANCE = st.integers(0, 1)
 
 
 class Following(stateful.RuleBasedStateMachine):
-    """Whatever happens to nodes: what they show as providers, and that their generations move exactly with that.
+    """Predicts what nodes show as providers, and when their generations are incremented.
 
     :cvar app: the application.
     """
@@ -38,29 +38,29 @@ class Following(stateful.RuleBasedStateMachine):
         for node in 0, 1:
             self.make(node, golden(self.client))
 
-    def make(self, node, made):
-        """Begin anew with a node."""
-        self.nodes[node] = made
+    def make(self, node, provider_uuid):
+        """Add a node to the model."""
+        self.nodes[node] = provider_uuid
         self.own[node], self.foreign[node] = set(), set()
-        self.seen[node] = provider(self.client, made)
+        self.seen[node] = provider(self.client, provider_uuid)
 
     def ask(self, node, method, path, document=None):
-        answer = self.client.ask(method, f'/v1/nodes/{self.nodes[node]}{path}', document)
-        assert answer.status_int < 500, answer.text
-        return answer
+        response = self.client.ask(method, f'/v1/nodes/{self.nodes[node]}{path}', document)
+        assert response.status_int < 500, response.text
+        return response
 
     def placement(self, method, path, document=None, version='1.39'):
-        answer = self.client.placement(method, path, document, version)
-        assert answer.status_int < 500, answer.text
-        return answer
+        response = self.client.placement(method, path, document, version)
+        assert response.status_int < 500, response.text
+        return response
 
     @property
     def held(self):
-        """The live reservations, by the uuids of their nodes."""
+        """Return the live reservations, by the uuids of their nodes."""
         return {row['node_uuid']: row for row in self.client.get('/v1/reservations')['reservations']}
 
     def class_of(self, node):
-        """Return the resource class of a node's provider, None for none."""
+        """Return the resource class of a node's provider, or None."""
         parts = self.seen[node][1]
         return next(iter(parts['inventories']['inventories'])) if parts else None
 
@@ -77,8 +77,8 @@ class Following(stateful.RuleBasedStateMachine):
         generation = self.seen[node][0]
         if generation is not None:
             body = {'traits': sorted(names), 'resource_provider_generation': generation}
-            answer = self.placement('PUT', f'/resource_providers/{self.nodes[node]}/traits', body)
-            assert answer.status_int == 200, answer.text
+            response = self.placement('PUT', f'/resource_providers/{self.nodes[node]}/traits', body)
+            assert response.status_int == 200, response.text
             self.foreign[node] = {name for name in names - self.own[node] if not name.startswith('CUSTOM_')}
 
     @stateful.rule(node=NODE, who=INSTANCE, ends=st.booleans())
@@ -109,21 +109,21 @@ class Following(stateful.RuleBasedStateMachine):
         self.look()
         finish_work(self.app)
 
-    @stateful.rule(who=INSTANCE, wanted=st.sets(NODE))
-    def allocate(self, who, wanted):
-        """Have an instance allocated these nodes and no others."""
+    @stateful.rule(who=INSTANCE, requested=st.sets(NODE))
+    def allocate(self, who, requested):
+        """Allocate these nodes and no others to an instance."""
         resources = {
-            self.nodes[node]: {'resources': {self.class_of(node): 1}} for node in wanted if self.class_of(node)
+            self.nodes[node]: {'resources': {self.class_of(node): 1}} for node in requested if self.class_of(node)
         }
-        known = self.placement('GET', f'/allocations/{instance(who)}', version='1.28').json
+        existing = self.placement('GET', f'/allocations/{instance(who)}', version='1.28').json
         body = {
             'allocations': resources,
             'project_id': 'project',
             'user_id': 'user',
-            'consumer_generation': known.get('consumer_generation'),
+            'consumer_generation': existing.get('consumer_generation'),
         }
-        answer = self.placement('PUT', f'/allocations/{instance(who)}', body, '1.28')
-        assert answer.status_int in (204, 409), answer.text
+        response = self.placement('PUT', f'/allocations/{instance(who)}', body, '1.28')
+        assert response.status_int in (204, 409), response.text
 
     @stateful.rule(node=NODE, maintenance=st.booleans())
     def maintain(self, node, maintenance):
@@ -137,14 +137,14 @@ class Following(stateful.RuleBasedStateMachine):
     @stateful.rule(node=NODE, name=st.none() | st.sampled_from(CLASSES))
     def reclass(self, node, name):
         value = {'op': 'add', 'value': name} if name else {'op': 'remove'}
-        answer = self.ask(node, 'PATCH', '', [{'path': '/resource_class', **value}])
-        if not name and answer.status_int == 200:
-            # With its provider goes what others gave it.
+        response = self.ask(node, 'PATCH', '', [{'path': '/resource_class', **value}])
+        if not name and response.status_int == 200:
+            # The provider is deleted with the traits of others.
             self.foreign[node] = set()
 
     @stateful.rule(name=st.sampled_from(['CUSTOM_GOLD', 'CUSTOM_SILVER']), rename=st.booleans())
     def change_class(self, name, rename):
-        """Rename or delete a resource class: neither is possible while a node has it."""
+        """Rename or delete a resource class. Both are refused while a node has it."""
         taken = name in map(self.class_of, (0, 1))
         method, body = ('PUT', {'name': f'CUSTOM_{uuid.uuid4().hex.upper()}'}) if rename else ('DELETE', None)
         status = self.placement(method, f'/resource_classes/{name}', body, '1.6').status_int
@@ -152,29 +152,29 @@ class Following(stateful.RuleBasedStateMachine):
 
     @stateful.rule(node=NODE, nested=st.booleans(), taken=st.booleans())
     def adopt(self, node, nested, taken):
-        """Delete a node, and make another one of which Placement has a provider already."""
+        """Delete a node, and create another one whose provider exists already."""
         if self.ask(node, 'DELETE', '').status_int != 204:
             return
-        made, parent = str(uuid.uuid4()), str(uuid.uuid4())
+        new, parent = str(uuid.uuid4()), str(uuid.uuid4())
         self.placement('POST', '/resource_providers', {'name': parent, 'uuid': parent})
         above = {'parent_provider_uuid': parent} if nested else {}
-        self.placement('POST', '/resource_providers', {'name': f'of nova {made}', 'uuid': made, **above})
-        self.placement('POST', f'/resource_providers/{made}/inventories', {'resource_class': 'VCPU', 'total': 4})
+        self.placement('POST', '/resource_providers', {'name': f'of nova {new}', 'uuid': new, **above})
+        self.placement('POST', f'/resource_providers/{new}/inventories', {'resource_class': 'VCPU', 'total': 4})
         body = {'traits': ['COMPUTE_NODE'], 'resource_provider_generation': 1}
-        self.placement('PUT', f'/resource_providers/{made}/traits', body)
+        self.placement('PUT', f'/resource_providers/{new}/traits', body)
         if taken:
-            body = {'allocations': {made: {'resources': {'VCPU': 1}}}, 'project_id': 'p', 'user_id': 'u'}
+            body = {'allocations': {new: {'resources': {'VCPU': 1}}}, 'project_id': 'p', 'user_id': 'u'}
             body['consumer_generation'] = None
-            assert self.placement('PUT', f'/allocations/{made}', body, '1.28').status_int == 204
-        before = self.placement('GET', f'/resource_providers/{made}').json['generation']
-        fields = {'driver': 'fake-hardware', 'uuid': made, 'resource_class': 'gold'}
-        answer = self.client.ask('POST', '/v1/nodes', fields)
+            assert self.placement('PUT', f'/allocations/{new}', body, '1.28').status_int == 204
+        before = self.placement('GET', f'/resource_providers/{new}').json['generation']
+        fields = {'driver': 'fake-hardware', 'uuid': new, 'resource_class': 'gold'}
+        response = self.client.ask('POST', '/v1/nodes', fields)
         if nested or taken:
-            assert answer.status_int == 409, answer.text
+            assert response.status_int == 409, response.text
             self.make(node, golden(self.client))
             return
-        assert answer.status_int == 201, answer.text
-        self.make(node, made)
+        assert response.status_int == 201, response.text
+        self.make(node, new)
         self.foreign[node] = {'COMPUTE_NODE'}
         assert self.seen[node][0] == before + 1
         for verb in 'manage', 'provide':
@@ -191,12 +191,12 @@ class Following(stateful.RuleBasedStateMachine):
             assert after[1]['traits']['traits'] == sorted(self.own[node] | self.foreign[node])
             if before[1] is None:
                 continue
-            # A deploy, and its work, may change something and change it back, each in its own transaction.
+            # A deploy and its work run in several transactions, which may change something and change it back.
             assert after[0] == before[0] + (before[1] != after[1])
 
     @stateful.invariant()
     def one_holder(self):
-        """A node has one holder, whichever way it was taken; an instance holds one node in the Bare Metal API."""
+        """Check that a node has one holder, however it was taken, and that an instance holds at most one node."""
         held = {each: row['instance_uuid'] for each, row in self.held.items()}
         holding = []
         for node, uuid_ in enumerate(self.nodes):
@@ -220,8 +220,8 @@ class Following(stateful.RuleBasedStateMachine):
         empty(url)
 
 
-def test_generations_move_when_they_must(app):
-    """The model above."""
+def test_model(app):
+    """Run the model."""
 
     class OnThisDatabase(Following):
         pass

@@ -1,4 +1,4 @@
-"""Nodes as resource providers: what /placement shows right after each change of a node, on each database."""
+"""Nodes as resource providers: what /placement shows after each change of a node, on each database."""
 
 import random
 import uuid
@@ -55,8 +55,8 @@ def test_maintenance_and_instances(client, node):
 
 
 @pytest.mark.parametrize('power_state', [None, 'error'])
-def test_a_power_state_that_is_none(app, client, node, power_state):
-    """Nobody may have such a node, by any door."""
+def test_node_without_a_power_state(app, client, node, power_state):
+    """It can neither be reserved nor allocated."""
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(power_state=power_state))
     assert provider(client, node)[1]['inventories']['inventories'][GOLD]['reserved'] == 1
@@ -81,8 +81,8 @@ def test_traits(client, node):
         client.ask('DELETE', path)
 
 
-def test_traits_of_others(client, node):
-    """nova's stay when the node's change; what becomes the node's own is the node's."""
+def test_traits_of_the_provider_and_of_the_node(client, node):
+    """The traits that nova sets stay when the node's change. A trait of both belongs to the node."""
     path = f'/v1/nodes/{node}/traits'
     client.ask('PUT', path, {'traits': ['CUSTOM_A']})
     with moves(client, node, 1, traits=['COMPUTE_NODE', 'CUSTOM_A', 'HW_CPU_X86_VMX']):
@@ -118,7 +118,7 @@ def test_reservations(app, client, node):
 
 @pytest.mark.parametrize('beforehand', [True, False])
 def test_a_deploy_of_a_reserved_node(app, client, node, beforehand):
-    """One move, whether the instance stood there before or comes with the reservation."""
+    """The generation is incremented once, whether or not the node has the instance before."""
     held = reserve(client, 1, [node]).json['reservation']['uuid']
     if beforehand:
         patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
@@ -126,17 +126,17 @@ def test_a_deploy_of_a_reserved_node(app, client, node, beforehand):
         provision(client, app, node, 'active', **({} if beforehand else {'reservation_uuid': held}))
 
 
-def test_another_class(app, client, node):
+def test_change_of_the_resource_class(app, client, node):
     with moves(client, node, 1, used={'CUSTOM_SILVER_2': 0}):
         patch(client, node, {'op': 'add', 'path': '/resource_class', 'value': 'silver 2'})
     refused = [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}]
     held = reserve(client, 1, [node]).json['reservation']['uuid']
-    answer = client.ask('PATCH', f'/v1/nodes/{node}', refused)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.reserved')
+    response = client.ask('PATCH', f'/v1/nodes/{node}', refused)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.reserved')
     client.ask('DELETE', f'/v1/reservations/{held}')
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
-    answer = client.ask('PATCH', f'/v1/nodes/{node}', refused)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.associated')
+    response = client.ask('PATCH', f'/v1/nodes/{node}', refused)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.associated')
     patch(client, node, {'op': 'remove', 'path': '/instance_uuid'})
     patch(client, node, *refused)
     patch(client, node, {'op': 'remove', 'path': '/resource_class'})
@@ -152,8 +152,8 @@ def test_a_deleted_node(client, node):
     assert client.placement('DELETE', '/traits/CUSTOM_A').status_int == 204
 
 
-def test_a_provider_that_was_there_before(client):
-    """nova made it while the node was not here yet: it is the node's from now on, and what nova gave it stays."""
+def test_existing_provider(client):
+    """nova created it before the node. It becomes the node's and keeps the traits of nova."""
     node = str(uuid.uuid4())
     client.placement('POST', '/resource_providers', {'name': 'of nova', 'uuid': node})
     for name in ('CUSTOM_X', 'CUSTOM_Y'):
@@ -170,21 +170,21 @@ def test_a_provider_that_was_there_before(client):
     assert client.placement('GET', f'/resource_providers/{node}').json['name'] == node
 
 
-def test_a_provider_that_is_in_the_way(client):
-    """It has the node's uuid for a name, or a place in a tree."""
+def test_conflicting_provider(client):
+    """Its name is the node's uuid, or it is part of a tree."""
     node, parent = str(uuid.uuid4()), str(uuid.uuid4())
     fields = {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'}
     client.placement('POST', '/resource_providers', {'name': node, 'uuid': parent})
-    answer = client.ask('POST', '/v1/nodes', fields)
-    assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.provider_taken')
+    response = client.ask('POST', '/v1/nodes', fields)
+    assert (response.status_int, response.json['code']) == (409, 'baremetal.node.provider_taken')
     client.placement('PUT', f'/resource_providers/{parent}', {'name': 'parent'})
     client.placement('POST', '/resource_providers', {'name': 'x', 'uuid': node, 'parent_provider_uuid': parent})
     assert client.ask('POST', '/v1/nodes', fields).status_int == 409
     assert client.ask('GET', f'/v1/nodes/{node}').status_int == 404
 
 
-def test_what_schedules_also_deploys(app, client):
-    """A node that Placement finds by traits passes the deploy's own check of the same traits."""
+def test_nodes_from_placement_pass_the_deploy_check(app, client):
+    """A node that Placement returns for required traits can be deployed with the same traits."""
     chosen = random.Random(1)
     names = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'HW_CPU_X86_VMX']
     for _ in range(40):
@@ -193,9 +193,9 @@ def test_what_schedules_also_deploys(app, client):
         if chosen.random() < 0.5:
             put_traits(client, node, ['COMPUTE_NODE'])
     for required, forbidden in (['CUSTOM_A'], ['CUSTOM_B']), (['CUSTOM_A', 'HW_CPU_X86_VMX'], ['CUSTOM_C']):
-        found = free(client, ','.join([*required, *(f'!{name}' for name in forbidden)]))
-        assert found
-        for node in found:
+        candidates = free(client, ','.join([*required, *(f'!{name}' for name in forbidden)]))
+        assert candidates
+        for node in candidates:
             patch(client, node, {'op': 'add', 'path': '/instance_info/traits', 'value': required})
             provision(client, app, node, 'active')
             assert client.get(f'/v1/nodes/{node}')['provision_state'] == 'active'

@@ -1,4 +1,4 @@
-"""Requests that wait leave room for others: slow bodies, locks, and a database that does not answer."""
+"""Requests that wait leave threads for others: slow bodies, locks, and a database that does not respond."""
 
 import contextlib
 import http.client
@@ -34,7 +34,7 @@ def server(tmp_path):
 
 
 def status(server, path, method='GET', body=None):
-    """Return the status of an answer, which comes in time."""
+    """Return the status of a response, which must not take long."""
     address = urllib.parse.urlsplit(server.base)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
     with contextlib.closing(connection):
@@ -64,7 +64,7 @@ def test_slow_bodies_leave_threads_for_reads(server):
     assert code == 201
 
 
-def test_writers_that_wait_for_a_lock_leave_room_for_others(server, tmp_path):
+def test_waiting_writers_leave_threads_for_others(server, tmp_path):
     engine = sa.create_engine(f'sqlite:///{tmp_path}/x.sqlite')
     with engine.connect() as other:
         other.exec_driver_sql('BEGIN IMMEDIATE')
@@ -79,13 +79,13 @@ def test_writers_that_wait_for_a_lock_leave_room_for_others(server, tmp_path):
         for path in ('/healthcheck', '/v1/nodes'):
             assert status(server, path) == 200
         other.exec_driver_sql('ROLLBACK')
-    answers = {connection.recv(1000)[9:12] for connection in waiting}
-    assert answers <= {b'201', b'503'}
-    assert b'201' in answers
+    statuses = {connection.recv(1000)[9:12] for connection in waiting}
+    assert statuses <= {b'201', b'503'}
+    assert b'201' in statuses
     engine.dispose()
 
 
-def test_a_gate_refuses_at_once_where_nothing_moves():
+def test_stuck_gate_refuses_at_once():
     gate = Gate(2)
     assert gate.enter()
     assert gate.enter()
@@ -97,8 +97,8 @@ def test_a_gate_refuses_at_once_where_nothing_moves():
     assert gate.enter()
 
 
-def test_a_burst_at_a_gate_that_was_idle():
-    """The first requests have only just begun: the next one waits for one of them."""
+def test_burst_at_an_idle_gate():
+    """The first requests have just begun, so the next one waits for one of them."""
     gate = Gate(1)
     assert gate.enter()
     threading.Timer(0.1, gate.leave).start()
@@ -107,7 +107,7 @@ def test_a_burst_at_a_gate_that_was_idle():
 
 @contextlib.contextmanager
 def frozen(database_server):
-    """Stop all processes of a database server; their connections stay."""
+    """Stop all processes of a database server. Their connections stay open."""
     parent = database_server._process.pid
     pids = [parent, *children(parent)]
     for pid in pids:
@@ -120,13 +120,13 @@ def frozen(database_server):
 
 
 def children(parent):
-    found = []
+    pids = []
     for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(')')[2].split()
             if int(fields[1]) == parent:
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def test_a_frozen_database_is_a_503(database_server, database_url, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_frozen_database_is_a_503(database_server, database_url, monkeypatch):
                 assert client.ask('GET', f'/v1/nodes/{node}').status_int == 503
                 assert client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_A').status_int == 503
                 assert client.ask('GET', '/healthcheck').status_int == 503
-                # Without limits, none of these would ever end.
+                # Without timeouts these requests would never end.
                 assert time.monotonic() - begun < 60
             assert client.get(f'/v1/nodes/{node}')['uuid'] == node
             assert client.ask('GET', '/healthcheck').status_int == 200
@@ -153,7 +153,7 @@ def test_a_frozen_database_is_a_503(database_server, database_url, monkeypatch):
         timeouts._answer.reset(token)
 
 
-def test_a_sqlite_file_that_goes_is_noticed(tmp_path):
+def test_deleted_sqlite_file_is_noticed(tmp_path):
     path = tmp_path / 'x.sqlite'
     with make_app(upgraded(f'sqlite:///{path}')) as app:
         client = Client(app)
@@ -170,15 +170,15 @@ def test_a_sqlite_file_that_goes_is_noticed(tmp_path):
         assert len(client.get('/v1/nodes')['nodes']) == 1
 
 
-def test_a_defect_of_the_schema_is_no_outage(database_url):
-    """A missing column is a 500, and in the log: to try again does not help."""
+def test_missing_column_is_a_500(database_url):
+    """It is not an outage: a retry does not help, and the log has the cause."""
     with make_app(database_url) as app:
         client = Client(app)
         with app.service.write() as connection:
             connection.exec_driver_sql('ALTER TABLE nodes RENAME COLUMN fault TO other')
         try:
-            answer = client.ask('GET', '/v1/nodes/detail')
-            assert (answer.status_int, answer.json['code']) == (500, 'baremetal.internal_error')
+            response = client.ask('GET', '/v1/nodes/detail')
+            assert (response.status_int, response.json['code']) == (500, 'baremetal.internal_error')
         finally:
             with app.service.write() as connection:
                 connection.exec_driver_sql('ALTER TABLE nodes RENAME COLUMN other TO fault')

@@ -1,4 +1,4 @@
-"""Paths as real Ironic 39 takes them: without a version, and with ``.json`` at their end."""
+"""Paths as Ironic 39 accepts them: without a version, and with ``.json`` at the end."""
 
 import urllib.parse
 
@@ -14,7 +14,7 @@ INSTANCE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
 
 @pytest.fixture
 def paths(client):
-    """The addresses of one thing of each noun, by the name of the parameter that stands for it."""
+    """{name of the path parameter: its value}, for one record of each noun."""
     client.node(uuid=UUID, name='one')
     client.ask('PUT', '/v1/nodes/one/traits/CUSTOM_A')
     bodies = {
@@ -24,42 +24,42 @@ def paths(client):
         'volume/connectors': {'type': 'iqn', 'connector_id': 'a'},
         'volume/targets': {'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'a'},
     }
-    made = {}
+    uuids = {}
     for noun, body in bodies.items():
         node = {} if noun == 'chassis' else {'node_uuid': UUID}
-        made[noun] = client.ask('POST', f'/v1/{noun}', body | node).json['uuid']
+        uuids[noun] = client.ask('POST', f'/v1/{noun}', body | node).json['uuid']
     return {
-        'chassis_uuid': made['chassis'],
+        'chassis_uuid': uuids['chassis'],
         'node_ident': 'one',
-        'port_ident': made['ports'],
+        'port_ident': uuids['ports'],
         'portgroup_ident': 'bond0',
-        'connector_uuid': made['volume/connectors'],
-        'target_uuid': made['volume/targets'],
+        'connector_uuid': uuids['volume/connectors'],
+        'target_uuid': uuids['volume/targets'],
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
     }
 
 
 def reads():
-    """Give all routes of the Bare Metal API that are read, but for the root."""
+    """Return all GET routes of the Bare Metal API except the root."""
     return [route for route in routes() if route.method == 'GET' and route.path.startswith('/v1')]
 
 
 @pytest.mark.parametrize('version', ['1.1', '1.82'])
-def test_every_read_answers_the_same_at_each_of_its_paths(client, paths, version):
+def test_every_path_of_a_read_has_the_same_response(client, paths, version):
     for route in reads():
         path = route.path.format(**paths)
-        answer = client.ask('GET', path, version=version)
+        response = client.ask('GET', path, version=version)
         if path != '/v1':
             short = client.ask('GET', path.removeprefix('/v1'), version=version)
-            assert (short.status_int, short.text) == (answer.status_int, answer.text), path
+            assert (short.status_int, short.text) == (response.status_int, response.text), path
         suffixed = client.ask('GET', f'{path}.json', version=version)
-        assert suffixed.status_int == answer.status_int, path
-        if answer.status_int == 200:
-            assert suffixed.json == answer.json
+        assert suffixed.status_int == response.status_int, path
+        if response.status_int == 200:
+            assert suffixed.json == response.json
 
 
-def test_bookmarks_lead_somewhere(client, paths):
+def test_bookmark_links_work(client, paths):
     for path in ('/v1/nodes/one', f'/v1/ports/{paths["port_ident"]}', f'/v1/volume/targets/{paths["target_uuid"]}'):
         links = {link['rel']: link['href'] for link in client.get(path)['links']}
         assert '/v1/' not in links['bookmark']
@@ -67,16 +67,16 @@ def test_bookmarks_lead_somewhere(client, paths):
 
 
 def test_a_write_without_a_version_in_its_path(client):
-    made = client.ask('POST', '/nodes', {'driver': 'fake-hardware', 'name': 'one'})
-    assert made.status_int == 201
-    assert '/v1/nodes/' in made.headers['Location']
+    response = client.ask('POST', '/nodes', {'driver': 'fake-hardware', 'name': 'one'})
+    assert response.status_int == 201
+    assert '/v1/nodes/' in response.headers['Location']
     assert client.ask('PUT', '/nodes/one/traits/CUSTOM_A.json').status_int == 204
     assert client.get('/v1/nodes/one/traits') == {'traits': ['CUSTOM_A']}
     assert client.ask('DELETE', '/nodes/one').status_int == 204
 
 
 def test_names_that_end_in_json(client):
-    """The node that really has the name comes first; the suffix is left out only where there is no such node."""
+    """A node that really has the name comes first. The suffix is dropped only if there is none."""
     for name in ('my', 'my.json', 'other'):
         client.node(name=name)
     for path, name in (('my', 'my'), ('my.json', 'my.json'), ('my.json.json', 'my.json'), ('other.json', 'other')):
@@ -94,18 +94,18 @@ def test_writes_by_names_that_end_in_json(client):
     assert client.ask('PATCH', '/v1/nodes/my.json', patch).json['name'] == 'my.json'
     assert client.ask('PATCH', '/v1/nodes/other.json', patch).json['name'] == 'other'
     assert client.get('/v1/nodes/my?fields=extra') == {'extra': {}}
-    # What is refused of the one is not tried on the other.
+    # If the write to one node is refused, the other one is not tried.
     refused = [{'op': 'add', 'path': '/name', 'value': 'other'}]
     assert client.ask('PATCH', '/v1/nodes/my.json', refused).status_int == 409
     assert client.get('/v1/nodes/my')['name'] == 'my'
 
 
 def test_a_deletion_that_is_sent_twice(client):
-    made = {name: client.node(name=name)['uuid'] for name in ('my', 'my.json')}
+    uuids = {name: client.node(name=name)['uuid'] for name in ('my', 'my.json')}
     for status in (204, 404):
         assert client.ask('DELETE', '/v1/nodes/my.json').status_int == status
     assert [node['name'] for node in client.get('/v1/nodes?fields=name')['nodes']] == ['my']
-    assert client.ask('DELETE', f'/v1/nodes/{made["my"]}.json').status_int == 204
+    assert client.ask('DELETE', f'/v1/nodes/{uuids["my"]}.json').status_int == 204
 
 
 def test_a_vif_may_have_any_name(client):
@@ -118,7 +118,7 @@ def test_a_vif_may_have_any_name(client):
 
 
 @pytest.mark.parametrize('path', ['/nothing', '/v2/nodes', '/v1/v1/nodes', '/v1v1/nodes', '/.json', '/v1/nodes/.json'])
-def test_paths_that_are_nowhere(client, path):
+def test_unknown_paths(client, path):
     assert client.ask('GET', path).status_int == 404
 
 
@@ -128,9 +128,9 @@ def test_placement_has_its_own_paths(app, client, database_url):
         assert client.placement('GET', path).status_int == 404
     assert client.ask('GET', '/traits').status_int == 404
     with make_app(database_url, api__serve='placement') as alone:
-        asked = Client(alone)
-        assert asked.ask('GET', '/traits', version=None).status_int == 404
+        client = Client(alone)
+        assert client.ask('GET', '/traits', version=None).status_int == 404
         headers = {'OpenStack-API-Version': 'placement 1.39'}
-        assert asked.ask('GET', '/traits', version=None, headers=headers).status_int == 200
+        assert client.ask('GET', '/traits', version=None, headers=headers).status_int == 200
         for path in ('/nodes', '/v1/nodes', '/v1/traits', '/traits.json'):
-            assert asked.ask('GET', path, version=None, headers=headers).status_int == 404
+            assert client.ask('GET', path, version=None, headers=headers).status_int == 404

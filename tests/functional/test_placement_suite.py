@@ -1,4 +1,4 @@
-"""The real Placement's own suite, whole, on each database."""
+"""The complete functional test suite of Placement, on each database."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support import placement_suite
 from tests.support.client import Client
 from tests.support.service import make_app
 
-#: The suite does not expect that everybody may read traits, which is the specification's word and the default here.
+#: The suite expects that reading traits needs a role. The specification, and so the default here, allows it to all.
 DEFAULT_POLICY = {
     'placement:traits:list': 'rule:admin_or_service_api',
     'placement:traits:show': 'rule:admin_or_service_api',
@@ -16,7 +16,7 @@ OPEN_POLICY = {rule.name: '@' for rule in policies.list_rules() if rule.name != 
 
 
 def options(profile, policy_file):
-    """Give the configuration of the service for a profile of the suite."""
+    """Return the configuration of the service for a profile of the suite."""
     rules = OPEN_POLICY if profile == 'open' else DEFAULT_POLICY
     policy_file.write_text(''.join(f'"{name}": "{check}"\n' for name, check in rules.items()))
     chosen = {
@@ -34,7 +34,7 @@ def options(profile, policy_file):
 
 
 class Administrator(Client):
-    """Fills the database for the files."""
+    """Creates the rows that the files need."""
 
     def ask(self, *arguments, headers, **rest):
         headers |= {'X-Auth-Token': 'admin', 'X-Roles': 'admin,service,member,reader'}
@@ -50,7 +50,7 @@ def test_file(database_url, tmp_path, path):
     assert len(passed) == placement_suite.tests(path)
 
 
-def test_nothing_is_left_out():
-    """As many as there were when this was written, at least."""
+def test_the_suite_is_complete():
+    """It has at least as many tests as when this was written."""
     assert len(placement_suite.FILES) >= 79
     assert sum(map(placement_suite.tests, placement_suite.FILES)) >= 1316

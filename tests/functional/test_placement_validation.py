@@ -1,4 +1,4 @@
-"""Messages of documents that do not validate: jsonschema's, and short also for large documents."""
+"""Messages about invalid documents: those of jsonschema, and short for large documents."""
 
 import uuid
 
@@ -9,7 +9,7 @@ PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
 
 @pytest.fixture
 def put(client):
-    """Function that sends a document to something of a provider."""
+    """Function that sends a document to a sub-resource of a provider."""
     body = {'name': 'storage', 'uuid': PROVIDER}
     assert client.placement('POST', '/resource_providers', body).status_int == 200
 
@@ -19,9 +19,9 @@ def put(client):
     return send
 
 
-def detail(answer):
-    assert answer.status_int == 400, answer.text
-    return answer.json['errors'][0]['detail']
+def detail(response):
+    assert response.status_int == 400, response.text
+    return response.json['errors'][0]['detail']
 
 
 def aggregates(uuids):
@@ -44,7 +44,7 @@ def test_messages_of_large_documents_are_short(put):
 
 
 def test_the_message_of_a_small_document_has_the_schema(put):
-    """As the real service's has: clients and tests look for it."""
+    """Clients and tests look for it, as in Placement."""
     message = detail(put('aggregates', aggregates([1])))
     assert "1 is not of type 'string'" in message
     assert "Failed validating 'type'" in message

@@ -1,4 +1,4 @@
-"""Many clients at once write to resource providers, nodes among them, on each database."""
+"""Concurrent writes to resource providers, nodes among them, on each database."""
 
 import uuid
 
@@ -9,9 +9,9 @@ from tests.support.providers import GOLD, golden, provider
 
 
 def test_one_writer_wins_each_generation(clients):  # noqa: F811
-    """16 at once write a provider's traits: one of them for each generation, the others learn that they lost."""
-    made = clients[0].placement('POST', '/resource_providers', {'name': 'contended'}).json
-    path = f'/resource_providers/{made["uuid"]}/traits'
+    """Of 16 concurrent writes of a provider's traits, one wins each generation. The others are 409s."""
+    provider = clients[0].placement('POST', '/resource_providers', {'name': 'contended'}).json
+    path = f'/resource_providers/{provider["uuid"]}/traits'
     for number in range(16):
         clients[0].placement('PUT', f'/traits/CUSTOM_{number}')
     for generation in range(5):
@@ -20,16 +20,18 @@ def test_one_writer_wins_each_generation(clients):  # noqa: F811
             names = [f'CUSTOM_{number}', f'CUSTOM_{(number + generation + 1) % 16}']
             return client.placement('PUT', path, {'traits': names, 'resource_provider_generation': generation})
 
-        answers = at_once(clients, write)
-        assert sorted(answer.status_int for answer in answers) == [200] + [409] * 15
-        assert {a.json['errors'][0]['code'] for a in answers if a.status_int == 409} == {'placement.concurrent_update'}
-        (won,) = [answer.json for answer in answers if answer.status_int == 200]
+        responses = at_once(clients, write)
+        assert sorted(response.status_int for response in responses) == [200] + [409] * 15
+        assert {a.json['errors'][0]['code'] for a in responses if a.status_int == 409} == {
+            'placement.concurrent_update'
+        }
+        (won,) = [response.json for response in responses if response.status_int == 200]
         assert won == clients[0].placement('GET', path).json
         assert won['resource_provider_generation'] == generation + 1
 
 
-def test_a_node_and_its_provider_are_written_at_once(clients):  # noqa: F811
-    """The node's traits, and those that others give it: nothing of either is lost, and no 5xx."""
+def test_concurrent_writes_to_a_node_and_its_provider(clients):  # noqa: F811
+    """Neither the node's traits nor those of others are lost, and there is no 5xx."""
     node = golden(clients[0])
 
     def write(client, number):
@@ -47,8 +49,8 @@ def test_a_node_and_its_provider_are_written_at_once(clients):  # noqa: F811
     assert set(own) <= set(provider(clients[0], node)[1]['traits']['traits'])
 
 
-def test_a_trait_is_deleted_while_it_is_given(clients):  # noqa: F811
-    """Either the trait is there with all who have it, or it is gone and nobody has it."""
+def test_trait_is_deleted_while_it_is_added(clients):  # noqa: F811
+    """Either the trait stays with all its providers, or it is deleted and no provider has it."""
     node = golden(clients[0])
     for _ in range(5):
         clients[0].placement('PUT', '/traits/CUSTOM_FLEETING')
@@ -66,11 +68,13 @@ def test_a_trait_is_deleted_while_it_is_given(clients):  # noqa: F811
         assert clients[0].placement('GET', '/traits/CUSTOM_FLEETING').status_int == 204
 
 
-def test_trees_are_moved_at_once(clients):  # noqa: F811
-    """Each below the other: one of the two moves is refused, and no circle comes to be."""
+def test_concurrent_moves_make_no_circle(clients):  # noqa: F811
+    """Each is moved below the other. One of the moves is refused."""
     for round_ in range(5):
-        made = [clients[0].placement('POST', '/resource_providers', {'name': f'{round_}-{i}'}).json for i in range(4)]
-        uuids = [each['uuid'] for each in made]
+        providers = [
+            clients[0].placement('POST', '/resource_providers', {'name': f'{round_}-{i}'}).json for i in range(4)
+        ]
+        uuids = [each['uuid'] for each in providers]
 
         def move(client, number, uuids=uuids, round_=round_):
             child, parent = number % 4, (number + 1) % 4
@@ -89,11 +93,11 @@ def test_trees_are_moved_at_once(clients):  # noqa: F811
 
 
 def adoptable(client):
-    """Make a provider with an inventory, as nova does before its node is here; return its uuid."""
-    made = client.placement('POST', '/resource_providers', {'name': f'of nova {uuid.uuid4()}'}).json
+    """Create a provider with an inventory, as nova does before the node exists, and return its uuid."""
+    provider = client.placement('POST', '/resource_providers', {'name': f'of nova {uuid.uuid4()}'}).json
     body = {'resource_class': 'VCPU', 'total': 4}
-    client.placement('POST', f'/resource_providers/{made["uuid"]}/inventories', body)
-    return made['uuid']
+    client.placement('POST', f'/resource_providers/{provider["uuid"]}/inventories', body)
+    return provider['uuid']
 
 
 def delete(client, provider, parent):
@@ -102,18 +106,18 @@ def delete(client, provider, parent):
 
 
 def move(client, provider, parent):
-    """Put a provider below another one."""
+    """Move a provider below another one."""
     body = {'name': 'moved', 'parent_provider_uuid': parent}
     return client.placement('PUT', f'/resource_providers/{provider}', body)
 
 
 def rename(client, provider, parent):
-    """Give a provider another name."""
+    """Rename a provider."""
     return client.placement('PUT', f'/resource_providers/{provider}', {'name': f'renamed {provider}'})
 
 
 def take_some(client, provider, parent):
-    """Allocate something of a provider."""
+    """Create an allocation of a provider."""
     body = {
         'allocations': {provider: {'resources': {'VCPU': 1}}},
         'project_id': 'project',
@@ -124,20 +128,20 @@ def take_some(client, provider, parent):
 
 
 def put_inventories(client, provider, parent):
-    """Give a provider another inventory."""
+    """Replace the inventories of a provider."""
     body = {'inventories': {'DISK_GB': {'total': 9}}, 'resource_provider_generation': 1}
     return client.placement('PUT', f'/resource_providers/{provider}/inventories', body)
 
 
 def put_custom_trait(client, provider, parent):
-    """Give a provider a custom trait."""
+    """Add a custom trait to a provider."""
     body = {'traits': ['CUSTOM_X'], 'resource_provider_generation': 1}
     return client.placement('PUT', f'/resource_providers/{provider}/traits', body)
 
 
 @pytest.mark.parametrize('beside', [delete, move, rename, take_some, put_inventories, put_custom_trait])
-def test_a_provider_is_adopted_beside(clients, beside):  # noqa: F811
-    """Either it is the node's with all that this means, or it is what the other client made of it."""
+def test_provider_is_adopted_during_another_write(clients, beside):  # noqa: F811
+    """Either it becomes the node's provider as a whole, or the other client's write applies."""
     client = clients[0]
     client.placement('PUT', '/traits/CUSTOM_X')
     parent = client.placement('POST', '/resource_providers', {'name': 'parent'}).json['uuid']
@@ -150,10 +154,10 @@ def test_a_provider_is_adopted_beside(clients, beside):  # noqa: F811
             body = {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'}
             return client.ask('POST', '/v1/nodes', body).status_int
 
-        made, done = at_once(clients[:2], work)
-        assert made in (201, 409)
+        creation, done = at_once(clients[:2], work)
+        assert creation in (201, 409)
         assert done < 500
-        if made == 201:
+        if creation == 201:
             shown = client.placement('GET', f'/resource_providers/{node}').json
             assert (shown['name'], shown['parent_provider_uuid'], shown['root_provider_uuid']) == (node, None, node)
             _, parts = provider(client, node)
@@ -167,8 +171,8 @@ def test_a_provider_is_adopted_beside(clients, beside):  # noqa: F811
 
 @pytest.mark.parametrize('reclass', [False, True], ids=['new', 'reclassed'])
 @pytest.mark.parametrize('method', ['PUT', 'DELETE'])
-def test_a_resource_class_changes_beside_its_nodes(clients, method, reclass):  # noqa: F811
-    """A node's provider has the node's class, whatever becomes of the class at the same time."""
+def test_resource_class_changes_while_nodes_use_it(clients, method, reclass):  # noqa: F811
+    """A node's provider has the node's class, whatever happens to the class meanwhile."""
     client = clients[0]
     for number in range(10):
         name = f'CUSTOM_{method}_{number}'
@@ -185,16 +189,16 @@ def test_a_resource_class_changes_beside_its_nodes(clients, method, reclass):  #
             body = {'driver': 'fake-hardware', 'uuid': nodes[number], 'resource_class': name[7:]}
             return client.ask('POST', '/v1/nodes', body).status_int
 
-        *made, changed = at_once(clients[:4], work)
-        assert set(made) <= {200, 201}
+        *creations, changed = at_once(clients[:4], work)
+        assert set(creations) <= {200, 201}
         assert changed in (200, 204, 409)
         for node in nodes:
             assert list(provider(client, node)[1]['inventories']['inventories']) == [name]
 
 
 @pytest.mark.parametrize('gone', ['a provider', 'a node', 'the class of a node'])
-def test_a_child_is_made_beside_the_end_of_its_parent(clients, gone):  # noqa: F811
-    """The parent stays because of its child, or the child is not made."""
+def test_child_is_created_while_its_parent_is_deleted(clients, gone):  # noqa: F811
+    """Either the deletion of the parent is refused, or the creation of the child."""
     client = clients[0]
     for _ in range(20):
         if gone == 'a provider':
@@ -215,15 +219,15 @@ def test_a_child_is_made_beside_the_end_of_its_parent(clients, gone):  # noqa: F
             operation = {'op': 'remove', 'path': '/resource_class'}
             return client.ask('PATCH', f'/v1/nodes/{parent}', [operation]).status_int
 
-        ended, made = at_once(clients[:2], work)
-        assert (ended, made) in {(200, 400), (204, 400), (409, 200), (409, 201)}
+        deletion, creation = at_once(clients[:2], work)
+        assert (deletion, creation) in {(200, 400), (204, 400), (409, 200), (409, 201)}
         shown = client.placement('GET', f'/resource_providers/{parent}').status_int
-        assert shown == (200 if ended == 409 else 404)
+        assert shown == (200 if deletion == 409 else 404)
 
 
 @pytest.mark.parametrize('grandparent', [False, True])
-def test_a_provider_is_moved_beside_the_end_of_its_parent(clients, grandparent):  # noqa: F811
-    """It is below the other provider, which stays, or where it was."""
+def test_provider_moves_while_its_new_parent_is_deleted(clients, grandparent):  # noqa: F811
+    """Either it moves and the parent stays, or it stays where it was."""
     client = clients[0]
 
     def post(**fields):

@@ -1,4 +1,4 @@
-"""Every verb from every state, as real Ironic 39.0.0 takes them.
+"""Every verb in every state, compared with Ironic 39.0.0.
 
 ``tests/data/ironic-provision.json`` has, for each state and each verb, the status that the real service gave at
 version 1.82, and, where the verb is known in the state, the state and the target that its machine goes to.  States that
@@ -23,23 +23,23 @@ WITH = {
 
 
 def expected(state, verb):
-    """Give what was recorded, with the differences that were decided."""
-    wanted = TABLE[state][verb]
-    if wanted['status'] == 500:
-        # The real fake-hardware cannot rebuild a node that has no image.
-        return wanted | {'status': 202}
+    """Return what was recorded, with the differences that were decided."""
+    recorded = TABLE[state][verb]
+    if recorded['status'] == 500:
+        # The real fake-hardware refuses to rebuild a node without an image.
+        return recorded | {'status': 202}
     if (state, verb) == ('inspect wait', 'abort'):
-        # The real fake-hardware never waits in an inspection, and cannot end one.
-        return wanted | {'status': 202}
-    if verb == 'clean' and wanted['status'] == 202:
-        # A cleaning by hand ends where it began; the machine itself does not say so.
-        return wanted | {'target': 'manageable'}
-    return wanted
+        # The real fake-hardware never waits in an inspection, so it cannot abort one.
+        return recorded | {'status': 202}
+    if verb == 'clean' and recorded['status'] == 202:
+        # A manual clean ends in the state that it began in. The recorded machine does not show this.
+        return recorded | {'target': 'manageable'}
+    return recorded
 
 
 @pytest.fixture
 def node_in(app, client):
-    """Function that makes a node, puts it into a state, and gives its uuid."""
+    """Function that creates a node in a state, and returns its uuid."""
 
     def make(state, **more):
         uuid = client.node()['uuid']
@@ -59,20 +59,22 @@ def test_the_states_of_the_table_are_those_of_the_machine():
 @pytest.mark.parametrize('state', TABLE)
 def test_every_verb(app, client, node_in, state):
     for verb in TABLE[state]:
-        wanted = expected(state, verb)
+        recorded = expected(state, verb)
         uuid = node_in(state)
         body = {'target': verb, **WITH.get(verb, {})}
-        answer = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
-        assert answer.status_int == wanted['status'], (verb, answer.text)
+        response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', body)
+        assert response.status_int == recorded['status'], (verb, response.text)
         shown = client.get(f'/v1/nodes/{uuid}/states')
-        if wanted['status'] != 202:
+        if recorded['status'] != 202:
             assert shown['provision_state'] == state, verb
-            if wanted['status'] == 400:
-                told = f'The requested action "{verb}" can not be performed on node "{uuid}" while it is in state'
-                assert message(answer) == f'{told} "{state}".'
+            if recorded['status'] == 400:
+                beginning = f'The requested action "{verb}" can not be performed on node "{uuid}" while it is in state'
+                assert message(response) == f'{beginning} "{state}".'
             continue
-        assert answer.headers['Location'].endswith(f'/v1/nodes/{uuid}/states')
-        assert (shown['provision_state'], shown['target_provision_state']) == (wanted['state'], wanted['target']), verb
+        assert response.headers['Location'].endswith(f'/v1/nodes/{uuid}/states')
+        assert (shown['provision_state'], shown['target_provision_state']) == (recorded['state'], recorded['target']), (
+            verb
+        )
         assert shown['provision_updated_at']
         with app.service.read() as connection:
             row = connection.execute(
@@ -80,39 +82,39 @@ def test_every_verb(app, client, node_in, state):
                 .outerjoin(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
                 .where(tables.nodes.c.uuid == uuid)
             ).one()
-        # Somebody is to do something with the node, exactly when there is something to do.
-        assert bool(row.action) is bool(row.reservation) is (wanted['state'] in states.WORKING), verb
+        # There is work for the node exactly in the states of work.
+        assert bool(row.action) is bool(row.reservation) is (recorded['state'] in states.WORKING), verb
 
 
 @pytest.mark.parametrize(('verb', 'since'), [(verb, states.VERBS[verb].since) for verb in states.VERBS])
-def test_every_verb_has_its_version(client, verb, since):
+def test_versions_of_verbs(client, verb, since):
     uuid = client.node()['uuid']
     for minor in (since - 1, since):
-        answer = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': verb}, version=f'1.{minor}')
+        response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': verb}, version=f'1.{minor}')
         if minor == since:
-            assert answer.status_int != 406
+            assert response.status_int != 406
         elif minor:
-            assert answer.status_int == 406
-            assert f'1.{since}' in message(answer)
+            assert response.status_int == 406
+            assert f'1.{since}' in message(response)
 
 
-def test_a_node_that_is_worked_on_is_locked(app, client, node_in):
-    """As in Ironic, a verb then is a 409, whether the state knows it or not."""
+def test_verbs_for_a_locked_node(app, client, node_in):
+    """As in Ironic it is a 409, also for a verb that the state does not allow."""
     app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     uuid = node_in('available')
     path = f'/v1/nodes/{uuid}/states/'
     assert client.ask('PUT', f'{path}provision', {'target': 'active'}).status_int == 202
     for target in ('active', 'deleted', 'provide'):
-        answer = client.ask('PUT', f'{path}provision', {'target': target})
-        assert answer.status_int == 409, target
-        assert message(answer).startswith(f'Node {uuid} is locked by host 127.0.0.1')
+        response = client.ask('PUT', f'{path}provision', {'target': target})
+        assert response.status_int == 409, target
+        assert message(response).startswith(f'Node {uuid} is locked by host 127.0.0.1')
     assert client.ask('PUT', f'{path}power', {'target': 'power off'}).status_int == 409
     assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 409
     assert client.get(f'/v1/nodes/{uuid}?fields=reservation') == {'reservation': '127.0.0.1'}
 
 
-#: For each state what a patch is answered, as real Ironic does: a field that always can be, an interface, the class of
-#: a node that has one, protected, retired.
+#: {state: statuses of patches, as in Ironic}. The patches change extra, an interface, the class of a node that has one,
+#: protected, and retired.
 PATCHED = {
     'enroll': (200, 200, 200, 409, 200),
     'verifying': (200, 409, 409, 409, 200),
@@ -145,10 +147,10 @@ def test_patches_that_a_state_forbids(client, node_in, state):
     for patch, status in zip(patches, PATCHED[state], strict=True):
         uuid = node_in(state, target_provision_state=target, resource_class='gold')
         before = client.get(f'/v1/nodes/{uuid}')
-        answer = client.ask('PATCH', f'/v1/nodes/{uuid}', [patch])
-        assert answer.status_int == status, (patch, answer.text)
+        response = client.ask('PATCH', f'/v1/nodes/{uuid}', [patch])
+        assert response.status_int == status, (patch, response.text)
         if status == 409:
-            assert answer.json['code'] == 'baremetal.node.invalid_state'
+            assert response.json['code'] == 'baremetal.node.invalid_state'
             assert client.get(f'/v1/nodes/{uuid}') == before
 
 
@@ -167,9 +169,9 @@ def test_a_node_that_is_stuck_can_be_taken_from_its_instance(client, node_in):
 def test_which_states_allow_deletion(client, node_in, state):
     uuid = node_in(state)
     status = 204 if state in ('enroll', 'manageable', 'adopt failed', 'available') else 409
-    answer = client.ask('DELETE', f'/v1/nodes/{uuid}')
-    assert answer.status_int == status
+    response = client.ask('DELETE', f'/v1/nodes/{uuid}')
+    assert response.status_int == status
     if status == 409:
-        assert f'Can not delete node "{uuid}" while it is in provision state "{state}"' in message(answer)
+        assert f'Can not delete node "{uuid}" while it is in provision state "{state}"' in message(response)
         client.ask('PUT', f'/v1/nodes/{uuid}/maintenance')
         assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204

@@ -1,4 +1,4 @@
-"""What clients write into queries: text that no column is equal to, and more values than a statement has room for."""
+"""Texts and numbers of values in queries that databases cannot handle."""
 
 import urllib.parse
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.functional.test_reservations import instance
 
-#: No ASCII; more than the three bytes of MariaDB's old UTF-8; a lone surrogate is refused before it gets here.
+#: Not ASCII, or more than the three bytes of MariaDB's utf8mb3. A lone surrogate is refused earlier.
 TEXTS = ['é', 'CUSTOM_É', '😀', f'{instance(1)[:-1]}é']
 NODES = (
     *('/v1/nodes?owner={}', '/v1/nodes?lessee={}', '/v1/nodes?project={}', '/v1/nodes?driver={}', '/v1/nodes?shard={}'),
@@ -36,17 +36,17 @@ PROVIDERS = (
 
 
 @pytest.mark.parametrize('text', TEXTS)
-def test_text_that_is_no_ascii(client, text):
-    """It is equal to nothing: an empty list, a 404, or a 400."""
+def test_text_that_is_not_ascii(client, text):
+    """It equals no stored value: an empty list, a 404, or a 400."""
     quoted = urllib.parse.quote(text)
     for path in NODES:
-        answer = client.ask('GET', path.format(quoted))
-        assert answer.status_int in (200, 400, 404), path
+        response = client.ask('GET', path.format(quoted))
+        assert response.status_int in (200, 400, 404), path
     for path in PROVIDERS:
-        answer = client.placement('GET', path.format(quoted))
-        assert answer.status_int in (200, 400, 404), path
-    answer = client.placement('GET', f'/traits?name=in:HW_CPU_X86_VMX,{quoted}')
-    assert answer.json == {'traits': ['HW_CPU_X86_VMX']}
+        response = client.placement('GET', path.format(quoted))
+        assert response.status_int in (200, 400, 404), path
+    response = client.placement('GET', f'/traits?name=in:HW_CPU_X86_VMX,{quoted}')
+    assert response.json == {'traits': ['HW_CPU_X86_VMX']}
     for method in 'PUT', 'DELETE':
         for path in f'/traits/{quoted}', f'/resource_classes/{quoted}', f'/resource_providers/{quoted}':
             assert client.placement(method, path, {}).status_int in (400, 404)
@@ -65,14 +65,14 @@ def test_text_that_is_no_ascii(client, text):
     ],
 )
 def test_more_values_than_a_statement_has_room_for(client, path):
-    """A 400, and no failure of the database."""
+    """The response is a 400, not an error of the database."""
     for count in 1001, 260_000:
         values = ','.join(f'CUSTOM_{number}:1' if 'resources=' in path else f'A{number}' for number in range(count))
         if path.startswith('/placement'):
-            answer = client.placement('GET', path.removeprefix('/placement').format(values))
+            response = client.placement('GET', path.removeprefix('/placement').format(values))
         else:
-            answer = client.ask('GET', path.format(values))
-        assert answer.status_int == 400, answer.text[:200]
+            response = client.ask('GET', path.format(values))
+        assert response.status_int == 400, response.text[:200]
 
 
 @pytest.mark.parametrize('method', ['GET', 'POST'])
@@ -82,24 +82,24 @@ def test_a_thousand_shards(client, method):
     if method == 'GET':
         assert len(client.get(f'/v1/nodes?shard={",".join(shards)}')['nodes']) == 1
         return
-    answer = client.ask('POST', '/v1/matches', {'required': [], 'shard': shards})
-    assert answer.status_int == 200
+    response = client.ask('POST', '/v1/matches', {'required': [], 'shard': shards})
+    assert response.status_int == 200
     assert client.ask('POST', '/v1/matches', {'required': [], 'shard': [*shards, 'x']}).status_int == 400
 
 
-def test_aggregates_stay_as_they_were_written(client):
-    """With dashes and without, in lower and in upper case: as many aggregates, as in the real service."""
-    made = client.placement('POST', '/resource_providers', {'name': 'one'}).json['uuid']
-    path = f'/resource_providers/{made}/aggregates'
+def test_spellings_of_aggregates(client):
+    """Different spellings of a uuid are different aggregates, as in Placement."""
+    provider = client.placement('POST', '/resource_providers', {'name': 'one'}).json['uuid']
+    path = f'/resource_providers/{provider}/aggregates'
     uuid = instance(1)
     spellings = [uuid, uuid.replace('-', ''), uuid.upper()]
     for generation, written in enumerate([*([each] for each in spellings), spellings]):
         body = {'aggregates': written, 'resource_provider_generation': generation}
-        answer = client.placement('PUT', path, body)
-        assert (answer.status_int, answer.json['aggregates']) == (200, written)
+        response = client.placement('PUT', path, body)
+        assert (response.status_int, response.json['aggregates']) == (200, written)
         assert sorted(client.placement('GET', path).json['aggregates']) == sorted(written)
         for each in spellings:
-            found = client.placement('GET', f'/resource_providers?member_of={each}').json['resource_providers']
-            assert len(found) == (each in written)
+            providers = client.placement('GET', f'/resource_providers?member_of={each}').json['resource_providers']
+            assert len(providers) == (each in written)
     body = {'aggregates': [f'urn:uuid:{uuid}'], 'resource_provider_generation': 4}
     assert client.placement('PUT', path, body).status_int == 400

@@ -1,4 +1,4 @@
-"""The invariants of the contributor guide, with many clients at once, on each database."""
+"""The invariants of the contributor guide under concurrent requests, on each database."""
 
 import concurrent.futures
 
@@ -30,45 +30,45 @@ def at_once(clients, work):
         return list(pool.map(work, clients, range(len(clients))))
 
 
-def test_a_lock_is_not_waited_for_without_end(database_url, monkeypatch):
-    """Somebody holds the node's row and does not let go: a 503, and the write did not happen."""
+def test_row_lock_times_out(database_url, monkeypatch):
+    """Another transaction keeps the row of the node: a 503, and no write."""
     monkeypatch.setattr(timeouts, 'LOCK', 1)
     with make_app(database_url) as app:
         client = Client(app)
         uuid = client.node()['uuid']
         with app.service.database.write() as connection:
             connection.execute(sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1))
-            answer = client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
-        assert answer.status_int == 503, answer.text
-        assert answer.json['code'] == 'baremetal.database_unavailable'
+            response = client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
+        assert response.status_int == 503, response.text
+        assert response.json['code'] == 'baremetal.database_unavailable'
         assert client.get(f'/v1/nodes/{uuid}/traits') == {'traits': []}
         assert client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A').status_int == 204
 
 
 def test_never_more_than_fifty_traits(clients):
-    """However many add at once: as many succeed as there is room for."""
+    """Of concurrent additions as many succeed as there is room for."""
     uuid = clients[0].node()['uuid']
     clients[0].ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': [f'CUSTOM_{i}' for i in range(40)]})
 
     def add(client, number):
         return [client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}_{i}').status_int for i in range(4)]
 
-    statuses = [status for given in at_once(clients, add) for status in given]
+    statuses = [status for results in at_once(clients, add) for status in results]
     assert sorted(set(statuses)) == [204, 400]
     assert statuses.count(204) == 10
     assert len(clients[0].get(f'/v1/nodes/{uuid}/traits')['traits']) == 50
 
 
-def test_a_replace_is_whole(clients):
-    """Readers and writers at once: a node always carries one of the lists, never a mixture."""
+def test_replacing_traits_is_atomic(clients):
+    """With concurrent readers and writers, a node always has one of the lists, never a mixture."""
     uuid = clients[0].node()['uuid']
     lists = [sorted(f'CUSTOM_{number}_{i}' for i in range(10)) for number in range(CLIENTS)]
 
     def replace(client, number):
         seen = []
         for _ in range(5):
-            answer = client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': lists[number]})
-            assert answer.status_int == 200, answer.text
+            response = client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': lists[number]})
+            assert response.status_int == 200, response.text
             seen.append(client.get(f'/v1/nodes/{uuid}?fields=traits')['traits'])
         return seen
 
@@ -77,7 +77,7 @@ def test_a_replace_is_whole(clients):
 
 
 def test_one_instance_wins(clients):
-    """Each client wants the node for its own instance: one gets it, the others are told who has it."""
+    """Each client wants the node for another instance. One gets it, the others get a 409 that names the winner."""
     for _ in range(3):
         uuid = clients[0].node()['uuid']
 
@@ -102,14 +102,14 @@ def available(clients):
 
 
 def test_one_deploy_wins(clients, available):
-    """The others are told that the node is being worked on."""
+    """The others get a 409 because of the lock."""
     path = f'/v1/nodes/{available}/states/provision'
     statuses = at_once(clients, lambda client, number: client.ask('PUT', path, {'target': 'active'}).status_int)
     assert sorted(statuses) == [202] + [409] * (CLIENTS - 1)
 
 
 class Waiting(validate.Hook):
-    """Lets something else happen while a deploy is being checked.
+    """Runs something during the check of a deploy.
 
     :param happening: function without arguments; is given a moment, and must not come to an end in it.
     """
@@ -126,7 +126,7 @@ class Waiting(validate.Hook):
 
 @pytest.mark.parametrize('removal', ['one', 'all', 'other'])
 def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, removal):
-    """The removal waits until the node is being deployed, and is refused: the instance gets the trait it wants."""
+    """The removal waits until the node is locked, and is refused. The instance gets the trait that it needs."""
 
     def remove():
         path = f'/v1/nodes/{available}/traits'
@@ -137,8 +137,8 @@ def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, remova
     hook = Waiting(remove)
     clients[0].app.service.hooks.append(hook)
     path = f'/v1/nodes/{available}/states/provision'
-    answer = clients[0].ask('PUT', path, {'target': 'active'})
-    assert answer.status_int == 202, answer.text
+    response = clients[0].ask('PUT', path, {'target': 'active'})
+    assert response.status_int == 202, response.text
     removed = hook.done.result(20)
     assert (removed.status_int, removed.json['code']) == (409, 'baremetal.node.locked')
     hook.thread.shutdown()
@@ -148,12 +148,12 @@ def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, remova
     }
 
 
-def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
-    """The removal comes first, and the deploy is refused; or the deploy does, and the removal is."""
+def test_concurrent_removal_of_a_trait_and_deploy(clients, available):
+    """One of the two is refused."""
     seen = set()
     path = f'/v1/nodes/{available}'
     for client in clients[:2]:
-        # Who comes second is refused at once.
+        # Here the second request is refused at once.
         client.app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     for _ in range(30):
 
@@ -174,7 +174,7 @@ def test_a_trait_is_removed_and_the_node_deployed_at_once(clients, available):
 
 
 def test_one_node_for_an_instance(clients):
-    """Each client wants another node for the same instance: one gets one."""
+    """Each client wants another node for the same instance. The instance gets one."""
     uuids = [clients[0].node()['uuid'] for _ in clients]
     patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': 'a8b2c1c0-0000-4000-8000-000000000001'}]
     statuses = at_once(
@@ -190,21 +190,21 @@ def test_one_node_of_a_name(clients):
 
 
 def test_no_patch_is_lost(clients):
-    """Each client adds a key of its own to the same document."""
+    """Each client adds a key of its own to the same field."""
     uuid = clients[0].node()['uuid']
 
     def patch(client, number):
         for i in range(4):
             operations = [{'op': 'add', 'path': f'/extra/key-{number}-{i}', 'value': number}]
-            answer = client.ask('PATCH', f'/v1/nodes/{uuid}', operations)
-            assert answer.status_int == 200, answer.text
+            response = client.ask('PATCH', f'/v1/nodes/{uuid}', operations)
+            assert response.status_int == 200, response.text
 
     at_once(clients, patch)
     assert len(clients[0].get(f'/v1/nodes/{uuid}?fields=extra')['extra']) == 4 * CLIENTS
 
 
 def test_deleted_once(clients):
-    """And a trait never lands on a node that is gone."""
+    """No trait is added to the deleted node."""
     uuid = clients[0].node()['uuid']
 
     def work(client, number):
@@ -219,8 +219,8 @@ def test_deleted_once(clients):
     assert clients[0].ask('GET', f'/v1/nodes/{uuid}/traits').status_int == 404
 
 
-def test_pages_while_nodes_come_and_go(clients):
-    """Every node that is there all the time is on exactly one page."""
+def test_pages_while_nodes_are_created_and_deleted(clients):
+    """Every node that exists all the time is on exactly one page."""
     stay = {clients[0].node(name=f'stay-{i:03}')['uuid'] for i in range(30)}
 
     def work(client, number):
@@ -235,12 +235,12 @@ def test_pages_while_nodes_come_and_go(clients):
         seen, page = [], client.get('/v1/nodes?fields=uuid,name&limit=4&sort_key=name&sort_dir=desc')
         while 'next' in page:
             seen += page['nodes']
-            answer = client.ask('GET', page['next'])
-            if answer.status_int == 404:
-                # As in Ironic, the marker must be there: it was one of those that went.
+            response = client.ask('GET', page['next'])
+            if response.status_int == 404:
+                # As in Ironic the marker must exist. It may be one of the deleted nodes.
                 assert seen[-1]['name'].startswith('go-')
                 return None
-            page = answer.json
+            page = response.json
         return [node['uuid'] for node in seen + page['nodes'] if node['uuid'] in stay]
 
     lists = at_once(clients, work)[0]
@@ -249,7 +249,7 @@ def test_pages_while_nodes_come_and_go(clients):
 
 
 def test_one_port_has_an_address(clients):
-    """Each client makes a port with the same address on a node of its own: one gets it."""
+    """Each client creates a port with the same address on another node. One gets it."""
     nodes = [client.node()['uuid'] for client in clients]
     for round_ in range(3):
         address = f'aa:bb:cc:00:00:0{round_}'
@@ -261,8 +261,8 @@ def test_one_port_has_an_address(clients):
         assert len(clients[0].get(f'/v1/ports?address={address}')['ports']) == 1
 
 
-def test_a_chassis_goes_or_holds(clients):
-    """A chassis is deleted while nodes are put into it: no node is ever in one that is gone."""
+def test_chassis_is_deleted_while_nodes_are_added(clients):
+    """No node is ever in a deleted chassis."""
     nodes = [client.node()['uuid'] for client in clients]
     for _ in range(5):
         chassis = clients[0].ask('POST', '/v1/chassis', {}).json['uuid']
@@ -287,8 +287,8 @@ def test_a_chassis_goes_or_holds(clients):
             assert chassis in held
 
 
-def test_a_portgroup_goes_or_holds(clients):
-    """A portgroup is deleted while ports are put into it: either it goes empty, or it stays with them."""
+def test_portgroup_is_deleted_while_ports_are_added(clients):
+    """Either it is deleted empty, or it stays with its ports."""
     node = clients[0].node()['uuid']
     for round_ in range(5):
         group = clients[0].ask('POST', '/v1/portgroups', {'node_uuid': node}).json['uuid']
@@ -317,8 +317,8 @@ def test_no_patch_of_a_record_is_lost(clients):
 
     def patch(client, number):
         for path in paths:
-            answer = client.ask('PATCH', path, [{'op': 'add', 'path': f'/extra/key-{number}', 'value': number}])
-            assert answer.status_int == 200, answer.text
+            response = client.ask('PATCH', path, [{'op': 'add', 'path': f'/extra/key-{number}', 'value': number}])
+            assert response.status_int == 200, response.text
 
     at_once(clients, patch)
     for path in paths:
@@ -326,7 +326,7 @@ def test_no_patch_of_a_record_is_lost(clients):
 
 
 def test_a_vif_is_attached_once(clients):
-    """And a node that goes meanwhile takes all along."""
+    """A node that is deleted meanwhile is deleted with its VIFs."""
     uuid = clients[0].node()['uuid']
 
     def attach(client, number):
@@ -348,8 +348,8 @@ def test_a_vif_is_attached_once(clients):
     assert clients[0].get('/v1/ports') == {'ports': []}
 
 
-def test_what_is_being_worked_on_keeps_its_traits(client, app):
-    """While a worker works on a node its traits stay as they are: a 409, whatever the write would come to."""
+def test_traits_of_a_locked_node_stay(client, app):
+    """Every write is a 409, also one that would change nothing."""
     uuid = client.node()['uuid']
     path = f'/v1/nodes/{uuid}/traits'
     client.ask('PUT', path, {'traits': ['CUSTOM_A']})
@@ -364,28 +364,28 @@ def test_what_is_being_worked_on_keeps_its_traits(client, app):
         ('DELETE', '/CUSTOM_B', None),
         ('DELETE', '', None),
     ):
-        answer = client.ask(method, path + more, document)
-        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked'), (method, more)
+        response = client.ask(method, path + more, document)
+        assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked'), (method, more)
     assert client.get(path) == {'traits': ['CUSTOM_A']}
     with app.service.database.write() as connection:
         connection.execute(sa.update(tables.nodes).values(reservation=None))
     assert client.ask('DELETE', path).status_int == 204
 
 
-def test_what_is_being_worked_on_keeps_its_records(client, app):
-    """While work on a node goes on, its ports stay as they are: a 409, as for the node itself; VIFs come and go."""
+def test_records_of_a_locked_node_stay(client, app):
+    """Writes to ports are 409s, as those to the node. VIFs can be attached and detached."""
     uuid = client.node()['uuid']
     port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
     with app.service.database.write() as connection:
         connection.execute(sa.update(tables.nodes).values(reservation='one'))
     patch = [{'op': 'add', 'path': '/extra/a', 'value': 1}]
-    asked = [
+    requests = [
         ('PATCH', f'/v1/ports/{port}', patch),
         ('DELETE', f'/v1/ports/{port}', None),
     ]
-    for method, path, document in asked:
-        answer = client.ask(method, path, document)
-        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.node.locked')
+    for method, path, document in requests:
+        response = client.ask(method, path, document)
+        assert (response.status_int, response.json['code']) == (409, 'baremetal.node.locked')
     assert client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'}).status_int == 204
     assert client.ask('DELETE', f'/v1/nodes/{uuid}/vifs/left').status_int == 204
     with app.service.database.write() as connection:

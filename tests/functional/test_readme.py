@@ -1,4 +1,4 @@
-"""The transcripts of the README and of the guides that need neither keystone nor nova, each on a service of its own.
+"""The transcripts of the README, and of the guides that need neither keystone nor nova, each with its own service.
 
 IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the pages.
 """
@@ -28,7 +28,7 @@ PAGES = [
 ]
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
-#: What is different in each run: paths, uuids, times, addresses.
+#: What differs in each run: paths, uuids, times, addresses.
 _VARIES = re.compile(
     r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
     r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+'
@@ -37,7 +37,7 @@ _END = '-- end of the output --'
 
 
 def run(commands, server, home):
-    """Run commands in one shell beside a service.
+    """Run commands in one shell, with a service.
 
     :param commands: texts, as a page shows them.
     :returns: what each of them printed, [[line, …], …].
@@ -63,7 +63,7 @@ def run(commands, server, home):
 
 
 def normalised(lines):
-    """Return lines without what is different in each run."""
+    """Return lines without what differs in each run."""
     return [_VARIES.sub('…', line) for line in lines]
 
 
@@ -88,7 +88,7 @@ def test_the_transcripts(page, tmp_path):
 
 
 def _write(page, text, shown, printed):
-    """Write the output of the commands into their page, where it is another one."""
+    """Write the output of the commands into their page, if it changed."""
     results = iter(zip(shown, printed, strict=True))
 
     def rewritten(match):

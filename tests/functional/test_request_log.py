@@ -1,4 +1,4 @@
-"""What is logged: no line that a client makes up, who did what where that is turned on, one line for an outage."""
+"""The log: no forged lines, the access and audit logs, and one line for an outage."""
 
 import logging
 import re
@@ -21,7 +21,7 @@ USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '
 
 @pytest.fixture
 def journal(tmp_path, caplog):
-    """Function that sends requests as a user of a file, and gives the lines of a logger."""
+    """Function that sends requests as an HTTP Basic user, and returns the lines of a logger."""
     caplog.set_level(logging.INFO)
     (tmp_path / 'users').write_text(USER)
     options = {
@@ -80,8 +80,8 @@ FORGED = '2026-01-01 00:00:00.000 1 CRITICAL forged'
 
 
 @pytest.mark.parametrize('separator', ['\n', '\r', '\r\n', '\x0b', '\x85', '\u2028', '\x1b[2K\r'])
-def test_no_client_begins_a_line(separator, tmp_path):
-    """Neither in a path, nor in a query, nor in a header, whoever logs it."""
+def test_clients_cannot_forge_lines(separator, tmp_path):
+    """Neither by a path, nor by a query, nor by a header, in any logger."""
     (tmp_path / 'all.conf').write_text('[api]\naccess_log = true\naudit_log = true\n')
     arguments = ['--debug', '--nostart-worker', '--config-file', 'all.conf']
     with Server(None, *arguments, cwd=tmp_path) as server:
@@ -98,14 +98,14 @@ def test_no_client_begins_a_line(separator, tmp_path):
         ask(server.base, 'GET', '/v1', headers={'X-OpenStack-Request-ID': text, 'X-Auth-Token': text})
         printed = server.stop()
     assert 'forged' in printed
-    # As a terminal, and str.splitlines, tell lines apart.
+    # Lines as terminals and str.splitlines separate them.
     assert not [line for line in printed.splitlines() if line.startswith(FORGED)]
     assert '\x1b' not in printed
 
 
 @pytest.mark.parametrize('kind', servers.SERVERS)
 def test_an_outage_is_two_lines(kind, request, tmp_path):
-    """Of each process; every request is answered with 503 meanwhile."""
+    """Two lines in each process. Every request meanwhile is a 503."""
     if not servers.SERVERS[kind].installed():
         pytest.skip('left out')
     server = servers.SERVERS[kind]()
@@ -133,16 +133,16 @@ def test_an_outage_is_two_lines(kind, request, tmp_path):
         time.sleep(2)
         printed = service.stop()
     lines = printed.split('Ctrl-C stops the service.\n')[1].splitlines()
-    gone = [line for line in lines if 'The database does not answer' in line]
-    back = [line for line in lines if 'The database answers again' in line]
-    assert (len(gone), len(back)) == (2, 2), printed
-    assert len({line.split()[2] for line in gone}) == 2
+    outages = [line for line in lines if 'The database does not answer' in line]
+    recoveries = [line for line in lines if 'The database answers again' in line]
+    assert (len(outages), len(recoveries)) == (2, 2), printed
+    assert len({line.split()[2] for line in outages}) == 2
     assert 'Traceback' not in printed
     assert len(lines) < 20, printed
 
 
-def test_what_a_worker_says(app, client, caplog):
-    """Which node, what was done, and where that led to; in words."""
+def test_log_of_a_worker(app, client, caplog):
+    """The node, the work, and the resulting state."""
     caplog.set_level(logging.INFO)
     named = client.node(name='rack1-1')['uuid']
     nameless = client.node(driver_info={'fake_failures': ['verify']})['uuid']

@@ -1,4 +1,4 @@
-"""Reservations: time, many clients at once, and a model of who holds what, on each database."""
+"""Reservations: expiry, concurrent clients, and a model of the holders of nodes, on each database."""
 
 import concurrent.futures
 import datetime
@@ -21,24 +21,24 @@ PATH = '/v1/reservations'
 
 
 def instance(number):
-    """Give the uuid of an instance."""
+    """Return the uuid of an instance."""
     return f'bbbbbbbb-0000-4000-8000-{number:012}'
 
 
 def available(client, **fields):
-    """Make an available node and give its uuid."""
-    answer = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields}, version='1.10')
-    assert answer.status_int == 201, answer.text
-    return answer.json['uuid']
+    """Create an available node, and return its uuid."""
+    response = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields}, version='1.10')
+    assert response.status_int == 201, response.text
+    return response.json['uuid']
 
 
-def reserve(client, number, wanted, **more):
-    """Ask for a reservation and give the answer."""
-    return client.ask('POST', PATH, {'instance_uuid': instance(number), 'node_uuid': wanted, **more})
+def reserve(client, number, node_idents, **more):
+    """Request a reservation, and return the response."""
+    return client.ask('POST', PATH, {'instance_uuid': instance(number), 'node_uuid': node_idents, **more})
 
 
 def expire(app):
-    """Let every reservation that ends some time have ended a moment ago: the rows are moved, not the clock."""
+    """Move the ends of all reservations into the past."""
     with app.service.write() as connection:
         ends = tables.reservations.c.expires_at.is_not(None)
         past = datetime.datetime.fromisoformat('2026-01-01')
@@ -46,13 +46,13 @@ def expire(app):
 
 
 def rows(app):
-    """Count the rows of reservations."""
+    """Return the number of rows of reservations."""
     with app.service.read() as connection:
         return connection.scalar(sa.select(sa.func.count()).select_from(tables.reservations))
 
 
-def test_what_has_expired_holds_nothing(app, client):
-    """Whether or not its row is still there."""
+def test_expired_reservation_holds_nothing(app, client):
+    """Whether or not its row still exists."""
     uuid = available(client)
     held = reserve(client, 1, [uuid], expires_in=60).json['reservation']
     assert reserve(client, 2, [uuid]).status_int == 409
@@ -70,17 +70,17 @@ def test_what_has_expired_holds_nothing(app, client):
     assert rows(app) == 1
 
 
-def test_an_expired_reservation_does_not_keep_its_instance(app, client):
+def test_expiry_frees_the_instance(app, client):
     first, second = available(client), available(client)
     assert reserve(client, 1, [first], expires_in=60).status_int == 201
     expire(app)
-    answer = reserve(client, 1, [second, first])
-    assert (answer.status_int, answer.json['reservation']['node_uuid']) == (201, second)
+    response = reserve(client, 1, [second, first])
+    assert (response.status_int, response.json['reservation']['node_uuid']) == (201, second)
     assert client.ask('DELETE', f'/v1/nodes/{first}').status_int == 204
 
 
-def test_an_expired_reservation_does_not_keep_its_node(app, client):
-    """It can be deployed, given to an instance, and deleted."""
+def test_expiry_frees_the_node(app, client):
+    """It can be deployed, get an instance, and be deleted."""
     uuids = [available(client) for _ in range(3)]
     for number, uuid in enumerate(uuids):
         assert reserve(client, number, [uuid], expires_in=60).status_int == 201
@@ -104,7 +104,7 @@ def test_purge(app, client, database_url, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ('default', 'longest', 'asked', 'seconds'),
+    ('default', 'longest', 'requested', 'seconds'),
     [
         (None, None, None, None),
         (60, None, None, 60),
@@ -117,16 +117,16 @@ def test_purge(app, client, database_url, monkeypatch, capsys):
         (None, 90, 91, 'refused'),
     ],
 )
-def test_lifetimes(database_url, default, longest, asked, seconds):
+def test_lifetimes(database_url, default, longest, requested, seconds):
     with make_app(database_url, reservations__default_lifetime=default, reservations__max_lifetime=longest) as app:
         client = Client(app)
-        answer = reserve(client, 1, [available(client)], **({'expires_in': asked} if asked else {}))
+        response = reserve(client, 1, [available(client)], **({'expires_in': requested} if requested else {}))
         if seconds == 'refused':
-            assert answer.status_int == 400
-            assert '90 seconds' in message(answer)
+            assert response.status_int == 400
+            assert '90 seconds' in message(response)
             assert rows(app) == 0
             return
-        held = answer.json['reservation']
+        held = response.json['reservation']
         if seconds is None:
             assert held['expires_at'] is None
             return
@@ -134,7 +134,7 @@ def test_lifetimes(database_url, default, longest, asked, seconds):
         assert end - begin == datetime.timedelta(seconds=seconds)
 
 
-def test_how_many_nodes_may_be_named(database_url):
+def test_max_nodes(database_url):
     with make_app(database_url, reservations__max_nodes=3) as app:
         client = Client(app)
         uuid = available(client)
@@ -142,28 +142,28 @@ def test_how_many_nodes_may_be_named(database_url):
         assert reserve(client, 1, ['a', 'b', uuid]).status_int == 201
 
 
-def test_a_list_of_a_thousand(app, client):
-    """And each of them is told why, when none is left."""
+def test_list_of_a_thousand_nodes(app, client):
+    """If no node is left, the response has a reason for each."""
     uuid = available(client)
-    wanted = [f'node-{number}' for number in range(999)] + [uuid]
-    assert reserve(client, 1, wanted).json['reservation']['node_uuid'] == uuid
-    answer = reserve(client, 2, wanted)
-    assert answer.status_int == 409
-    assert [reason['node'] for reason in answer.json['reasons']] == wanted
-    assert message(answer) == 'None of the nodes can be reserved: 999 not found, 1 reserved.'
-    assert reserve(client, 2, [*wanted, 'more']).status_int == 400
+    idents = [f'node-{number}' for number in range(999)] + [uuid]
+    assert reserve(client, 1, idents).json['reservation']['node_uuid'] == uuid
+    response = reserve(client, 2, idents)
+    assert response.status_int == 409
+    assert [reason['node'] for reason in response.json['reasons']] == idents
+    assert message(response) == 'None of the nodes can be reserved: 999 not found, 1 reserved.'
+    assert reserve(client, 2, [*idents, 'more']).status_int == 400
 
 
-def test_an_instance_with_a_reservation_is_put_on_no_other_node(app, client):
-    """Not by a change of the node, and not with a new one; on the reserved node, it is."""
+def test_instance_with_a_reservation_gets_no_other_node(app, client):
+    """Neither an existing node nor a new one. It can be put on the reserved node."""
     first, second = available(client), available(client)
     held = reserve(client, 1, [first], expires_in=60).json['reservation']
     patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
     new = {'driver': 'fake-hardware', 'instance_uuid': instance(1)}
     for method, path, body in ('PATCH', f'/v1/nodes/{second}', patch), ('POST', '/v1/nodes', new):
-        answer = client.ask(method, path, body)
-        assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
-        assert message(answer).startswith(f'Instance {instance(1)} already has a reservation of node {first}')
+        response = client.ask(method, path, body)
+        assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.reserved')
+        assert message(response).startswith(f'Instance {instance(1)} already has a reservation of node {first}')
     assert len(client.get('/v1/nodes')['nodes']) == 2
     assert client.ask('PATCH', f'/v1/nodes/{first}', patch).status_int == 200
     assert client.get(f'/v1/nodes/{first}?fields=instance_uuid,reservation_uuid') == {
@@ -186,32 +186,32 @@ def test_a_refused_deploy_keeps_its_reservation(client):
 
 @pytest.fixture
 def clients(database_url):
-    """As many applications as processes, each with connections of its own."""
+    """Eight clients of two applications, each application with its own connections."""
     with make_app(database_url) as first, make_app(database_url) as second:
         yield [Client((first, second)[i % 2]) for i in range(8)]
 
 
 def at_once(clients, work):
-    """Let every client do its work, at the same time; give what each gave."""
+    """Run the work of all clients concurrently, and return the results."""
     with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
         return list(pool.map(work, clients, range(len(clients))))
 
 
-def test_one_instance_asks_many_times_at_once(clients):
-    """It gets one node: whoever comes later is told of the same reservation."""
+def test_concurrent_requests_of_one_instance(clients):
+    """One creates the reservation, the others return the same one."""
     uuids = [available(clients[0]) for _ in clients]
 
     def work(client, number):
         return reserve(client, 1, uuids[number:] + uuids[:number])
 
-    answers = at_once(clients, work)
-    assert sorted(answer.status_int for answer in answers) == [200] * (len(clients) - 1) + [201]
-    assert len({answer.json['reservation']['uuid'] for answer in answers}) == 1
+    responses = at_once(clients, work)
+    assert sorted(response.status_int for response in responses) == [200] * (len(clients) - 1) + [201]
+    assert len({response.json['reservation']['uuid'] for response in responses}) == 1
 
 
-@pytest.mark.parametrize('wanted', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
-def test_a_reservation_that_goes_while_it_is_asked_for(clients, wanted):
-    """Whoever asks again gets it as it was, or another one; nobody a 5xx."""
+@pytest.mark.parametrize('request', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
+def test_reservation_is_deleted_during_requests_for_it(clients, request):
+    """A request returns it, or creates another one. There is no 5xx."""
     for name in ('one', 'two'):
         available(clients[0], name=name)
 
@@ -222,14 +222,14 @@ def test_a_reservation_that_goes_while_it_is_asked_for(clients, wanted):
                 for held in client.get(PATH)['reservations']:
                     seen.add(client.ask('DELETE', f'{PATH}/{held["uuid"]}').status_int)
             else:
-                seen.add(client.ask('POST', PATH, {'instance_uuid': instance(1), **wanted}).status_int)
+                seen.add(client.ask('POST', PATH, {'instance_uuid': instance(1), **request}).status_int)
         return seen
 
     assert set().union(*at_once(clients, work)) <= {200, 201, 204, 404}
 
 
-def test_every_door_leads_to_one_holder(clients):
-    """A reservation, an instance_uuid, a deploy without either, a deletion: one of them gets the node."""
+def test_one_holder(clients):
+    """A reservation, an instance_uuid, a deploy without either, and a deletion compete. One of them gets the node."""
     for _ in range(5):
         uuid = available(clients[0])
 
@@ -266,18 +266,18 @@ HELD = 1000
 
 
 def of_the_list(uuids, offset, who):
-    """Want one node of an overlapping list."""
+    """Return a request for one node of an overlapping list."""
     return {'instance_uuid': who[0], 'node_uuid': uuids[offset:] + uuids[:offset]}
 
 
 def by_request(uuids, offset, who):
-    """Want what all of the nodes are; every other client wants two of them."""
+    """Return a request that all of the nodes match. Every other client wants two of them."""
     request = {'required': ['CUSTOM_A'], 'forbidden': ['CUSTOM_B']}
     return request | ({'instance_uuid': who[0]} if offset % 2 else {'instance_uuids': who})
 
 
 def _grab(url, wants, process, uuids, gate, results):
-    """Let some clients of one process reserve until none is left."""
+    """Run some clients in this process that reserve until no node is left."""
     with make_app(url) as app:
         client = Client(app)
         gate.wait()
@@ -286,12 +286,12 @@ def _grab(url, wants, process, uuids, gate, results):
             mine, seen, offset = [], set(), (process * CLIENTS + number) * 31
             while True:
                 who = [instance((process * CLIENTS + number) * 10_000 + len(mine) + more) for more in range(2)]
-                answer = client.ask('POST', PATH, wants(uuids, offset, who))
-                seen.add(answer.status_int)
-                if answer.status_int != 201:
+                response = client.ask('POST', PATH, wants(uuids, offset, who))
+                seen.add(response.status_int)
+                if response.status_int != 201:
                     return mine, seen
-                made = answer.json.get('reservations') or [answer.json['reservation']]
-                mine += [held['node_uuid'] for held in made]
+                created = response.json.get('reservations') or [response.json['reservation']]
+                mine += [held['node_uuid'] for held in created]
 
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
             results.put([result for result in pool.map(work, range(CLIENTS))])
@@ -299,10 +299,10 @@ def _grab(url, wants, process, uuids, gate, results):
 
 @pytest.mark.parametrize('wants', [of_the_list, by_request])
 def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, wants):
-    """In four processes, until none is left: each node once, and no 5xx."""
+    """In four processes, until no node is left. Each node is reserved once, without a 5xx."""
     with app.service.write() as connection:
         blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
-        made = [
+        new_rows = [
             {
                 **blank,
                 'uuid': f'aaaaaaaa-0000-4000-8000-{number:012}',
@@ -313,11 +313,11 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, want
             }
             for number in range(HELD)
         ]
-        connection.execute(sa.insert(tables.nodes), made)
-        connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': made[0]['created_at']})
+        connection.execute(sa.insert(tables.nodes), new_rows)
+        connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': new_rows[0]['created_at']})
         carried = sa.select(tables.nodes.c.id, sa.literal('CUSTOM_A'))
         connection.execute(sa.insert(tables.node_traits).from_select(['node_id', 'trait'], carried))
-    uuids = [node['uuid'] for node in made]
+    uuids = [node['uuid'] for node in new_rows]
     context = multiprocessing.get_context('spawn')
     gate, results = context.Barrier(PROCESSES), context.Queue()
     processes = [
@@ -343,9 +343,9 @@ TRAITS = ['CUSTOM_A', 'CUSTOM_B']
 
 
 class Holding(stateful.RuleBasedStateMachine):
-    """Who holds what: the service beside a model of it.
+    """A model of the holders of nodes, compared with the service.
 
-    :cvar apps: two applications on one database, asked by turns.
+    :cvar apps: two applications on one database, used in turns.
     """
 
     apps: list = []
@@ -363,16 +363,16 @@ class Holding(stateful.RuleBasedStateMachine):
 
     @property
     def client(self):
-        """Ask the applications by turns."""
+        """A client of one of the applications, in turns."""
         self.turn += 1
         return Client(self.apps[self.turn % 2])
 
     def path(self, node):
-        """Give the address of a node."""
+        """Return the path of a node."""
         return f'/v1/nodes/{self.uuids[node]}'
 
     def free(self, node):
-        """Tell whether a node could be reserved."""
+        """Whether a node can be reserved."""
         return (
             self.state[node] == 'available'
             and self.on[node] is None
@@ -381,32 +381,32 @@ class Holding(stateful.RuleBasedStateMachine):
         )
 
     def node_held_by(self, who):
-        """Give the node that an instance has a reservation of."""
+        """Return the node that an instance has reserved, or None."""
         return next((node for node, (holder, *_) in self.held.items() if holder == who), None)
 
     @stateful.rule(
         who=st.sampled_from(INSTANCES),
-        wanted=st.lists(st.sampled_from(NODES), min_size=1),
+        requested=st.lists(st.sampled_from(NODES), min_size=1),
         ends=st.booleans(),
     )
-    def reserve(self, who, wanted, ends):
-        uuids = [self.uuids[node] for node in wanted]
-        answer = reserve(self.client, who, uuids, **({'expires_in': 1000} if ends else {}))
+    def reserve(self, who, requested, ends):
+        uuids = [self.uuids[node] for node in requested]
+        response = reserve(self.client, who, uuids, **({'expires_in': 1000} if ends else {}))
         mine = self.node_held_by(who)
-        free = [node for node in wanted if self.free(node)]
+        free = [node for node in requested if self.free(node)]
         if who in self.on.values():
-            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.on_node')
+            assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.on_node')
         elif mine is not None:
-            assert answer.status_int == (200 if mine in wanted else 409)
-            if mine in wanted:
-                assert answer.json['reservation']['uuid'] == self.held[mine][1]
+            assert response.status_int == (200 if mine in requested else 409)
+            if mine in requested:
+                assert response.json['reservation']['uuid'] == self.held[mine][1]
         elif free:
-            assert answer.status_int == 201, answer.text
-            assert answer.json['reservation']['node_uuid'] == self.uuids[free[0]]
-            self.held[free[0]] = (who, answer.json['reservation']['uuid'], ends)
+            assert response.status_int == 201, response.text
+            assert response.json['reservation']['node_uuid'] == self.uuids[free[0]]
+            self.held[free[0]] = (who, response.json['reservation']['uuid'], ends)
         else:
-            assert answer.status_int == 409
-            assert [reason['node'] for reason in answer.json['reasons']] == list(dict.fromkeys(uuids))
+            assert response.status_int == 409
+            assert [reason['node'] for reason in response.json['reasons']] == list(dict.fromkeys(uuids))
 
     @stateful.rule(
         who=st.lists(st.sampled_from(INSTANCES), min_size=1, unique=True),
@@ -416,34 +416,37 @@ class Holding(stateful.RuleBasedStateMachine):
     )
     def reserve_by_request(self, who, required, forbidden, ends):
         forbidden -= required
-        wanted = {'required': sorted(required), 'forbidden': sorted(forbidden)}
-        body = wanted | {'instance_uuids': [instance(one) for one in who]} | ({'expires_in': 1000} if ends else {})
-        answer = self.client.ask('POST', PATH, body)
+        requested = {'required': sorted(required), 'forbidden': sorted(forbidden)}
+        body = requested | {'instance_uuids': [instance(one) for one in who]} | ({'expires_in': 1000} if ends else {})
+        response = self.client.ask('POST', PATH, body)
         matching = [node for node in self.order if required <= self.traits[node] and not forbidden & self.traits[node]]
         free = [node for node in matching if self.free(node)]
-        if answer.status_int != 201:
-            found = self.client.ask('POST', '/v1/matches', wanted).json['nodes']
-            assert [node['uuid'] for node in found] == [self.uuids[node] for node in free]
+        if response.status_int != 201:
+            matches = self.client.ask('POST', '/v1/matches', requested).json['nodes']
+            assert [node['uuid'] for node in matches] == [self.uuids[node] for node in free]
         mine = {one: self.node_held_by(one) for one in who if self.node_held_by(one) is not None}
         rest = [one for one in who if one not in mine]
         if not self.on_none(who):
-            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.on_node')
+            assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.on_node')
         elif not set(mine.values()) <= set(matching):
-            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.instance.reserved')
+            assert (response.status_int, response.json['code']) == (409, 'baremetal.instance.reserved')
         elif len(free) < len(rest):
-            assert (answer.status_int, answer.json['code']) == (409, 'baremetal.reservation.no_match')
-            assert (answer.json['explanation']['considered'], answer.json['explanation']['matched']) == (3, len(free))
+            assert (response.status_int, response.json['code']) == (409, 'baremetal.reservation.no_match')
+            assert (response.json['explanation']['considered'], response.json['explanation']['matched']) == (
+                3,
+                len(free),
+            )
         else:
-            assert answer.status_int == (201 if rest else 200), answer.text
+            assert response.status_int == (201 if rest else 200), response.text
             mine |= dict(zip(rest, free, strict=False))
-            held = answer.json['reservations']
+            held = response.json['reservations']
             assert [row['node_uuid'] for row in held] == [self.uuids[mine[one]] for one in who]
             for one, row in zip(who, held, strict=True):
                 if one in rest:
                     self.held[mine[one]] = (one, row['uuid'], ends)
 
     def on_none(self, who):
-        """Tell whether no instance of these is on a node."""
+        """Whether none of the instances is on a node."""
         return not set(who) & set(self.on.values())
 
     @stateful.rule()
@@ -558,7 +561,7 @@ class Holding(stateful.RuleBasedStateMachine):
         assert eligible == {self.uuids[node] for node in NODES if self.free(node)}
 
 
-def test_the_model(database_url):
+def test_model(database_url):
     """IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``)."""
     with make_app(database_url) as first, make_app(database_url) as second:
 

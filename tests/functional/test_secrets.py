@@ -1,4 +1,4 @@
-"""Passwords in nodes and volume targets: who sees them, and that their masks follow each write."""
+"""Passwords in nodes and volume targets: who sees them, and that each write updates the masked texts."""
 
 import orjson
 import pytest
@@ -14,7 +14,7 @@ MASKED = ('hush', 'drive', 'image')
 
 
 def check_masks(app):
-    """Each masked text is the mask of what is stored."""
+    """Check that each masked text is the mask of the stored one."""
     with app.service.read() as connection:
         for name, fields in secrets.RULES.items():
             table = tables.metadata.tables[name]
@@ -26,30 +26,30 @@ def check_masks(app):
 
 def patch(client, path, *operations):
     body = [{'op': op, 'path': pointer, 'value': value} for op, pointer, value in operations]
-    answer = client.ask('PATCH', path, body)
-    assert answer.status_int == 200, answer.text
-    return answer
+    response = client.ask('PATCH', path, body)
+    assert response.status_int == 200, response.text
+    return response
 
 
 def test_masks_follow_each_write(app, client):
-    # Before 1.11 a node is made available, with its power off.
+    # Before 1.11 a new node is available and off.
     body = {'driver_info': HUSH, 'instance_info': HUSH | {'configdrive': 'drive', 'image_url': 'image'}}
     node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **body}, version='1.10').json
     path = f'/v1/nodes/{node["uuid"]}'
     target = {'node_uuid': node['uuid'], 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'}
-    made = client.ask('POST', '/v1/volume/targets', target | {'properties': HUSH}).json
+    volume = client.ask('POST', '/v1/volume/targets', target | {'properties': HUSH}).json
     check_masks(app)
-    answers = [
+    responses = [
         patch(client, path, ('add', '/driver_info/secret', 'hush')),
         patch(client, path, ('replace', '/instance_info', {'token': 'hush'}), ('add', '/driver_info/a', 'hush=1')),
-        patch(client, f'/v1/volume/targets/{made["uuid"]}', ('add', '/properties/auth_password', 'hush')),
+        patch(client, f'/v1/volume/targets/{volume["uuid"]}', ('add', '/properties/auth_password', 'hush')),
         client.ask('GET', '/v1/nodes/detail'),
         client.ask('GET', '/v1/volume/targets?detail=true'),
     ]
     check_masks(app)
-    for answer in answers[:1] + answers[3:]:
-        assert '"******"' in answer.text
-        assert not [word for word in MASKED if f'"{word}"' in answer.text], answer.text
+    for response in responses[:1] + responses[3:]:
+        assert '"******"' in response.text
+        assert not [word for word in MASKED if f'"{word}"' in response.text], response.text
     for verb in ('active', 'deleted'):
         assert client.ask('PUT', f'{path}/states/provision', {'target': verb}).status_int == 202
         finish_work(app)
@@ -67,24 +67,24 @@ def test_policy_decides_who_sees_secrets(shared_database_url, tmp_path, field):
         system = {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
         admin = system | {'X-Roles': 'admin,manager,member,reader'}
         body = {'driver': 'fake-hardware', field: {'password': 'hush'}}
-        made = client.ask('POST', '/v1/nodes', body, headers=admin).json
+        node = client.ask('POST', '/v1/nodes', body, headers=admin).json
         for headers, shown in ((admin, 'hush'), (system | {'X-Roles': 'member,reader'}, secrets.MASK)):
-            for path in (f'/v1/nodes/{made["uuid"]}', f'/v1/nodes/{made["uuid"]}?fields={field}'):
+            for path in (f'/v1/nodes/{node["uuid"]}', f'/v1/nodes/{node["uuid"]}?fields={field}'):
                 assert client.ask('GET', path, headers=headers).json[field] == {'password': shown}
 
 
-def test_a_row_of_another_program_shows_no_secrets(app, client):
-    """Without a masked text nothing of the field is shown."""
+def test_rows_without_masked_texts_show_no_secrets(app, client):
+    """Another program may have written them."""
     node = client.node(driver_info=HUSH)
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(driver_info_masked=None))
-    answer = client.ask('GET', f'/v1/nodes/{node["uuid"]}')
-    assert 'hush' not in answer.text
-    assert 'not been masked' in answer.json['driver_info']['content']
+    response = client.ask('GET', f'/v1/nodes/{node["uuid"]}')
+    assert 'hush' not in response.text
+    assert 'not been masked' in response.json['driver_info']['content']
 
 
 def test_masks_are_json(app, client):
-    """Also of documents that mean nothing to the masks."""
+    """Also those of documents that the masking does not know."""
     for document in ({}, {'a': None}, {'password': None}, {'password': {'a': 1}}, {'a': [[['password=hush']]]}):
         node = client.node(driver_info=document)
         shown = client.get(f'/v1/nodes/{node["uuid"]}?fields=driver_info')['driver_info']

@@ -1,4 +1,4 @@
-"""The service as a process: how it starts, ends, and survives being killed."""
+"""The service as a process: start, end, and kill -9."""
 
 import concurrent.futures
 import contextlib
@@ -27,23 +27,23 @@ VERSION = {'X-OpenStack-Ironic-API-Version': '1.37', 'Content-Type': 'applicatio
 
 
 def ask(base, method, path, document=None, headers=()):
-    """Send one request; give (status, headers, body)."""
+    """Send a request, and return (status, headers, body)."""
     with contextlib.closing(http.client.HTTPConnection(urllib.parse.urlparse(base).netloc, timeout=60)) as connection:
         body = None if document is None else json.dumps(document)
         connection.request(method, path, body, VERSION | dict(headers))
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
 
 
 def make(base, **fields):
-    """Make a node and give its uuid."""
+    """Create a node, and return its uuid."""
     status, _, body = ask(base, 'POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})
     assert status == 201, body
     return json.loads(body)['uuid']
 
 
 def test_in_an_empty_directory(tmp_path):
-    """It makes its database there, and says what to try."""
+    """The service creates its database there, and prints what to try."""
     with Server(None, cwd=tmp_path) as server:
         uuid = make(server.base)
         database = tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite'
@@ -56,7 +56,7 @@ def test_in_an_empty_directory(tmp_path):
 
 
 def test_options_from_files(tmp_path):
-    """--config-file and --config-dir; the command line goes before them."""
+    """--config-file and --config-dir. The command line has precedence."""
     (tmp_path / 'one.conf').write_text(f'[DEFAULT]\nstate_path = {tmp_path}/there\nport = 1\n[api]\nmax_limit = 1\n')
     (tmp_path / 'more').mkdir()
     (tmp_path / 'more' / 'two.conf').write_text('[inventory]\nmax_traits_per_node = 1\n')
@@ -71,7 +71,7 @@ def test_options_from_files(tmp_path):
 
 
 def test_another_wsgi_server(tmp_path):
-    """ironic_traits.wsgi:application, behind whatever serves WSGI."""
+    """It serves ironic_traits.wsgi:application."""
     conf = tmp_path / 'ironic-traits.conf'
     conf.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n[api]\nnoauth_beyond_loopback = true\n'
@@ -91,8 +91,8 @@ def test_another_wsgi_server(tmp_path):
     assert done.stdout == '200 OK\n{"nodes":[]}\n', done.stderr
 
 
-def test_an_old_schema_is_refused(new_database, database_kind, tmp_path):
-    """On a server; a file is the service's own, and upgraded."""
+def test_old_schema(new_database, database_kind, tmp_path):
+    """It is refused on a database server. A SQLite file is upgraded."""
     url = new_database()
     server = Server(url, cwd=tmp_path)
     if database_kind == 'sqlite':
@@ -117,29 +117,29 @@ def test_an_old_schema_is_refused(new_database, database_kind, tmp_path):
 
 
 def test_sigterm_finishes_what_is_in_flight(tmp_path):
-    """A write that waits for a lock is done and answered, though the service was told to stop meanwhile."""
+    """A write that waits for a lock succeeds, though the service got SIGTERM meanwhile."""
     database = tmp_path / 'slow.sqlite'
     with Server(f'sqlite:///{database}', cwd=tmp_path) as server:
         uuid = make(server.base)
         with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as lock:
             lock.execute('BEGIN IMMEDIATE')
-            answers = []
+            responses = []
             path = f'/v1/nodes/{uuid}/traits/CUSTOM_A'
-            writer = threading.Thread(target=lambda: answers.append(ask(server.base, 'PUT', path)[0]))
+            writer = threading.Thread(target=lambda: responses.append(ask(server.base, 'PUT', path)[0]))
             writer.start()
             time.sleep(0.5)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.5)
             lock.execute('ROLLBACK')
         writer.join(30)
-        assert answers == [204]
+        assert responses == [204]
         server.process.wait(30)
     with Server(f'sqlite:///{database}', cwd=tmp_path) as again:
         assert b'CUSTOM_A' in ask(again.base, 'GET', f'/v1/nodes/{uuid}/traits')[2]
 
 
-def test_kill_loses_nothing_that_was_acknowledged(shared_database_url, database_url, tmp_path):
-    """Killed while four clients write: each node and list of traits that was acknowledged is there, whole."""
+def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp_path):
+    """The service is killed while four clients write. Each acknowledged node and list of traits is complete."""
     acknowledged = {}
 
     def write(number, base):
@@ -165,17 +165,17 @@ def test_kill_loses_nothing_that_was_acknowledged(shared_database_url, database_
     server.process.wait()
     assert acknowledged
     with Server(database_url, cwd=tmp_path) as again:
-        path, found = '/v1/nodes?fields=uuid,traits', {}
+        path, stored = '/v1/nodes?fields=uuid,traits', {}
         while path:
             page = json.loads(ask(again.base, 'GET', path)[2])
-            found |= {node['uuid']: node['traits'] for node in page['nodes']}
+            stored |= {node['uuid']: node['traits'] for node in page['nodes']}
             path = page.get('next')
-    assert acknowledged.items() <= found.items()
-    assert all(len(traits) in (0, 10) for traits in found.values())
+    assert acknowledged.items() <= stored.items()
+    assert all(len(traits) in (0, 10) for traits in stored.values())
 
 
-def test_killed_it_leaves_nothing_behind(tmp_path):
-    """The workers go with the process that started them, and the port is free."""
+def test_kill_leaves_no_process(tmp_path):
+    """The workers end with the process that started them, and the port is free."""
     server = Server(None, '--workers', '2', cwd=tmp_path).wait()
     server.process.kill()
     server.process.wait()
@@ -186,14 +186,14 @@ def test_killed_it_leaves_nothing_behind(tmp_path):
         except ConnectionRefusedError:
             break
         except ConnectionError:
-            # A worker that had taken the request already went with it.
+            # A worker that had accepted the request already ended, too.
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def test_a_port_that_is_taken(running, tmp_path):
-    """The second service says so, and the first goes on alone."""
+def test_port_in_use(running, tmp_path):
+    """The second service says so and ends. The first one keeps running."""
     port = running.base.rsplit(':', 1)[1]
     command = [BIN / 'ironic-traits-api', '--port', port]
     second = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
@@ -211,8 +211,8 @@ def test_a_port_that_is_taken(running, tmp_path):
         ('[deploy]\nenabled_hardware_types = ipmi\n', 'not installed: ipmi'),
     ],
 )
-def test_a_configuration_that_cannot_be_used(text, reason, tmp_path):
-    """One sentence, before anything is listened on or made."""
+def test_invalid_configuration(text, reason, tmp_path):
+    """The service prints one sentence, before it listens or creates anything."""
     if text:
         (tmp_path / 'wrong.conf').write_text(text)
     command = [BIN / 'ironic-traits-api', '--config-file', 'wrong.conf', '--port', str(servers.free_port())]
@@ -228,7 +228,7 @@ def test_a_configuration_that_cannot_be_used(text, reason, tmp_path):
     ('url', 'reason'),
     [
         ('nonsense', 'Could not parse'),
-        ('nonsense://host/name', 'nonsense is not known here'),
+        ('nonsense://host/name', 'database nonsense is not supported'),
         ('sqlite://', 'must be a file'),
         ('sqlite:////proc/nowhere/x.sqlite', 'No such file or directory'),
         ('postgresql+psycopg2://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
@@ -236,8 +236,8 @@ def test_a_configuration_that_cannot_be_used(text, reason, tmp_path):
     ],
 )
 @pytest.mark.parametrize('command', [['ironic-traits-api'], ['ironic-traits-manage', 'db', 'upgrade']])
-def test_a_database_that_cannot_be_used(url, reason, command, tmp_path):
-    """One sentence, and no password in it."""
+def test_unusable_database(url, reason, command, tmp_path):
+    """The service prints one sentence, without the password."""
     program, *arguments = command
     options = ['--database', url.format(port=servers.free_port()), '--port', str(servers.free_port())]
     done = subprocess.run(
@@ -254,7 +254,7 @@ def test_a_database_that_cannot_be_used(url, reason, command, tmp_path):
     'command', [['ironic-traits-api'], ['ironic-traits-worker'], ['ironic-traits-manage', 'db', 'upgrade']]
 )
 def test_a_schema_from_the_future(command, tmp_path):
-    """One sentence, too; the database is left alone."""
+    """The service prints one sentence, and leaves the database alone."""
     path = tmp_path / 'newer.sqlite'
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE alembic_version AS SELECT '9999' AS version_num")
@@ -268,7 +268,7 @@ def test_a_schema_from_the_future(command, tmp_path):
 
 
 def test_logs_carry_the_request_id(tmp_path):
-    """And answers carry no text of a defect."""
+    """A 500 does not show the text of the exception."""
     database = tmp_path / 'broken.sqlite'
     server = Server(f'sqlite:///{database}', cwd=tmp_path).wait()
     with contextlib.closing(sqlite3.connect(database)) as connection:
@@ -286,7 +286,7 @@ def test_logs_carry_the_request_id(tmp_path):
 
 
 def make_without_traits(base):
-    """Make a node at a version that does not look at traits."""
+    """Create a node at a version that needs no table of traits."""
     status, _, body = ask(
         base, 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, {'X-OpenStack-Ironic-API-Version': '1.36'}
     )
@@ -295,15 +295,15 @@ def make_without_traits(base):
 
 
 def test_a_global_request_id_is_logged(tmp_path):
-    """nova sends its own with each request, to find it again in our log."""
+    """nova sends its own request id, to find the request in our log."""
     with Server(None, '--debug', cwd=tmp_path) as server:
-        given = 'req-5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-        _, headers, _ = ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': given})
+        global_id = 'req-5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
+        _, headers, _ = ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': global_id})
         forged = 'req-x\nforged'
         ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': urllib.parse.quote(forged)})
         printed = server.stop()
-    assert headers['x-openstack-request-id'] != given
-    assert any(given in line and headers['x-openstack-request-id'] in line for line in printed.splitlines())
+    assert headers['x-openstack-request-id'] != global_id
+    assert any(global_id in line and headers['x-openstack-request-id'] in line for line in printed.splitlines())
     assert 'forged' not in printed
 
 
@@ -321,13 +321,13 @@ def test_a_global_request_id_is_logged(tmp_path):
     ],
     ids=lambda raw: raw[:30].decode(errors='replace').strip(),
 )
-def test_requests_that_are_none(running, raw):
+def test_malformed_requests(running, raw):
     port = int(running.base.rsplit(':', 1)[1])
     with contextlib.closing(socket.create_connection(('127.0.0.1', port), timeout=20)) as connection:
         connection.sendall(raw)
-        answer = connection.recv(1000)
-    # The server passes on no header that is not text: the last one is a request without a version.
-    assert answer.startswith(b'HTTP/1.1 2' if raw.endswith(b'\xff\r\n\r\n') else b'HTTP/1.1 4'), answer
+        response = connection.recv(1000)
+    # The server drops headers that are not text, so the last one is a request without a version.
+    assert response.startswith(b'HTTP/1.1 2' if raw.endswith(b'\xff\r\n\r\n') else b'HTTP/1.1 4'), response
     assert ask(running.base, 'GET', '/v1')[0] == 200
 
 
@@ -350,8 +350,8 @@ def test_a_long_list_of_traits(running):
 
 
 @pytest.mark.parametrize('kind', servers.SERVERS)
-def test_a_database_that_goes_and_comes_back(kind, request, tmp_path):
-    """503 from /healthcheck and from everything else, without the driver's words; then all is well again, by itself."""
+def test_database_outage(kind, request, tmp_path):
+    """Everything is a 503 without the driver's words. The service recovers by itself."""
     if not servers.SERVERS[kind].installed():
         pytest.skip('left out')
     server = servers.SERVERS[kind]()

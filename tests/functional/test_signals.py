@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGKILL: everything ends soon, says so in a line, and leaves no process behind.
+"""Ctrl-C, SIGTERM and SIGKILL: everything ends soon, prints a line about it, and leaves no process.
 
 A granian worker that does not end is killed after 60 seconds; the limits here are below that, and far above what it
 takes.
@@ -34,7 +34,7 @@ def service(cwd, *arguments, **environment):
 
 
 def wait_for_end(pids, seconds=25):
-    """Wait until processes have ended; fail when some do not."""
+    """Wait until processes have ended, and fail if some have not."""
     deadline = time.monotonic() + seconds
     while left := list(filter(is_running, pids)):
         assert time.monotonic() < deadline, left
@@ -59,7 +59,7 @@ def test_ctrl_c(workers, times, tmp_path):
 
 @pytest.mark.parametrize('workers', WORKERS)
 def test_sigterm_for_every_process(workers, tmp_path):
-    """As systemd sends it, unless told otherwise."""
+    """As systemd sends it by default."""
     with service(tmp_path, '--workers', str(workers)) as terminal:
         terminal.wait_for(READY)
         children = descendants(terminal.process.pid)
@@ -84,7 +84,7 @@ def test_ctrl_c_while_modules_are_imported(tmp_path):
 
 @pytest.mark.parametrize('seconds', [0, 0.3, 0.6, 1, 1.5, 2])
 def test_ctrl_c_during_the_start(seconds, tmp_path):
-    """Whatever it is about: no process is left, and there is no traceback."""
+    """No process is left, and there is no traceback."""
     with service(tmp_path, '--workers', '2') as terminal:
         terminal.wait_until(lambda: has_imported(terminal.process.pid, '_granian'))
         time.sleep(seconds)
@@ -97,7 +97,7 @@ def test_ctrl_c_during_the_start(seconds, tmp_path):
 
 
 def test_ctrl_c_with_idle_connections(tmp_path):
-    """Clients that keep their connections do not keep the service."""
+    """Keep-alive connections do not delay the end."""
     with service(tmp_path, '--workers', '2') as terminal:
         terminal.wait_for(READY)
         port = int(terminal.printed().split('http://127.0.0.1:')[1].split()[0])
@@ -111,7 +111,7 @@ def test_ctrl_c_with_idle_connections(tmp_path):
 
 
 def test_ctrl_c_finishes_what_is_in_flight(tmp_path):
-    """A write that waits for a lock is done and answered."""
+    """A write that waits for a lock succeeds."""
     database = tmp_path / 'slow.sqlite'
     with service(tmp_path, '--database', f'sqlite:///{database}') as terminal:
         terminal.wait_for(READY)
@@ -119,16 +119,16 @@ def test_ctrl_c_finishes_what_is_in_flight(tmp_path):
         uuid = make(base)
         with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as lock:
             lock.execute('BEGIN IMMEDIATE')
-            answers = []
+            responses = []
             path = f'/v1/nodes/{uuid}/traits/CUSTOM_A'
-            writer = threading.Thread(target=lambda: answers.append(ask(base, 'PUT', path)[0]))
+            writer = threading.Thread(target=lambda: responses.append(ask(base, 'PUT', path)[0]))
             writer.start()
             time.sleep(0.5)
             terminal.press(CTRL_C)
             terminal.wait_for('stops after the requests in flight')
             lock.execute('ROLLBACK')
         writer.join(30)
-        assert answers == [204]
+        assert responses == [204]
         assert terminal.end() == 0
 
 
@@ -142,7 +142,7 @@ def test_ctrl_c_for_a_worker(tmp_path):
 
 
 def test_ctrl_c_for_a_command(tmp_path):
-    """Here of one that waits for its input."""
+    """This one waits for its input."""
     database = upgraded(f'sqlite:///{tmp_path}/own.sqlite')
     with Terminal('ironic-traits-manage', '--database', database, 'inventory', 'import', '-', cwd=tmp_path) as terminal:
         terminal.wait_until(terminal.is_reading)

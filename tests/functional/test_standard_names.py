@@ -1,4 +1,4 @@
-"""Names that were there before: nodes and traits of an older schema, and standard names, on each database."""
+"""Nodes and traits of an older schema, and standard names, on each database."""
 
 import datetime
 
@@ -20,8 +20,8 @@ def node(client):
     return golden(client)
 
 
-def test_nodes_that_were_there_before(new_database):
-    """The migration makes providers of them, and traits of what they have."""
+def test_migrated_nodes(new_database):
+    """The migration creates their providers, and rows for their traits."""
     database = Database(make_conf(new_database()))
     migrations.upgrade(database, '0004')
     documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
@@ -58,8 +58,8 @@ def test_nodes_that_were_there_before(new_database):
             assert connection.scalar(sa.select(sa.func.count()).select_from(tables.node_traits)) == len(carried)
 
 
-def test_a_standard_trait_before_a_sync(app, client, node):
-    """os-traits is newer than the table: a node's use of the name adds it, and a sync adds the others, once."""
+def test_standard_trait_that_is_not_synchronised(app, client, node):
+    """os-traits is newer than the table. A node's use of the name adds it, and a sync adds the others."""
     with app.service.write() as connection:
         standard_names = tables.traits.c.name.in_(['HW_CPU_X86_VMX', 'HW_CPU_X86_AVX'])
         assert connection.execute(sa.delete(tables.traits).where(standard_names)).rowcount == 2
@@ -71,7 +71,7 @@ def test_a_standard_trait_before_a_sync(app, client, node):
     assert client.placement('GET', '/traits/HW_CPU_X86_AVX').status_int == 204
 
 
-def test_a_sync_takes_nothing_away(app, client, caplog):
+def test_sync_removes_nothing(app, client, caplog):
     with app.service.write() as connection:
         moment = datetime.datetime.fromisoformat('2026-01-01')
         connection.execute(sa.insert(tables.traits).values(name='GONE_FROM_OS_TRAITS', created_at=moment))
@@ -84,7 +84,7 @@ def test_a_sync_takes_nothing_away(app, client, caplog):
         )
 
 
-def test_syncs_at_once(app, clients):  # noqa: F811
+def test_concurrent_syncs(app, clients):  # noqa: F811
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.traits))
     inserted = at_once(clients[:8], lambda client, number: standard.sync(client.app.service))

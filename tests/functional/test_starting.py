@@ -1,4 +1,4 @@
-"""How the service starts: what it prints, what it refuses, and that it runs no code but its own."""
+"""The start of the service: its output, what it refuses, and that it runs no foreign code."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def run(program, *arguments, cwd, **environment):
 
 
 def assert_refused(done, *reasons):
-    """It ended with one line that says why, and printed nothing else; libraries may have warned before."""
+    """Check that a command printed only one line with the reason. Libraries may have warned before."""
     assert done.returncode == 1
     assert done.stdout == ''
     *warnings, line = done.stderr.splitlines()
@@ -41,7 +41,7 @@ def assert_refused(done, *reasons):
 
 
 def banner(server):
-    """Wait for what a service prints at its start; return it."""
+    """Return what a service prints when it starts."""
     lines = []
     for line in server.process.stdout:
         lines.append(line)
@@ -53,17 +53,17 @@ def banner(server):
 def test_the_banner(tmp_path):
     with contextlib.closing(Started(tmp_path, '--nostart-worker')) as started:
         printed = banner(started.server)
-        # It answers already.
+        # It serves requests already.
         assert ask(started.server.base, 'GET', '/v1')[0] == 200
     assert printed.startswith('ironic-traits 0.1.0 listens on http://127.0.0.1:')
-    assert '  authentication: no authentication' in printed
+    assert '  authentication: none: every client' in printed
     assert f'  database: sqlite:///{tmp_path}/ironic-traits-data/ironic-traits.sqlite\n' in printed
     assert '  log: stderr\n' in printed
     assert '  worker: not started' in printed
 
 
 def test_the_banner_of_others(tmp_path):
-    """With users of a file, a log in a file, and a worker."""
+    """With an htpasswd file, a log file, and a worker."""
     user = 'operator:' + bcrypt.hashpw(SECRET.encode(), bcrypt.gensalt(4)).decode() + '\n'
     (tmp_path / 'users').write_text(user)
     (tmp_path / 'basic.conf').write_text(
@@ -72,13 +72,13 @@ def test_the_banner_of_others(tmp_path):
     )
     with contextlib.closing(Started(tmp_path, '--config-file', 'basic.conf')) as started:
         printed = banner(started.server)
-    assert f'  authentication: http_basic, users of {tmp_path}/users\n' in printed
+    assert f'  authentication: http_basic, with the users in {tmp_path}/users\n' in printed
     assert f'  log: {tmp_path}/its.log\n' in printed
     assert '  worker: started\n' in printed
 
 
 class Started:
-    """A service of which nothing is known yet."""
+    """A service that may not serve requests yet."""
 
     def __init__(self, cwd, *arguments):
         self.server = Server(None, *arguments, cwd=cwd)
@@ -107,8 +107,8 @@ class Started:
     ],
 )
 @pytest.mark.parametrize('workers', ['1', '2'])
-def test_what_the_configuration_gets_wrong(text, reason, workers, tmp_path):
-    """One line, before anything listens."""
+def test_wrong_configuration(text, reason, workers, tmp_path):
+    """The service prints one line before it listens."""
     (tmp_path / 'md5').write_text('operator:$apr1$1Yn6vWqW$7GDHfnXkFnKP1sLhS4jL0/\n')
     (tmp_path / 'wrong.conf').write_text(text)
     port = str(servers.free_port())
@@ -128,7 +128,7 @@ def test_a_policy_file_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     'command', [['ironic-traits-api'], ['ironic-traits-worker'], ['ironic-traits-manage', 'db', 'check']]
 )
-def test_a_file_that_is_no_database(command, tmp_path):
+def test_file_that_is_not_a_database(command, tmp_path):
     (tmp_path / 'letter').write_text('Dear Sir or Madam,\n')
     program, *arguments = command
     options = ['--database', f'sqlite:///{tmp_path}/letter', '--port', str(servers.free_port())]
@@ -156,7 +156,7 @@ def test_a_driver_that_is_not_installed(url, module, extra, tmp_path):
 
 
 def test_port_0(tmp_path):
-    """The port that was free is printed, and is that of the links."""
+    """The free port is printed, and is in the links."""
     command = [BIN / 'ironic-traits-api', '--port', '0', '--workers', '2']
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         base = process.stdout.readline().split()[-1]
@@ -167,8 +167,8 @@ def test_port_0(tmp_path):
 
 
 def test_no_password_on_a_command_line(tmp_path):
-    """Everybody on the machine sees the command lines of all processes."""
-    # A SQLite database has no password; its name stands for one.
+    """All users of the machine see the command lines of all processes."""
+    # A SQLite database has no password. Its name stands in for one.
     with Server(f'sqlite:///{tmp_path}/part-of-the-url.sqlite', '--workers', '2', cwd=tmp_path) as server:
         children = descendants(server.process.pid)
         assert len(children) == 3
@@ -208,14 +208,14 @@ def test_version(program, tmp_path):
 
 @pytest.mark.parametrize('program', ['api', 'worker', 'manage', 'status'])
 def test_shell_completion(program, tmp_path):
-    """Releases of oslo.config that come without their templates say so."""
+    """Some releases of oslo.config have no templates, and the message says so."""
     done = run(f'ironic-traits-{program}', '--shell_completion', 'bash', cwd=tmp_path)
     assert 'Traceback' not in done.stderr
     assert len(done.stderr.splitlines()) == done.returncode
 
 
 def wsgi(tmp_path, text):
-    """Import ironic_traits.wsgi as a WSGI server does, and ask it for the nodes."""
+    """Import ironic_traits.wsgi as a WSGI server does, and request the nodes."""
     (tmp_path / 'ironic-traits.conf').write_text(f'[DEFAULT]\nstate_path = {tmp_path}\n{text}')
     program = (
         'from wsgiref.simple_server import make_server\n'
@@ -232,11 +232,11 @@ def wsgi(tmp_path, text):
 
 @pytest.mark.parametrize('text', ['', '[api]\nauth_strategy = noauth2\nnoauth_beyond_loopback = true\n'])
 def test_noauth_behind_another_wsgi_server(text, tmp_path):
-    """It is not known who reaches that."""
+    """The service does not know which clients reach that server."""
     assert_not_loaded(wsgi(tmp_path, text), 'behind a WSGI server', 'noauth_beyond_loopback = true')
 
 
-def test_noauth_behind_another_wsgi_server_when_told(tmp_path):
+def test_noauth_behind_another_wsgi_server_when_allowed(tmp_path):
     done = wsgi(tmp_path, '[api]\nnoauth_beyond_loopback = true\n')
     assert '{"nodes":[]}' in done.stdout, done.stderr
 
@@ -253,7 +253,7 @@ def test_another_wsgi_server_and_a_wrong_configuration(text, reason, tmp_path):
 
 
 def assert_not_loaded(done, *reasons):
-    """The import failed, not the process: WSGI servers start processes that exit again and again."""
+    """Check that the import failed and the process did not exit. WSGI servers restart processes that exit."""
     assert done.returncode == 1
     assert done.stdout == ''
     line, *_ = [line for line in done.stderr.splitlines() if 'RuntimeError: The configuration cannot be used: ' in line]

@@ -13,7 +13,7 @@ from tests.support.service import make_conf, upgraded
 
 
 def check(url, *arguments, code):
-    """Run the command; give {what was looked at: what was found}, without what is good."""
+    """Run the command, and return {check: problem} of the checks that found one."""
     done = commands.run('ironic-traits-status', '--database', url, *arguments, 'upgrade', 'check', '--json')
     assert done.returncode == code, done.stderr
     return {each['check']: each['details'] for each in json.loads(done.stdout)['checks'] if each['result']}
@@ -23,34 +23,34 @@ def test_before_and_after_the_schema(new_database, database_kind):
     url = new_database()
     if database_kind == 'sqlite':
         pathlib.Path(sa.make_url(url).database).touch()
-    found = check(url, code=1 if database_kind == 'sqlite' else 2)
-    assert 'The database is at version none, this release needs' in found['Schema of the database']
+    problems = check(url, code=1 if database_kind == 'sqlite' else 2)
+    assert 'The database is at version none, this release needs' in problems['Schema of the database']
 
 
 def test_schemas_of_other_releases(new_database, database_kind):
     url = new_database()
     database = Database(make_conf(url))
     migrations.upgrade(database, '0003')
-    found = check(url, code=1 if database_kind == 'sqlite' else 2)
-    assert list(found) == ['Schema of the database']
+    problems = check(url, code=1 if database_kind == 'sqlite' else 2)
+    assert list(problems) == ['Schema of the database']
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     database.close()
-    told = 'The database is at version 9999, which belongs to a newer release.'
-    assert check(url, code=2)['Schema of the database'] == told
+    message = 'The database is at version 9999, which belongs to a newer release.'
+    assert check(url, code=2)['Schema of the database'] == message
 
 
 @pytest.mark.parametrize(
     'text', ['[', '"placement:traits:list": "role:x and ("\n', '"placement:traits:list": 5\n', 'x']
 )
-def test_policy_files_that_are_none(tmp_path, text):
+def test_invalid_policy_files(tmp_path, text):
     url = upgraded(f'sqlite:///{tmp_path}/new.sqlite')
     (tmp_path / 'policy.yaml').write_text(text)
     (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     assert 'The policy file' in check(url, '--config-file', f'{tmp_path}/one.conf', code=2)['Policy rules']
 
 
-def test_what_is_worth_a_look(database_url, client, tmp_path):
+def test_warnings(database_url, client, tmp_path):
     client.node(name='one')
     client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A', 'HW_CPU_X86_VMX']})
     assert check(database_url, code=0) == {}
@@ -74,7 +74,7 @@ def test_what_is_worth_a_look(database_url, client, tmp_path):
         database.close()
 
 
-def test_for_people(tmp_path):
+def test_output_for_people(tmp_path):
     (tmp_path / 'new.sqlite').touch()
     url = f'sqlite:///{tmp_path}/new.sqlite'
     done = commands.run('ironic-traits-status', '--database', url, 'upgrade', 'check')

@@ -1,4 +1,4 @@
-"""Steps that clients name when they clean or deploy a node, as real Ironic 39 and its fake-hardware take them."""
+"""Clean and deploy steps of clients, compared with Ironic 39 and its fake-hardware."""
 
 import pytest
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ APPLY = {'interface': 'bios', 'step': 'apply_configuration'}
 
 @pytest.fixture
 def node_in(app, client):
-    """Function that makes a node in a state and gives its uuid."""
+    """Function that creates a node in a state, and returns its uuid."""
 
     def make(state, **fields):
         uuid = client.node(**fields)['uuid']
@@ -31,9 +31,9 @@ def provision(client, uuid, target, **arguments):
 
 
 def clean(app, client, uuid, steps):
-    """Clean a node by hand and give it afterwards."""
-    answer = provision(client, uuid, 'clean', clean_steps=steps)
-    assert answer.status_int == 202, answer.text
+    """Clean a node with steps, and return the node."""
+    response = provision(client, uuid, 'clean', clean_steps=steps)
+    assert response.status_int == 202, response.text
     finish_work(app)
     return client.get(f'/v1/nodes/{uuid}')
 
@@ -68,7 +68,7 @@ def test_clean_steps_of_the_driver(app, client, node_in, steps):
     ],
 )
 def test_clean_steps_that_the_driver_does_not_have(app, client, node_in, steps, errors):
-    """The cleaning fails before anything is done: no maintenance, and no fault."""
+    """The clean fails before its first step, without maintenance or a fault."""
     uuid = node_in('manageable', driver_info={'fake_delays': {'clean': 300}})
     node = clean(app, client, uuid, steps)
     assert (node['provision_state'], node['target_provision_state']) == ('clean failed', 'manageable')
@@ -79,13 +79,13 @@ def test_clean_steps_that_the_driver_does_not_have(app, client, node_in, steps, 
     assert provision(client, uuid, 'manage').status_int == 202
 
 
-def test_an_interface_that_a_node_goes_without_has_no_steps(app, client, node_in):
+def test_disabled_interface_has_no_steps(app, client, node_in):
     uuid = node_in('manageable', bios_interface='no-bios')
     last_error = clean(app, client, uuid, [RESET])['last_error']
     assert last_error == f'Cannot clean node {uuid}: node does not support this clean step: {RESET}'
 
 
-def test_a_driver_that_declares_no_steps_judges_itself(app, client, node_in, monkeypatch):
+def test_driver_that_declares_no_steps(app, client, node_in, monkeypatch):
     monkeypatch.setattr(type(app.service.drivers['fake-hardware']), 'clean_steps', None)
     assert clean(app, client, node_in('manageable'), [UNKNOWN])['provision_state'] == 'manageable'
 
@@ -95,9 +95,9 @@ def test_a_driver_that_declares_no_steps_judges_itself(app, client, node_in, mon
 def test_a_core_deploy_step_is_not_replaced(client, node_in, state, target, priority):
     uuid = node_in(state)
     core = {'interface': 'deploy', 'step': 'deploy', 'args': {}, 'priority': priority}
-    answer = provision(client, uuid, target, deploy_steps=[core])
-    assert answer.status_int == 400
-    assert message(answer) == (
+    response = provision(client, uuid, target, deploy_steps=[core])
+    assert response.status_int == 400
+    assert message(response) == (
         f'Failed to validate deploy or power info for node {uuid}: Validation of deploy steps from "deploy steps" '
         'argument failed.deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. '
         'It may be disabled by setting the priority to 0'
@@ -136,7 +136,7 @@ def test_a_deploy_without_any_step(app, client, node_in):
         ('active', 'deploy_steps', {'interface': 'bios', 'step': 'x', 'args': {}, 'priority': True}),
     ],
 )
-def test_steps_that_are_none(client, node_in, target, name, step):
-    answer = provision(client, node_in('available' if target == 'active' else 'manageable'), target, **{name: [step]})
-    assert answer.status_int == 400
-    assert f'Invalid {name}: ' in message(answer)
+def test_invalid_steps(client, node_in, target, name, step):
+    response = provision(client, node_in('available' if target == 'active' else 'manageable'), target, **{name: [step]})
+    assert response.status_int == 400
+    assert f'Invalid {name}: ' in message(response)

@@ -1,4 +1,4 @@
-"""The options that take traits, in each command that has them; and what a match without a match says."""
+"""The options for traits in each command, and the output when nothing matches."""
 
 import pytest
 
@@ -29,27 +29,27 @@ def test_a_reservation_with_lists(server):  # noqa: F811
     assert 'The UUID of an instance is missing' in run(server, *create, '--trait', 'CUSTOM_A', code=1)
 
 
-def test_no_match_says_why(server):  # noqa: F811
-    """To people; what is for programs stays as it is."""
-    asked = ('baremetal', 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE')
-    assert run(server, *asked) == ''
-    assert rows(server, *asked) == []
-    told = said(server, *asked)
-    assert 'No node has the trait CUSTOM_NOWHERE.' in told
-    assert 'No node matches (0 of 2 nodes).\n' in told
-    assert '"has the trait CUSTOM_NOWHERE" rules out 2 nodes; for 1 of them it is the only reason.\n' in told
-    assert 'Without "has the trait CUSTOM_NOWHERE", 1 node would match.\n' in told
+def test_no_match_prints_the_reason(server):  # noqa: F811
+    """It is printed on stderr. The output for programs stays the same."""
+    command = ('baremetal', 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE')
+    assert run(server, *command) == ''
+    assert rows(server, *command) == []
+    errors = errors_of(server, *command)
+    assert 'No node has the trait CUSTOM_NOWHERE.' in errors
+    assert 'No node matches (0 of 2 nodes).\n' in errors
+    assert '"has the trait CUSTOM_NOWHERE" rules out 2 nodes; for 1 of them it is the only reason.\n' in errors
+    assert 'Without "has the trait CUSTOM_NOWHERE", 1 node would match.\n' in errors
 
 
-def said(server, *command):  # noqa: F811
-    """Run a command and return what it says beside its output."""
+def errors_of(server, *command):  # noqa: F811
+    """Run a command, and return its stderr."""
     return run(server, *command, stream='stderr')
 
 
 @BOTH
 def test_an_explanation_for_people(server, prefix):  # noqa: F811
-    asked = (*prefix, 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE', '--explain')
-    assert run(server, *asked).splitlines() == [
+    command = (*prefix, 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE', '--explain')
+    assert run(server, *command).splitlines() == [
         'No node matches (0 of 2 nodes).',
         '+------------------------------+-----------------+-------------+',
         '| Requirement                  | Nodes ruled out | By it alone |',

@@ -1,4 +1,4 @@
-"""Configuration files with names that nothing reads, and the help of ironic-traits-manage."""
+"""Unknown names in configuration files, and the help of ironic-traits-manage."""
 
 import pathlib
 import pkgutil
@@ -16,7 +16,7 @@ CHECKOUT = pathlib.Path(__file__).parents[2]
 
 
 def problems(tmp_path, text):
-    """List what is wrong with a file."""
+    """Return the problems of a file."""
     path = tmp_path / 'looked-at.conf'
     path.write_text(text)
     conf = make_conf(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(path))
@@ -45,7 +45,7 @@ def problems(tmp_path, text):
         ('[oslo_polcy]\npolicy_file = x', 'unknown section [oslo_polcy]: did you mean [oslo_policy]?'),
     ],
 )
-def test_a_name_that_nothing_reads(text, problem, tmp_path):
+def test_unknown_name(text, problem, tmp_path):
     assert problems(tmp_path, text) == [problem]
 
 
@@ -62,13 +62,13 @@ def test_a_name_that_nothing_reads(text, problem, tmp_path):
     ],
 )
 def test_sections_of_others(text, tmp_path):
-    """Whatever they have, it is not for us to judge."""
+    """The service does not validate the sections of other programs."""
     assert problems(tmp_path, text) == []
 
 
 @pytest.mark.parametrize(('name', 'count'), [('ironic-traits.conf.sample', 50), ('libraries.conf.sample', 80)])
 def test_our_own_samples(name, count, tmp_path):
-    """Every option of a sample, with its default."""
+    """They have every option with its default."""
     sample = (CHECKOUT / 'etc' / name).read_text()
     text = re.sub(r'^#(?=[a-z_0-9]+ = )', '', sample, flags=re.MULTILINE)
     path = tmp_path / 'sample.conf'
@@ -97,13 +97,13 @@ def test_config_validate(tmp_path):
     assert (right.returncode, right.stdout) == (0, 'right.conf: no problems\n')
     unusable = run('ironic-traits-manage', '--config-file', 'unusable.conf', 'config', 'validate', cwd=tmp_path)
     assert unusable.returncode == 1
-    # No database was made for that.
+    # The command created no database.
     assert not (tmp_path / 'ironic-traits-data').exists()
 
 
 @pytest.mark.parametrize('log_file', [True, False])
 def test_the_service_warns(log_file, tmp_path):
-    """On stderr and in the log, once."""
+    """Once on stderr, and once in the log."""
     (tmp_path / 'wrong.conf').write_text(
         '[api]\nauth_strategi = keystone\n' + ('[DEFAULT]\nlog_file = log\nuse_stderr = false\n' if log_file else '')
     )

@@ -1,8 +1,8 @@
-"""What each version from 1.1 to 1.82 shows and takes: recorded from Ironic 39.0.0, version by version."""
+"""What each version from 1.1 to 1.82 shows and accepts, as recorded from Ironic 39.0.0."""
 
 import pytest
 
-#: The keys of a node at 1.1, and those that each later version added.
+#: {version: keys of a node that it added}. 1.1 has the first ones.
 SHOWN = {
     1: {
         *('uuid', 'created_at', 'updated_at', 'console_enabled', 'driver', 'driver_info', 'extra', 'instance_info'),
@@ -26,7 +26,7 @@ SHOWN = {
     32: {'volume'},
     33: {'storage_interface'},
     37: {'traits'},
-    # The specification's own reservations beside what Ironic has.
+    # The specification's reservations are not in Ironic.
     38: {'rescue_interface', 'reservation_uuid'},
     40: {'bios_interface'},
     42: {'fault'},
@@ -44,7 +44,7 @@ SHOWN = {
     75: {'boot_mode', 'secure_boot'},
     82: {'shard'},
 }
-#: The keys of a node's states.
+#: {version: keys of a node's states that it added}.
 STATES = {
     1: {
         *('console_enabled', 'last_error', 'power_state', 'provision_state', 'provision_updated_at'),
@@ -53,9 +53,9 @@ STATES = {
     12: {'raid_config', 'target_raid_config'},
     75: {'boot_mode', 'secure_boot'},
 }
-#: The keys of a node in a list for which nobody named fields.
+#: The keys of a node in a list without ``fields``.
 LISTED = {1: {'uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'links'}, 5: {'name'}}
-#: The version from which a query is a 200; before, it is a 406.
+#: {query: the first version at which it is a 200}. Before, it is a 406.
 TAKEN_SINCE = {
     'associated=true': 1,
     'maintenance=false': 1,
@@ -72,7 +72,7 @@ TAKEN_SINCE = {
     'fields=resource_class': 21,
     'sort_key=boot_interface': 31,
     'sort_key=storage_interface': 33,
-    # The specification's own.
+    # Of the specification.
     'traits=CUSTOM_A': 37,
     'traits-any=CUSTOM_A': 37,
     'not-traits=CUSTOM_A': 37,
@@ -96,15 +96,15 @@ TAKEN_SINCE = {
     'shard=x': 82,
     'sharded=true': 82,
     'sort_key=shard': 82,
-    # Ironic takes these at each version; a field cannot be asked about before there is one.
+    # Ironic accepts these parameters at each version. A field needs the version that added it.
     'description_contains=x': 51,
     'retired=true': 61,
     'project=x': 65,
-    # Ironic takes these names in no list.
+    # Ironic accepts these names in no list.
     'fields=conductor': 49,
     'fields=allocation_uuid': 52,
 }
-#: The version from which POST and PATCH take a field; before, it is a 406.
+#: {field: the first version at which POST and PATCH accept it}. Before, it is a 406.
 SET_SINCE = {
     'extra': ({}, 1),
     'name': ('one', 5),
@@ -124,7 +124,7 @@ SET_SINCE = {
     'shard': ('x', 82),
 }
 VERSIONS = range(1, 83)
-#: The same of ports and portgroups, and of their pages.
+#: The same of ports and port groups, and of their pages.
 RECORDS_SHOWN = {
     '/v1/ports': {
         1: {'uuid', 'created_at', 'updated_at', 'address', 'node_uuid', 'extra', 'links'},
@@ -146,19 +146,19 @@ RECORDS_SHOWN = {
         32: {'uuid', 'created_at', 'updated_at', 'node_uuid', 'type', 'connector_id', 'extra', 'links'},
     },
 }
-#: What one of each is made of.
-RECORDS_MADE = {
+#: {path: body of a new record}.
+NEW_RECORDS = {
     '/v1/ports': {'address': 'aa:bb:cc:00:00:01'},
     '/v1/portgroups': {},
     '/v1/chassis': {},
     '/v1/volume/connectors': {'type': 'iqn', 'connector_id': 'one'},
 }
-#: The version from which /v1 names a resource.
+#: {resource: the version since which /v1 has a link to it}.
 NAMED_SINCE = {'chassis': 1, 'nodes': 1, 'ports': 1, 'drivers': 1, 'portgroups': 23, 'volume': 32, 'shards': 82}
 
 
 def up_to(minor, table):
-    """Give all keys that the versions up to one have."""
+    """Return the keys of all versions up to one."""
     return set().union(*(keys for since, keys in table.items() if since <= minor))
 
 
@@ -176,10 +176,10 @@ def test_nodes(client):
 @pytest.mark.parametrize(('query', 'since'), TAKEN_SINCE.items())
 def test_queries(client, query, since):
     for minor in VERSIONS:
-        answer = client.ask('GET', f'/v1/nodes?{query}', version=f'1.{minor}')
-        assert answer.status_int == (200 if minor >= since else 406), minor
+        response = client.ask('GET', f'/v1/nodes?{query}', version=f'1.{minor}')
+        assert response.status_int == (200 if minor >= since else 406), minor
         if minor == since - 1:
-            assert f'The minimal required API version should be 1.{since}' in answer.text
+            assert f'The minimal required API version should be 1.{since}' in response.text
 
 
 @pytest.mark.parametrize('field', SET_SINCE)
@@ -192,12 +192,12 @@ def test_fields_that_are_set(client, field):
             patched = client.ask('PATCH', f'/v1/nodes/{uuid}', patch, version=f'1.{minor}')
             assert patched.status_int == (200 if minor >= since else 406)
             body = {'driver': 'fake-hardware', field: f'{value}-{minor}' if field == 'name' else value}
-            made = client.ask('POST', '/v1/nodes', body, version=f'1.{minor}')
-            assert made.status_int == (201 if minor >= since else 406), made.text
+            response = client.ask('POST', '/v1/nodes', body, version=f'1.{minor}')
+            assert response.status_int == (201 if minor >= since else 406), response.text
 
 
 def test_the_first_state(client):
-    """enroll since 1.11; before that available, which had no name before 1.2."""
+    """New nodes are in enroll since 1.11. Before they are in available, which is null before 1.2."""
     for minor in VERSIONS:
         node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version=f'1.{minor}').json
         assert node['provision_state'] == (None if minor < 2 else 'available' if minor < 11 else 'enroll')
@@ -208,15 +208,15 @@ def test_the_first_state(client):
 @pytest.mark.parametrize('path', RECORDS_SHOWN)
 def test_records(client, path):
     node = {} if path == '/v1/chassis' else {'node_uuid': client.node()['uuid']}
-    made = client.ask('POST', path, RECORDS_MADE[path] | node)
-    assert made.status_int == 201, made.text
+    creation = client.ask('POST', path, NEW_RECORDS[path] | node)
+    assert creation.status_int == 201, creation.text
     since = min(RECORDS_SHOWN[path])
     for minor in VERSIONS:
-        answer = client.ask('GET', f'{path}/{made.json["uuid"]}', version=f'1.{minor}')
-        assert answer.status_int == (200 if minor >= since else 404), minor
-        assert client.ask('GET', path, version=f'1.{minor}').status_int == answer.status_int
+        response = client.ask('GET', f'{path}/{creation.json["uuid"]}', version=f'1.{minor}')
+        assert response.status_int == (200 if minor >= since else 404), minor
+        assert client.ask('GET', path, version=f'1.{minor}').status_int == response.status_int
         if minor >= since:
-            assert set(answer.json) == up_to(minor, RECORDS_SHOWN[path]), minor
+            assert set(response.json) == up_to(minor, RECORDS_SHOWN[path]), minor
 
 
 def test_resources(client):

@@ -1,4 +1,4 @@
-"""Volume resources and the power of their node, as real Ironic 39 has them."""
+"""Volume resources and the power of their node, compared with Ironic 39."""
 
 import pytest
 import sqlalchemy as sa
@@ -13,21 +13,22 @@ KINDS = {'connectors': ('volume connector', CONNECTOR), 'targets': ('volume targ
 
 @pytest.fixture
 def volume(app, client):
-    """Function that makes a node in a state, with a volume resource, and gives the node's uuid and the other's path."""
+    """Function that creates a node in a state with a volume resource, and returns (uuid of the node, path of the
+    resource)."""
 
     def make(kind, **state):
         uuid = client.node()['uuid']
         path = f'/v1/volume/{kind}'
-        made = client.ask('POST', path, {'node_uuid': uuid, **KINDS[kind][1]}).json['uuid']
+        resource = client.ask('POST', path, {'node_uuid': uuid, **KINDS[kind][1]}).json['uuid']
         with app.service.write() as connection:
             connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(state))
-        return uuid, f'{path}/{made}'
+        return uuid, f'{path}/{resource}'
 
     return make
 
 
 def refusal(kind, action, node, power_state):
-    """Give the sentence of real Ironic."""
+    """Return the message of Ironic."""
     what = f'The requested action "{KINDS[kind][0]} {action}" can not be performed'
     return f'{what} on node "{node}" while it is in state "{power_state}".'
 
@@ -36,14 +37,14 @@ def refusal(kind, action, node, power_state):
 @pytest.mark.parametrize('state', ['enroll', 'available', 'active'])
 @pytest.mark.parametrize('kind', KINDS)
 def test_update(client, volume, kind, state, power_state):
-    """A volume resource is changed while its node is off, whatever the provision state."""
+    """A volume resource can be changed while its node is off, in any provision state."""
     node, path = volume(kind, provision_state=state, power_state=power_state)
     before = client.get(path)
-    answer = client.ask('PATCH', path, [{'op': 'add', 'path': '/extra/a', 'value': 1}])
+    response = client.ask('PATCH', path, [{'op': 'add', 'path': '/extra/a', 'value': 1}])
     if power_state == 'power off':
-        assert answer.status_int == 200
+        assert response.status_int == 200
         return
-    assert (answer.status_int, message(answer)) == (400, refusal(kind, 'update', node, power_state))
+    assert (response.status_int, message(response)) == (400, refusal(kind, 'update', node, power_state))
     assert client.get(path) == before
 
 
@@ -51,14 +52,14 @@ def test_update(client, volume, kind, state, power_state):
 @pytest.mark.parametrize('state', ['enroll', 'manageable', 'adopt failed', 'available', 'active'])
 @pytest.mark.parametrize('kind', KINDS)
 def test_delete(client, volume, kind, state, power_state):
-    """A volume resource is deleted while its node is off, or where the node itself could be deleted."""
+    """A volume resource can be deleted while its node is off, or in a state in which the node can be deleted."""
     node, path = volume(kind, provision_state=state, power_state=power_state)
-    answer = client.ask('DELETE', path)
+    response = client.ask('DELETE', path)
     if power_state == 'power off' or state not in ('available', 'active'):
-        assert answer.status_int == 204
+        assert response.status_int == 204
         assert client.ask('GET', path).status_int == 404
         return
-    assert (answer.status_int, message(answer)) == (400, refusal(kind, 'deletion', node, power_state))
+    assert (response.status_int, message(response)) == (400, refusal(kind, 'deletion', node, power_state))
     assert client.get(path)
 
 

@@ -1,4 +1,4 @@
-"""Transitions: carried by workers, through delays and failures, and through the death of those who carry them."""
+"""Transitions: workers perform them, in spite of delays, failures and killed workers."""
 
 import concurrent.futures
 import contextlib
@@ -24,7 +24,7 @@ LONG = 300
 
 @pytest.fixture
 def available(app, client):
-    """Function that makes an available node and gives its uuid."""
+    """Function that creates an available node, and returns its uuid."""
 
     def make(**fields):
         uuid = client.node(**fields)['uuid']
@@ -37,29 +37,29 @@ def available(app, client):
 
 
 def ask(client, uuid, target, **more):
-    """Ask for a provision state; it must be taken."""
-    answer = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': target, **more})
-    assert answer.status_int == 202, answer.text
+    """Request a provision state, which must be accepted."""
+    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': target, **more})
+    assert response.status_int == 202, response.text
 
 
 def state(client, uuid):
-    """Give the provision state of a node."""
+    """Return the provision state of a node."""
     return client.get(f'/v1/nodes/{uuid}/states')['provision_state']
 
 
-def until(client, uuid, wanted, seconds=30):
-    """Wait until a node is in one of some states, and give it."""
+def until(client, uuid, names, seconds=30):
+    """Wait until a node is in one of some states, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         node = client.get(f'/v1/nodes/{uuid}')
-        if node['provision_state'] in wanted:
+        if node['provision_state'] in names:
             return node
         time.sleep(0.02)
     raise TimeoutError(node)
 
 
 def pass_time(app, seconds=LONG):
-    """Let what is due later be due now: the rows are moved, not the clock."""
+    """Move the times of all transitions back, as if some seconds had passed."""
     with app.service.write() as connection:
         for row in connection.execute(sa.select(tables.transitions)).all():
             earlier = {
@@ -72,7 +72,7 @@ def pass_time(app, seconds=LONG):
             )
 
 
-#: For each verb: where it begins, where it waits, and where it ends.
+#: {verb: (initial state, state of the wait, final state)}.
 WAYS = {
     'manage': ('enroll', 'verifying', 'manageable'),
     'provide': ('manageable', 'clean wait', 'available'),
@@ -104,7 +104,7 @@ FAILED = {
 
 
 def put_in(app, uuid, name):
-    """Put a node into a state."""
+    """Put a node into a provision state."""
     with app.service.write() as connection:
         changes = {'provision_state': name, 'power_state': states.POWER_OFF}
         connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
@@ -112,7 +112,7 @@ def put_in(app, uuid, name):
 
 @pytest.mark.parametrize('verb', WAYS)
 def test_delays(app, client, verb):
-    """A delay is waited for in the state that there is for it, and no worker is kept busy by it."""
+    """The node waits in the state for it, and no worker is busy meanwhile."""
     begin, waiting, end = WAYS[verb]
     action = states.VERBS[verb].action
     uuid = client.node(driver_info={'fake_delays': {action: LONG}})['uuid']
@@ -121,7 +121,7 @@ def test_delays(app, client, verb):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == waiting
-    # Whoever waits does not work: the node can be aborted, where its state knows that.
+    # A waiting node has no lock, so it can be aborted if its state allows it.
     assert bool(node['reservation']) is (waiting in states.WORKING)
     pass_time(app)
     finish_work(app)
@@ -148,7 +148,7 @@ def test_failures(app, client, verb):
     assert node['fault'] == ('clean failure' if broken else None)
 
 
-def test_a_failed_clean_is_mended(app, client):
+def test_recovery_from_a_failed_clean(app, client):
     uuid = client.node(driver_info={'fake_failures': ['clean']})['uuid']
     put_in(app, uuid, 'manageable')
     ask(client, uuid, 'provide')
@@ -177,10 +177,10 @@ def test_power_failure(app, client):
     assert after['last_error'].startswith("Failed to change power state to 'power on' by 'power on': ")
 
 
-@pytest.mark.parametrize('given', ['soon', {'deploy': 'soon'}, {'deploy': [1]}, ['deploy']])
-def test_delays_that_are_none(app, client, available, given):
-    """What a client wrote into driver_info fails the transition, and not the worker."""
-    uuid = available(driver_info={'fake_delays': given})
+@pytest.mark.parametrize('delays', ['soon', {'deploy': 'soon'}, {'deploy': [1]}, ['deploy']])
+def test_invalid_delays(app, client, available, delays):
+    """Invalid driver_info fails the transition, and not the worker."""
+    uuid = available(driver_info={'fake_delays': delays})
     ask(client, uuid, 'active')
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
@@ -204,7 +204,7 @@ def test_delays_and_failures_of_all_nodes(database_url):
 
 
 def test_abort(app, client):
-    """Whoever waits can be aborted; what was to come does not come."""
+    """A wait can be aborted. The work does not continue."""
     uuid = client.node(driver_info={'fake_delays': {'clean': LONG, 'inspect': LONG}})['uuid']
     for verb, failed in (('provide', 'clean failed'), ('inspect', 'inspect failed')):
         put_in(app, uuid, 'manageable')
@@ -230,7 +230,7 @@ def test_an_inspection_can_be_aborted_since_1_41(app, client):
     assert client.ask('PUT', path, {'target': 'abort'}, version='1.41').status_int == 202
 
 
-def test_a_deploy_that_waits_can_be_undone(app, client, available):
+def test_undeploy_during_the_wait_of_a_deploy(app, client, available):
     uuid = available(driver_info={'fake_delays': {'deploy': LONG}})
     ask(client, uuid, 'active')
     finish_work(app)
@@ -253,7 +253,7 @@ def test_automated_clean(database_url, automated, own, cleaned):
         assert state(client, uuid) == ('clean failed' if cleaned else 'available')
 
 
-def test_the_vifs_go_with_the_instance(app, client, available):
+def test_vifs_are_detached_with_the_instance(app, client, available):
     uuid = available()
     client.ask('POST', f'/v1/nodes/{uuid}/vifs', {'id': 'left'})
     for target, vifs in (('active', [{'id': 'left'}]), ('deleted', [])):
@@ -262,7 +262,7 @@ def test_the_vifs_go_with_the_instance(app, client, available):
         assert client.get(f'/v1/nodes/{uuid}/vifs') == {'vifs': vifs}
 
 
-def test_a_node_is_deleted_while_it_is_waited_for(app, client):
+def test_node_is_deleted_during_a_wait(app, client):
     uuid = client.node(driver_info={'fake_delays': {'inspect': LONG}})['uuid']
     put_in(app, uuid, 'manageable')
     ask(client, uuid, 'inspect')
@@ -274,8 +274,8 @@ def test_a_node_is_deleted_while_it_is_waited_for(app, client):
         assert connection.execute(sa.select(tables.transitions)).all() == []
 
 
-def test_a_claim_is_for_one(app, client, available):
-    """And whoever comes back after the claim ran out changes nothing any more."""
+def test_one_worker_claims_a_transition(app, client, available):
+    """The result of a worker whose lease has ended is discarded."""
     uuid = available()
     ask(client, uuid, 'active')
     late = carried.claim(app.service, uuid)
@@ -294,8 +294,8 @@ def test_a_claim_is_for_one(app, client, available):
     assert (node['provision_state'], node['last_error']) == ('active', None)
 
 
-def test_nobody_comes_to_an_end(app, client, available):
-    """A transition that kills its workers is given up, with a reason."""
+def test_max_attempts(app, client, available):
+    """A transition that kills its workers fails with a reason."""
     uuid = available()
     ask(client, uuid, 'active')
     for _ in range(app.service.conf.deploy.max_attempts):
@@ -320,8 +320,8 @@ def test_a_driver_that_is_broken(app, client, available, monkeypatch):
     assert node['last_error'] == 'The driver failed in "deploy": ZeroDivisionError: by zero'
 
 
-def test_a_driver_that_finds_out_no_power_state(app, client, monkeypatch):
-    """A node that is manageable always has one."""
+def test_driver_without_a_power_state(app, client, monkeypatch):
+    """A manageable node must have one."""
     monkeypatch.setattr(app.service.drivers['fake-hardware'], 'work', lambda task: base.Done())
     uuid = client.node()['uuid']
     ask(client, uuid, 'manage')
@@ -332,7 +332,7 @@ def test_a_driver_that_finds_out_no_power_state(app, client, monkeypatch):
 
 
 def test_workers_share_the_work(app, client, available, database_url):
-    """Each transition is carried by one of them."""
+    """One worker performs each transition."""
     uuids = [available() for _ in range(30)]
     for uuid in uuids:
         ask(client, uuid, 'active')
@@ -344,15 +344,15 @@ def test_workers_share_the_work(app, client, available, database_url):
 
 
 def start(url, *options):
-    """Start an ironic-traits-worker of its own."""
+    """Start an ironic-traits-worker."""
     program = pathlib.Path(sys.executable).parent / 'ironic-traits-worker'
     return subprocess.Popen([program, '--database', url, *options])
 
 
 def test_a_worker_is_killed(app, client, available, database_url, tmp_path):
-    """kill -9 in the middle of a deploy: another worker takes over, and the node reaches its end."""
+    """kill -9 in the middle of a deploy: another worker takes over, and the node becomes active."""
     config = tmp_path / 'worker.conf'
-    # The driver that takes its time in the worker itself, so that there is a middle.
+    # This driver works in the worker itself, so that there is a middle of the deploy.
     config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
     uuid = available()
     stubborn = subprocess.Popen(
@@ -387,7 +387,7 @@ worker.main()
 
 
 def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
-    """One worker, and it hangs: the step is ended with its lease, and the worker goes on."""
+    """The only worker hangs. The work is ended with its lease, and the worker goes on."""
     config = tmp_path / 'worker.conf'
     config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
     uuids = [available(), available()]
@@ -410,7 +410,7 @@ def _leased(app):
 
 
 def test_the_service_starts_a_worker_again(app, client, available, database_url):
-    """And takes it along when it ends, or is killed itself."""
+    """The worker ends with the service, also if that is killed."""
     with Server(database_url) as server:
         (first,) = _workers(server.process.pid)
         os.kill(first, signal.SIGKILL)
@@ -431,7 +431,7 @@ def test_the_service_starts_a_worker_again(app, client, available, database_url)
 
 
 def test_the_service_without_a_worker(app, client, available, database_url):
-    """Somebody else's worker does as well."""
+    """A separate worker does the work."""
     with Server(database_url, '--nostart-worker') as server:
         assert _workers(server.process.pid) == []
         uuid = available()
@@ -442,14 +442,14 @@ def test_the_service_without_a_worker(app, client, available, database_url):
 
 
 def _workers(parent):
-    """Give the pids of the workers that a process started."""
-    found = []
+    """Return the pids of the workers that a process started."""
+    pids = []
     for entry in pathlib.Path('/proc').iterdir():
         with contextlib.suppress(OSError, IndexError, ValueError):
             fields = (entry / 'stat').read_text().rpartition(')')[2].split()
             if int(fields[1]) == parent and b'ironic_traits.cmd.worker' in (entry / 'cmdline').read_bytes():
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _is_there(pid):
@@ -457,7 +457,7 @@ def _is_there(pid):
 
 
 def test_in_the_end_every_node_is_at_rest(app, database_url):
-    """Clients ask for this and that at once, while workers work: nothing fails, and nothing is left half done."""
+    """Clients send requests at random while workers run. Nothing fails, and no work stays unfinished."""
     clients = [Client(app) for _ in range(6)]
     uuids = [clients[0].node(driver_info={'fake_delays': {'deploy': 0.02, 'clean': 0.02}})['uuid'] for _ in range(3)]
     statuses = set()
@@ -469,18 +469,18 @@ def test_in_the_end_every_node_is_at_rest(app, database_url):
             verb = choose.choice([*states.VERBS, 'power', 'maintenance', 'patch', 'delete'])
             if verb in states.VERBS:
                 body = {'target': verb, **MORE.get(verb, {})}
-                answer = client.ask('PUT', f'{path}/states/provision', body)
+                response = client.ask('PUT', f'{path}/states/provision', body)
             elif verb == 'power':
-                answer = client.ask('PUT', f'{path}/states/power', {'target': choose.choice([*states.POWER_TARGETS])})
+                response = client.ask('PUT', f'{path}/states/power', {'target': choose.choice([*states.POWER_TARGETS])})
             elif verb == 'maintenance':
-                answer = client.ask(choose.choice(['PUT', 'DELETE', 'DELETE']), f'{path}/maintenance')
+                response = client.ask(choose.choice(['PUT', 'DELETE', 'DELETE']), f'{path}/maintenance')
             elif verb == 'patch':
                 name = choose.choice(['retired', 'protected'])
                 patch = [{'op': 'add', 'path': f'/{name}', 'value': choose.choice([True, False, False])}]
-                answer = client.ask('PATCH', path, patch)
+                response = client.ask('PATCH', path, patch)
             else:
-                answer = client.ask('DELETE', f'{path}/maintenance')
-            statuses.add(answer.status_int)
+                response = client.ask('DELETE', f'{path}/maintenance')
+            statuses.add(response.status_int)
 
     with worker(database_url), worker(database_url), concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
         list(pool.map(work, clients, range(len(clients))))

@@ -5,7 +5,6 @@ import functools
 import orjson
 
 from ironic_traits import failures
-from ironic_traits.inventory import node_traits
 from ironic_traits.inventory.nodes import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
 
@@ -99,5 +98,4 @@ def _state_converter(minor):
 _CONVERTERS = {
     # The database has JSON text, which goes into the response unchanged.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
-    'traits': node_traits.split,
 }
