@@ -1,7 +1,9 @@
 """The decorator that makes a method a route of the Bare Metal API.
 
-The method gets typed arguments, and its result or exception becomes the response. ``api.placement.expose`` has the
-decorator of the Placement API, which uses the same ``route``.
+The decorator names the policy rule of the route and the version that brought it. Both are checked before the body is
+read, so that a client without permission cannot make the service wait for a body. The method gets typed arguments, and
+its result or exception becomes the response. ``api.placement.expose`` has the decorator of the Placement API, which
+uses the same ``route``.
 
 WSME converts and validates the input: query parameters here, bodies in ``api.body``. WSME's own ``wsexpose`` is not
 used: it puts the text of an unexpected exception into a 500, lets malformed bodies raise arbitrary exceptions, and does
@@ -22,7 +24,7 @@ from wsme.api import FunctionArgument, FunctionDefinition
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
 from ironic_traits.api import rendering
-from ironic_traits.api.resource import SUFFIXED
+from ironic_traits.api.resource import ROUTE, SUFFIXED
 from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +33,8 @@ LOG = logging.getLogger(__name__)
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
 #: Key in the WSGI environ under which the middleware (``api.middleware``) stores the context of a request.
 CONTEXT = 'ironic_traits.context'
+#: In place of the policy rule of a route that every client may use.
+PUBLIC = 'public'
 
 
 class Response:
@@ -49,42 +53,70 @@ class Response:
         self.headers = headers or {}
 
 
-def expose(returns=None, *, query=None, body=None, optional_body=False):
+def expose(  # noqa: PLR0913, each keyword says one thing of the route
+    rule, returns=None, *, of=None, within=None, since=1, before=404, query=None, body=None, optional_body=False
+):
     """Make a method a route of the Bare Metal API.
 
     The method gets the context of the request, then the path parameters, then the query parameters in the request as
     keyword arguments (with underscores for dashes), then ``body`` if the route takes one.
 
+    :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
     :param returns: WSME type of the response. It is documentation, which the tests check.
+    :param of: for a rule that depends on the one node, record or reservation at the path: function of the context and
+        the first path parameter that returns what the method gets in place of the parameter. It raises unless policy
+        allows the request for it (``v1.access``). A route without path parameters calls it itself.
+    :param within: function of the context and the first path parameter that raises unless the caller may see the node.
+        It is called first, because everything below a node that the caller may not see is a 404.
+    :param since: the minor version that brought the route.
+    :param before: the status at earlier versions: 404, 405 or 406.
     :param query: {name: WSME type} of the query parameters.
     :param body: WSME type of the body.
     :param optional_body: whether the body may be missing; ``body`` is None then.
     """
+    rules = rule_names(rule)
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
 
+        def admit(context, path):
+            """Raise unless policy and version allow the request; return the arguments for its path parameters."""
+            if within:
+                within(context, path[0])
+            if rules:
+                (context.limit_to if of else context.can)(*rules)
+            if context.minor < since:
+                raise _too_early(before, since)
+            return (of(context, path[0]), *path[1:]) if of and path else path
+
         def respond(self, context, path):
             if not accepts_json():
                 raise failures.NotAcceptable
-            arguments = _query(definition)
-            if body is not None:
-                arguments['body'] = request_body.read(context, definition.body_type, optional_body)
-            else:
-                request_body.refuse(context)
+            # Cached, because a body can be read only once.
+            arguments = functools.cache(lambda: _arguments(context, definition, body is not None, optional_body))
             try:
-                return method(self, context, *path, **arguments)
+                return method(self, context, *admit(context, path), **arguments())
             except _NAME_FAILURES:
                 if SUFFIXED not in pecan.request.environ:
                     raise
                 # Nothing has the name with the suffix, so the name without it may be meant.
-                return method(self, context, *path[:-1], path[-1].rpartition('.')[0], **arguments)
+                path = (*path[:-1], path[-1].rpartition('.')[0])
+                return method(self, context, *admit(context, path), **arguments())
 
         exposed = route(method, respond)
         exposed.definition = definition
+        exposed.rules = rules
+        exposed.is_public = rule == PUBLIC
         return exposed
 
     return decorate
+
+
+def rule_names(rule):
+    """Return the names of the policy rules in the first argument of ``expose``, a tuple."""
+    if rule == PUBLIC:
+        return ()
+    return (rule,) if isinstance(rule, str) else tuple(rule)
 
 
 def route(method, respond):
@@ -137,6 +169,26 @@ def _definition(method, returns, query, body):
     definition.arguments = [FunctionArgument(name, datatype, False, None) for name, datatype in query.items()]
     definition.resolve_types(wsme.types.registry)
     return definition
+
+
+def _too_early(status, since):
+    """Return the failure for a route that a later version brought, with the HTTP status."""
+    what = f'{pecan.request.method} {pecan.request.environ[ROUTE]}'
+    if status == 406:
+        return failures.VersionTooLow(what=what, version=f'1.{since}')
+    if status == 405:
+        return failures.MethodNotAllowed(reason=f'{what} needs API version 1.{since}.')
+    return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
+
+
+def _arguments(context, definition, takes_body, optional_body):
+    """Return the query parameters and the body as the keyword arguments of a method."""
+    arguments = _query(definition)
+    if takes_body:
+        arguments['body'] = request_body.read(context, definition.body_type, optional_body)
+    else:
+        request_body.refuse(context)
+    return arguments
 
 
 def _query(definition):

@@ -36,19 +36,18 @@ def visible_node(context, text):
         node(context, text)
 
 
-def node_by_all(context, text, rules):
-    """Return the uuid or the name of a node, if all of the rules allow the request for it. Raises like ``node``.
+def check_all(context, ident, rules):
+    """Raise unless all of the rules allow the request for a node. Raises like ``node``.
 
+    :param ident: uuid or name of the node.
     :param rules: names of policy rules.
     """
-    ident = node_ident.ident(context, text)
     if not all(context.may(rule) for rule in rules):
         target = target_of(nodes.get(context, ident, ('owner', 'lessee')))
         if not context.may('baremetal:node:get', target):
             raise failures.NodeNotFound(node=ident)
         for rule in sorted(rules):
             context.can(rule, target=target)
-    return ident
 
 
 def record(context, kind, ident):

@@ -47,9 +47,8 @@ CHASSIS = Records(
 class ChassisNodesDetailController(Resource):
     """The nodes in a chassis, with all their fields."""
 
-    @expose(node_types.Nodes, query=node_filters.QUERY)
+    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
     def get_all(self, context, chassis_uuid, /, **query):
-        context.can('baremetal:node:list')
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         return nodes.list_page(context, node_fields.all_fields(context), 'all', query)
 
@@ -59,9 +58,8 @@ class ChassisNodesController(Resource):
 
     children = {'detail': ChassisNodesDetailController()}
 
-    @expose(node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
+    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
     def get_all(self, context, chassis_uuid, /, *, fields=None, **query):
-        context.can('baremetal:node:list')
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         if fields is None:
             return nodes.list_page(context, node_fields.listed_fields(context), 'node', query)
@@ -73,9 +71,8 @@ class ChassisDetailController(Resource):
 
     detail = True
 
-    @expose(ChassisList, query=LIST_QUERY)
+    @expose('baremetal:chassis:get', ChassisList, query=LIST_QUERY)
     def get_all(self, context, /, **query):
-        context.can('baremetal:chassis:get')
         return CHASSIS.page(context, query, self.detail)
 
 
@@ -86,22 +83,18 @@ class ChassisController(ChassisDetailController):
     children = {'detail': ChassisDetailController()}
     members = {'nodes': ChassisNodesController()}
 
-    @expose(Chassis, query=FIELDS_QUERY)
+    @expose('baremetal:chassis:get', Chassis, of=CHASSIS.allowed, query=FIELDS_QUERY)
     def get_one(self, context, chassis_uuid, /, *, fields=None):
-        context.can('baremetal:chassis:get')
         return CHASSIS.show(context, chassis_uuid, fields)
 
-    @expose(Chassis, body=ChassisBody)
+    @expose('baremetal:chassis:create', Chassis, body=ChassisBody)
     def post(self, context, /, *, body):
-        context.can('baremetal:chassis:create')
         return CHASSIS.create(context, body)
 
-    @expose(Chassis, body=[types.PatchOperation])
+    @expose('baremetal:chassis:update', Chassis, of=CHASSIS.allowed, body=[types.PatchOperation])
     def patch(self, context, chassis_uuid, /, *, body):
-        context.can('baremetal:chassis:update')
         return CHASSIS.change(context, chassis_uuid, body)
 
-    @expose()
+    @expose('baremetal:chassis:delete', of=CHASSIS.allowed)
     def delete(self, context, chassis_uuid, /):
-        context.can('baremetal:chassis:delete')
         return CHASSIS.delete(context, chassis_uuid)

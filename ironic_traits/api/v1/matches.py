@@ -26,11 +26,8 @@ class MatchesController(Resource):
 
     since = SINCE
 
-    @expose(match_types.Matches, body=MatchBody)
+    @expose('baremetal:match:list', match_types.Matches, since=SINCE, body=MatchBody)
     def post(self, context, /, *, body):
-        context.can('baremetal:match:list')
-        if context.minor < SINCE:
-            raise failures.ResourceNotFound(hint=f' Matches need API version 1.{SINCE}.')
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, body)
         document = {'request': _show(node_request.request), 'warnings': node_request.request.warnings}

@@ -22,6 +22,8 @@ _RULES = {
     'driver': 'baremetal:node:update:driver_interfaces',
     'retired_reason': 'baremetal:node:update:retired',
 }
+#: The rules of all fields.
+RULES = ('baremetal:node:update', *dict.fromkeys(_RULES.values()))
 
 
 def rules(operations):

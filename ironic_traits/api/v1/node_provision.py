@@ -45,21 +45,19 @@ class ProvisionBody(wsme.types.Base):
 class NodeProvisionController(Resource):
     """The provision state of a node."""
 
-    @expose(body=ProvisionBody, optional_body=True)
+    @expose('baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
-        context.limit_to('baremetal:node:set_provision_state')
-        ident = access.node(context, node_ident)
         arguments = read_arguments(body)
         verb = arguments.pop('target')
         if verb not in states.VERBS:
-            _refuse(context, ident, verb)
+            _refuse(context, node_ident, verb)
         context.needs(states.VERBS[verb].since, f"the target '{verb}'")
         if verb == 'abort':
-            _check_abort(context, ident)
+            _check_abort(context, node_ident)
         configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
         _check_arguments(context, verb, arguments)
         reservation = arguments.pop('reservation_uuid', None)
-        node_states.provision(context, ident, verb, arguments, configdrive, reservation)
+        node_states.provision(context, node_ident, verb, arguments, configdrive, reservation)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 

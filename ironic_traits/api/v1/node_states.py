@@ -46,9 +46,8 @@ class NodeStatesController(Resource):
 
     children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
 
-    @expose(NodeStates)
+    @expose('baremetal:node:get_states', NodeStates, of=access.node)
     def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:node:get_states')
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
-        row = nodes.get(context, access.node(context, node_ident), names)
+        row = nodes.get(context, node_ident, names)
         return node_fields.presenter(context, names)(row)

@@ -101,10 +101,8 @@ class NodePortsDetailController(Resource):
 
     detail = True
 
-    @expose(Ports, query=NODE_QUERY)
+    @expose('baremetal:port:list', Ports, within=access.visible_node, query=NODE_QUERY)
     def get_all(self, context, node_ident, /, **query):
-        access.visible_node(context, node_ident)
-        context.can('baremetal:port:list')
         return list_page(context, {**query, 'node': node_ident}, self.detail)
 
 
@@ -120,9 +118,8 @@ class PortsDetailController(Resource):
 
     detail = True
 
-    @expose(Ports, query=QUERY)
+    @expose('baremetal:port:list', Ports, query=QUERY)
     def get_all(self, context, /, **query):
-        context.can('baremetal:port:list')
         return list_page(context, query, self.detail)
 
 
@@ -132,22 +129,18 @@ class PortsController(PortsDetailController):
     detail = False
     children = {'detail': PortsDetailController()}
 
-    @expose(Port, query=FIELDS_QUERY)
+    @expose('baremetal:port:get', Port, of=PORTS.allowed, query=FIELDS_QUERY)
     def get_one(self, context, port_ident, /, *, fields=None):
-        context.limit_to('baremetal:port:get')
         return PORTS.show(context, port_ident, fields)
 
-    @expose(Port, body=PortBody)
+    @expose('baremetal:port:create', Port, body=PortBody)
     def post(self, context, /, *, body):
-        context.can('baremetal:port:create')
         return PORTS.create(context, body)
 
-    @expose(Port, body=[types.PatchOperation])
+    @expose('baremetal:port:update', Port, of=PORTS.allowed, body=[types.PatchOperation])
     def patch(self, context, port_ident, /, *, body):
-        context.limit_to('baremetal:port:update')
         return PORTS.change(context, port_ident, body)
 
-    @expose()
+    @expose('baremetal:port:delete', of=PORTS.allowed)
     def delete(self, context, port_ident, /):
-        context.limit_to('baremetal:port:delete')
         return PORTS.delete(context, port_ident)

@@ -68,7 +68,6 @@ class Records:
         :raises failures.VersionTooLow: a parameter needs a later version.
         :raises failures.InvalidInput: the parameters contradict each other.
         """
-        self.check_version(context)
         selection = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
         names = self._listed(context, selection, detail)
         page = paging.page(context, query, self.kind.sortable, self._check_field)
@@ -85,12 +84,11 @@ class Records:
     def show(self, context, ident, fields=None):
         """Return one record.
 
-        :param ident: its uuid or name in the request.
+        :param ident: its uuid or name, as ``allowed`` returns it.
         :param fields: lists of field names, one for each ``fields`` in the query; None for all fields.
         """
-        self.check_version(context)
         names = self._all(context) if fields is None else self._selected(context, fields)
-        row = records.get(context, self.kind, self._allowed(context, ident), self._columns(names))
+        row = records.get(context, self.kind, ident, self._columns(names))
         return self._presenter(context, names)(row)
 
     def create(self, context, body):
@@ -107,7 +105,6 @@ class Records:
 
         :raises failures.Failure: a field is invalid or missing, or needs a later version.
         """
-        self.check_version(context)
         fields = patch.stated_fields(body)
         for name in fields:
             self._check_field(context, name)
@@ -134,7 +131,6 @@ class Records:
 
         :param operations: [types.PatchOperation, …].
         """
-        self.check_version(context)
         for operation in operations:
             self._check_field(context, patch.field(operation))
         plain_operations = [patch.plain(operation, self.kind.settable) for operation in operations]
@@ -147,22 +143,26 @@ class Records:
             return new
 
         names = self._all(context)
-        row = records.update(context, self.kind, self._allowed(context, ident), change, self._columns(names))
+        row = records.update(context, self.kind, ident, change, self._columns(names))
         return self._presenter(context, names)(row)
 
     def delete(self, context, ident):
         """Delete a record, and return the response."""
-        self.check_version(context)
-        records.delete(context, self.kind, self._allowed(context, ident))
+        records.delete(context, self.kind, ident)
         return Response(status=204)
 
-    def check_version(self, context):
-        """Raise ResourceNotFound unless the version of the request has the resource.
+    def allowed(self, context, text):
+        """Return the uuid or the name of a record, if policy allows the request for it: ``of`` of ``expose``.
 
-        :raises failures.ResourceNotFound: the resource needs a later version.
+        :param text: its uuid or name in the request.
+        :raises failures.Failure: as ``ident`` and ``access.record`` do.
         """
-        if context.minor < self.served_since:
-            raise failures.ResourceNotFound(hint=f' /v1/{self.path} needs API version 1.{self.served_since}.')
+        if not self.kind.has_node and context.limited_to:
+            raise failures.Forbidden(rule=context.limited_to[0])
+        ident = self.ident(context, text)
+        if self.kind.has_node:
+            access.record(context, self.kind, ident)
+        return ident
 
     def ident(self, context, text):
         """Return the uuid (in lower case, with dashes) or the name of a record in a request.
@@ -179,13 +179,6 @@ class Records:
         if context.minor < self.names_since:
             raise failures.RecordNotFound(what=self.kind.what.capitalize(), ident=text)
         return text
-
-    def _allowed(self, context, text):
-        """Return the uuid or the name of a record, if policy allows the request for it."""
-        ident = self.ident(context, text)
-        if self.kind.has_node:
-            access.record(context, self.kind, ident)
-        return ident
 
     def _listed(self, context, selection, detail):
         if selection.get('detail') is not None:
