@@ -1,7 +1,8 @@
 """Fixtures of databases, applications and servers.
 
 Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
-servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.
+servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.  ``--quick`` leaves out the
+servers, and the modules in SLOW.
 """
 
 import os
@@ -17,16 +18,34 @@ from tests.support.client import Client
 from tests.support.service import make_app, make_conf, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
+#: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
+SLOW = {
+    'test_clients',
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption('--quick', action='store_true', help='SQLite only, and without slow modules')
 
 
 def pytest_configure(config):
-    servers.install()
-    missing = [name for name, server in servers.SERVERS.items() if not server.installed()]
+    if config.option.quick:
+        missing = list(servers.SERVERS)
+    else:
+        servers.install()
+        missing = [name for name, server in servers.SERVERS.items() if not server.installed()]
     if missing and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
         raise pytest.UsageError(f'Install the server programs of {", ".join(missing)} (packages: bindep.txt)')
     config.stash[_MISSING] = missing
     logs.watch()
     correlation.install()
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.quick:
+        left_out = [item for item in items if item.path.stem in SLOW]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.path.stem not in SLOW]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -52,7 +71,8 @@ def _databases(config):
     """Return a line with the databases that the tests run with, and those that are missing."""
     missing = config.stash[_MISSING]
     line = f'databases: {", ".join(name for name in ALL if name not in missing)}'
-    return f'{line}; NOT TESTED, not installed: {", ".join(missing)} (bindep.txt)' if missing else line
+    reason = '--quick' if config.option.quick else 'not installed: bindep.txt'
+    return f'{line}; NOT TESTED: {", ".join(missing)} ({reason})' if missing else line
 
 
 def pytest_generate_tests(metafunc):

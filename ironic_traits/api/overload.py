@@ -59,7 +59,8 @@ class Overload:
         self._writes = Gate(max(1, threads // 2))
 
     def __call__(self, environ, start_response):
-        gates = [self._all] if environ['REQUEST_METHOD'] in _READS else [self._all, self._writes]
+        # A write that waits at the gate of writes does not take the place of a read.
+        gates = [self._all] if environ['REQUEST_METHOD'] in _READS else [self._writes, self._all]
         entered = []
         try:
             for gate in gates:

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import threading
 
 import granian
 import granian.constants
@@ -44,8 +45,9 @@ def serve(argv):
         server.on_startup(functools.partial(banner.announce, conf, address))
         if conf.start_worker:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.worker', [*argv, '--port', str(conf.port)]))
-        supervisor.separate_forks()
-        stop.exit_code(functools.partial(server.serve, target_loader=lambda: application, wrap_loader=False))
+        counter = _InFlight(application)
+        supervisor.separate_forks(counter.is_busy)
+        stop.exit_code(functools.partial(server.serve, target_loader=lambda: counter, wrap_loader=False))
     print('ironic-traits has stopped.', flush=True)
     # A signal that arrives during the interpreter's shutdown would change the exit code.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -72,6 +74,31 @@ def _server(conf, address):
         workers_kill_timeout=60,
         process_name='ironic-traits-api',
     )
+
+
+class _InFlight:
+    """A WSGI layer that counts the requests in flight.
+
+    :param inside: the wrapped WSGI application.
+    """
+
+    def __init__(self, inside):
+        self._inside = inside
+        self._lock = threading.Lock()
+        self._number = 0
+
+    def __call__(self, environ, start_response):
+        with self._lock:
+            self._number += 1
+        try:
+            return self._inside(environ, start_response)
+        finally:
+            with self._lock:
+                self._number -= 1
+
+    def is_busy(self):
+        """Whether a request is in flight."""
+        return self._number > 0
 
 
 class _Stop:

@@ -35,6 +35,8 @@ _STARTER = 'IRONIC_TRAITS_STARTER'
 #: Environment variable with the command line arguments of a ``Child``, as JSON.
 _ARGUMENTS = 'IRONIC_TRAITS_ARGUMENTS'
 _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
+#: Seconds in which a web server ends after a signal, when it has no requests.
+GRACE = 2
 
 
 def end_with(parent):
@@ -66,8 +68,11 @@ def arguments():
     return sys.argv[1:] if argv is None else json.loads(argv)
 
 
-def separate_forks():
-    """Register fork hooks, so that later forks of this process are as the module's docstring says."""
+def separate_forks(is_busy):
+    """Register fork hooks, so that later forks of this process are as the module's docstring says.
+
+    :param is_busy: function without arguments; whether the fork answers requests at the moment.
+    """
     supervisor, separated = os.getpid(), False
 
     def prepare():
@@ -90,24 +95,26 @@ def separate_forks():
         for number in _SIGNALS:
             # Drop the handlers inherited from the supervisor.
             signal.signal(number, signal.SIG_DFL)
-        threading.Thread(target=_stop_on_signal, daemon=True).start()
+        threading.Thread(target=_stop_on_signal, args=(is_busy,), daemon=True).start()
 
     os.register_at_fork(before=prepare, after_in_parent=resume, after_in_child=separate)
 
 
-def _stop_on_signal():
+def _stop_on_signal(is_busy):
     """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
-    The signals stay blocked in all threads of the process: a granian worker that is signalled while it starts misses
-    the signal, and one that is signalled twice may never end.
+    The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end.  One
+    that is signalled just before it serves misses the signal.  It is ended when it has no requests.
     """
     number = signal.sigwait(_SIGNALS)
     handler = signal.getsignal(number)
+    # Without a handler the web server has not started, and no request is in flight.
     if callable(handler):
         handler(number, None)
-    else:
-        # The web server has no handler yet, so no request is in flight.
-        os._exit(0)
+        time.sleep(GRACE)
+        while is_busy():
+            time.sleep(0.1)
+    os._exit(0)
 
 
 class Child:

@@ -5,8 +5,6 @@ import threading
 import sqlalchemy as sa
 from oslo_middleware.healthcheck import pluginbase
 
-from ironic_traits.deadline import Pool
-
 #: Most seconds that the database may take to respond.
 TIMEOUT = 3
 
@@ -19,25 +17,36 @@ class Database(pluginbase.HealthcheckBaseExtension):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self._pool = Pool(1)
-        self._waiting = threading.Lock()
+        self._lock = threading.Lock()
+        self._query = None
 
     def healthcheck(self, server_port):
-        # One query at a time, so that threads do not pile up while the database does not respond.
-        if not self._waiting.acquire(timeout=TIMEOUT):
-            return _unavailable()
-        try:
-            self._pool.call(TIMEOUT, self._query)
-        except Exception:
-            return _unavailable()
-        finally:
-            self._waiting.release()
+        with self._lock:
+            # One query at a time, so that threads do not pile up while the database does not respond.
+            if self._query is None or not self._query.is_alive():
+                self._query = _Query(self.conf['database'])
+                self._query.start()
+            query = self._query
+        query.join(TIMEOUT)
+        if query.is_alive() or query.error:
+            return pluginbase.HealthcheckResult(available=False, reason='The database does not answer')
         return pluginbase.HealthcheckResult(available=True, reason='OK')
 
-    def _query(self):
-        with self.conf['database'].read() as connection:
-            connection.execute(sa.select(1))
 
+class _Query(threading.Thread):
+    """One query, in a thread: a read in a database driver cannot be interrupted, but the caller can stop waiting.
 
-def _unavailable():
-    return pluginbase.HealthcheckResult(available=False, reason='The database does not answer')
+    :ivar error: the exception that the query raised; None while it runs, and after success.
+    """
+
+    def __init__(self, database):
+        super().__init__(daemon=True, name='healthcheck')
+        self._database = database
+        self.error = None
+
+    def run(self):
+        try:
+            with self._database.read() as connection:
+                connection.execute(sa.select(1))
+        except Exception as error:
+            self.error = error

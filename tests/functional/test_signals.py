@@ -9,6 +9,8 @@ import http.client
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 
@@ -62,7 +64,9 @@ def test_sigterm_for_every_process(workers, tmp_path):
         terminal.wait_for(READY)
         children = descendants(terminal.process.pid)
         for pid in (terminal.process.pid, *children):
-            os.kill(pid, signal.SIGTERM)
+            # The main process may have ended its children by then.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         assert terminal.end() == 0
         wait_for_end(children)
         assert 'Traceback' not in terminal.printed()
@@ -155,3 +159,32 @@ def test_sigkill_ends_the_children(tmp_path):
         server.process.kill()
         server.process.wait()
         wait_for_end(children)
+
+
+FORK = """
+import os, signal, sys, time
+from ironic_traits.cmd import supervisor
+
+busy_until = time.monotonic() + float(sys.argv[1])
+supervisor.separate_forks(lambda: time.monotonic() < busy_until)
+pid = os.fork()
+if not pid:
+    # As a web server that gets the signal and does not act on it.
+    signal.signal(signal.SIGTERM, lambda number, frame: print('signalled', flush=True))
+    print('forked', flush=True)
+    time.sleep(300)
+os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.parametrize('seconds', [0, 5])
+def test_a_web_server_that_misses_the_signal(seconds):
+    """It is ended once it has no requests."""
+    begun = time.monotonic()
+    with subprocess.Popen([sys.executable, '-c', FORK, str(seconds)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == 'forked\n'
+        [child] = descendants(process.pid)
+        os.kill(child, signal.SIGTERM)
+        assert process.stdout.readline() == 'signalled\n'
+        assert process.wait(30) == 0
+        assert time.monotonic() - begun >= seconds
