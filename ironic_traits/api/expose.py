@@ -12,7 +12,6 @@ not support query parameters with a dash in the name.
 
 import functools
 import inspect
-import logging
 from typing import Any
 
 import pecan
@@ -23,16 +22,11 @@ from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import rendering
-from ironic_traits.api.resource import ROUTE, SUFFIXED
-from ironic_traits.db import outage
-
-LOG = logging.getLogger(__name__)
+from ironic_traits.api import exceptions, rendering
+from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Key in the WSGI environ under which the middleware (``api.middleware``) stores the context of a request.
-CONTEXT = 'ironic_traits.context'
 #: In place of the policy rule of a route that every client may use.
 PUBLIC = 'public'
 
@@ -133,7 +127,7 @@ def route(method, respond):
         try:
             result = respond(self, context, path)
         except Exception as error:
-            return _fail(context, error)
+            return exceptions.answer_to(pecan.request.environ, error)
         return _send(context, result)
 
     exposed: Any = handler
@@ -226,22 +220,7 @@ def _send(context, result):
         response.headers['Location'] = context.url(result.location)
     response.headers.update(result.headers)
     if result.body is None:
-        return _bytes(b'', None)
+        # pecan sends a returned response as it is.
+        response.body, response.content_type = b'', None
+        return response
     return {'result': result.body}
-
-
-def _fail(context, error):
-    failure = failures.from_exception(error)
-    if failure.status >= 500 and not outage.is_one(error):
-        LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
-    pecan.response.status = failure.status
-    if failure.allow is not None:
-        pecan.response.headers['Allow'] = failure.allow
-    return _bytes(*context.protocol.failure(failure, pecan.request.environ))
-
-
-def _bytes(body, content_type):
-    """Return the response with a body that is already serialized. pecan sends a returned response as it is."""
-    pecan.response.body = body
-    pecan.response.content_type = content_type
-    return pecan.response

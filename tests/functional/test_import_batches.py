@@ -101,7 +101,7 @@ def outcome(app, database, bring, *documents):
     """Return what a way to import makes of an empty database, and says; without what is another each time."""
     with contextlib.suppress(Undone), database.write() as connection:
         together = OneTransaction(connection)
-        client = local.LocalClient(app, together)
+        client = local.LocalClient(app, app.service, together)
         refused = [bring(client, together, each) for each in documents]
         exported = exports.export(client)
         columns = (

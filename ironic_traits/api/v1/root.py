@@ -3,9 +3,9 @@
 from oslo_utils import uuidutils
 
 from ironic_traits.api import microversions
-from ironic_traits.api.expose import CONTEXT, PUBLIC, expose
+from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
-from ironic_traits.api.resource import SUFFIXED, Resource
+from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.matches import MatchesController
