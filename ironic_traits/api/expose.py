@@ -52,14 +52,16 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
 ):
     """Make a method a route of the Bare Metal API.
 
-    The method gets the context of the request, then the path parameters, then the query parameters in the request as
-    keyword arguments (with underscores for dashes), then ``body`` if the route takes one.
+    The method gets the context of the request, then the grant of policy (``context.Grant``) if it has a parameter
+    ``grant``, then the path parameters, then the query parameters in the request as keyword arguments (with underscores
+    for dashes), then ``body`` if the route takes one.
 
     :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
     :param returns: WSME type of the response. It is documentation, which the tests check.
-    :param of: for a rule that depends on the one node, record or reservation at the path: function of the context and
-        the first path parameter that returns what the method gets in place of the parameter. It raises unless policy
-        allows the request for it (``v1.access``). A route without path parameters calls it itself.
+    :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
+        grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
+        (``v1.access``). The method gets the uuid or name in the grant in place of the parameter. A route without path
+        parameters calls the function itself.
     :param within: function of the context and the first path parameter that raises unless the caller may see the node.
         It is called first, because everything below a node that the caller may not see is a 404.
     :param since: the minor version that brought the route.
@@ -72,16 +74,19 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
+        takes_grant = 'grant' in inspect.signature(method).parameters
 
         def admit(context, path):
-            """Raise unless policy and version allow the request; return the arguments for its path parameters."""
+            """Raise unless policy and version allow the request; return the first arguments of the method."""
             if within:
                 within(context, path[0])
-            if rules:
-                (context.limit_to if of else context.can)(*rules)
+            grant = (context.limit_to if of else context.can)(*rules) if rules else None
             if context.minor < since:
                 raise _too_early(before, since)
-            return (of(context, path[0]), *path[1:]) if of and path else path
+            if of and path:
+                grant = of(context, grant, path[0])
+                path = (grant.ident, *path[1:])
+            return (context, grant, *path) if takes_grant else (context, *path)
 
         def respond(self, context, path):
             if not accepts_json():
@@ -89,13 +94,13 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
             # Cached, because a body can be read only once.
             arguments = functools.cache(lambda: _arguments(context, definition, body is not None, optional_body))
             try:
-                return method(self, context, *admit(context, path), **arguments())
+                return method(self, *admit(context, path), **arguments())
             except _NAME_FAILURES:
                 if SUFFIXED not in pecan.request.environ:
                     raise
                 # Nothing has the name with the suffix, so the name without it may be meant.
                 path = (*path[:-1], path[-1].rpartition('.')[0])
-                return method(self, context, *admit(context, path), **arguments())
+                return method(self, *admit(context, path), **arguments())
 
         exposed = route(method, respond)
         exposed.definition = definition
@@ -116,7 +121,7 @@ def rule_names(rule):
 def route(method, respond):
     """Return the function that pecan calls for a method. It turns results and exceptions into responses.
 
-    :param method: its positional-only parameters after self and context are the path parameters.
+    :param method: its positional-only parameters after self, context and grant are the path parameters.
     :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
     """
     path_parameters = _path_parameters(method)
@@ -151,9 +156,9 @@ _SELF = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _path_parameters(method):
-    """Return the path parameters of a method: the positional-only ones after self and context."""
-    parameters = list(inspect.signature(method).parameters.values())[2:]
-    return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    """Return the path parameters of a method: the positional-only ones after self, context and grant."""
+    parameters = [p for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_ONLY]
+    return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.name not in ('self', 'context', 'grant')]
 
 
 def _definition(method, returns, query, body):

@@ -32,15 +32,15 @@ def split(joined):
     return sorted(joined.split(',')) if joined else []
 
 
-def list_all(context, ident):
+def list_all(context, grant):
     """Return the traits of a node.
 
-    :param ident: uuid or name of the node.
+    :param grant: ironic_traits.context.Grant of the node.
     :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return split(read(connection, ident, (JOINED,)).traits)
+        return split(read(connection, grant.ident, (JOINED,)).traits)
 
 
 def _adding_names(write):

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api.protocols import BARE_METAL
-from ironic_traits.context import Context
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import migrations
 from ironic_traits.inventory import nodes, reservations, reserve
 from ironic_traits.inventory.matches import NodeRequest
@@ -77,7 +77,7 @@ def test_why_a_node_cannot_be_reserved_is_for_those_who_see_it(url, tmp_path):
         values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
         uuids.append(nodes.create(context, values, ('uuid',)).uuid)
     with pytest.raises(failures.NothingToReserve) as refused:
-        wanted = NodeRequest(idents=(*uuids, 'x'))
+        wanted = NodeRequest(Grant(()), idents=(*uuids, 'x'))
         reserve.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], wanted, reservations.Expiry())
     told = [reason['reason'] for reason in refused.value.beside['reasons']]
     assert told == ['provision state', 'not available', 'not found']

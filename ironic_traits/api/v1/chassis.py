@@ -48,9 +48,9 @@ class ChassisNodesDetailController(Resource):
     """The nodes in a chassis, with all their fields."""
 
     @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
-    def get_all(self, context, chassis_uuid, /, **query):
+    def get_all(self, context, grant, chassis_uuid, /, **query):
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
-        return nodes.list_page(context, node_fields.all_fields(context), 'all', query)
+        return nodes.list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
 
 class ChassisNodesController(Resource):
@@ -59,11 +59,11 @@ class ChassisNodesController(Resource):
     children = {'detail': ChassisNodesDetailController()}
 
     @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
-    def get_all(self, context, chassis_uuid, /, *, fields=None, **query):
+    def get_all(self, context, grant, chassis_uuid, /, *, fields=None, **query):
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         if fields is None:
-            return nodes.list_page(context, node_fields.listed_fields(context), 'node', query)
-        return nodes.list_page(context, node_fields.selected(context, fields), False, query)
+            return nodes.list_page(context, grant, node_fields.listed_fields(context), 'node', query)
+        return nodes.list_page(context, grant, node_fields.selected(context, fields), False, query)
 
 
 class ChassisDetailController(Resource):
@@ -72,8 +72,8 @@ class ChassisDetailController(Resource):
     detail = True
 
     @expose('baremetal:chassis:get', ChassisList, query=LIST_QUERY)
-    def get_all(self, context, /, **query):
-        return CHASSIS.page(context, query, self.detail)
+    def get_all(self, context, grant, /, **query):
+        return CHASSIS.page(context, grant, query, self.detail)
 
 
 class ChassisController(ChassisDetailController):
@@ -84,17 +84,17 @@ class ChassisController(ChassisDetailController):
     members = {'nodes': ChassisNodesController()}
 
     @expose('baremetal:chassis:get', Chassis, of=CHASSIS.allowed, query=FIELDS_QUERY)
-    def get_one(self, context, chassis_uuid, /, *, fields=None):
-        return CHASSIS.show(context, chassis_uuid, fields)
+    def get_one(self, context, grant, chassis_uuid, /, *, fields=None):
+        return CHASSIS.show(context, grant, fields)
 
     @expose('baremetal:chassis:create', Chassis, body=ChassisBody)
-    def post(self, context, /, *, body):
-        return CHASSIS.create(context, body)
+    def post(self, context, grant, /, *, body):
+        return CHASSIS.create(context, grant, body)
 
     @expose('baremetal:chassis:update', Chassis, of=CHASSIS.allowed, body=[types.PatchOperation])
-    def patch(self, context, chassis_uuid, /, *, body):
-        return CHASSIS.change(context, chassis_uuid, body)
+    def patch(self, context, grant, chassis_uuid, /, *, body):
+        return CHASSIS.change(context, grant, body)
 
     @expose('baremetal:chassis:delete', of=CHASSIS.allowed)
-    def delete(self, context, chassis_uuid, /):
-        return CHASSIS.delete(context, chassis_uuid)
+    def delete(self, context, grant, chassis_uuid, /):
+        return CHASSIS.delete(context, grant)

@@ -46,14 +46,14 @@ class NodeProvisionController(Resource):
     """The provision state of a node."""
 
     @expose('baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True)
-    def put(self, context, node_ident, /, *, body):
+    def put(self, context, grant, node_ident, /, *, body):
         arguments = read_arguments(body)
         verb = arguments.pop('target')
         if verb not in states.VERBS:
-            _refuse(context, node_ident, verb)
+            _refuse(context, grant, verb)
         context.needs(states.VERBS[verb].since, f"the target '{verb}'")
         if verb == 'abort':
-            _check_abort(context, node_ident)
+            _check_abort(context, grant)
         configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
         _check_arguments(context, verb, arguments)
         reservation = arguments.pop('reservation_uuid', None)
@@ -61,14 +61,14 @@ class NodeProvisionController(Resource):
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def _refuse(context, ident, verb):
-    node = nodes.get(context, ident, ('uuid', 'provision_state'))
+def _refuse(context, grant, verb):
+    node = nodes.get(context, grant, ('uuid', 'provision_state'))
     raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state)
 
 
-def _check_abort(context, ident):
+def _check_abort(context, grant):
     # The state may change before the node is locked. If it then does not allow "abort", the state machine refuses it.
-    state = nodes.get(context, ident, ('provision_state',)).provision_state
+    state = nodes.get(context, grant, ('provision_state',)).provision_state
     if state == states.INSPECTWAIT:
         context.needs(41, 'to abort an inspection')
     if state == states.DEPLOYWAIT:

@@ -47,7 +47,7 @@ class NodeStatesController(Resource):
     children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
 
     @expose('baremetal:node:get_states', NodeStates, of=access.node)
-    def get_all(self, context, node_ident, /):
+    def get_all(self, context, grant, node_ident, /):
         names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
-        row = nodes.get(context, node_ident, names)
+        row = nodes.get(context, grant, names)
         return node_fields.presenter(context, names)(row)

@@ -35,8 +35,8 @@ class NodeTraitsController(Resource):
     """The traits of a node."""
 
     @expose('baremetal:node:traits:list', Traits, of=access.node, since=SINCE, before=406)
-    def get_all(self, context, node_ident, /):
-        return {'traits': node_traits.list_all(context, node_ident)}
+    def get_all(self, context, grant, node_ident, /):
+        return {'traits': node_traits.list_all(context, grant)}
 
     @expose(
         'baremetal:node:traits:set',

@@ -22,8 +22,8 @@ class NodeValidateController(Resource):
     """The validation of the interfaces of a node."""
 
     @expose('baremetal:node:validate', {str: Validation}, of=access.node)
-    def get_all(self, context, node_ident, /):
-        return _validation(context, node_ident)
+    def get_all(self, context, grant, node_ident, /):
+        return _validation(context, grant)
 
 
 class NodesValidateController(Resource):
@@ -35,14 +35,14 @@ class NodesValidateController(Resource):
         of=access.node,
         query={'node': types.TEXT, 'node_uuid': types.UUID},
     )
-    def get_all(self, context, /, *, node=None, node_uuid=None):
+    def get_all(self, context, grant, /, *, node=None, node_uuid=None):
         if node_uuid is None and not node:
             raise failures.InvalidInput(reason='Expected a logical name or UUID but received None.')
-        return _validation(context, access.node(context, node_uuid or node))
+        return _validation(context, access.node(context, grant, node_uuid or node))
 
 
-def _validation(context, ident):
-    node = node_states.get(context, ident)
+def _validation(context, grant):
+    node = node_states.get(context, grant.ident)
     reasons = validate.reasons(context.hooks, node)
     return {
         interface: {'result': False, 'reason': reason} if reason else {'result': True}

@@ -31,8 +31,8 @@ class NodeVifsController(Resource):
     """The VIFs of a node: virtual network interfaces that are attached to it."""
 
     @expose('baremetal:node:vif:list', Vifs, of=access.node, since=SINCE)
-    def get_all(self, context, node_ident, /):
-        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, node_ident)]}
+    def get_all(self, context, grant, node_ident, /):
+        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, grant)]}
 
     @expose('baremetal:node:vif:attach', of=access.node, since=SINCE, body=types.OBJECT)
     def post(self, context, node_ident, /, *, body):

@@ -23,8 +23,8 @@ class NodePortgroupsDetailController(Resource):
     detail = True
 
     @expose('baremetal:portgroup:list', Portgroups, within=access.visible_node, since=MEMBERS_SINCE, query=NODE_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        return PORTGROUPS.page(context, {**query, 'node': node_ident}, self.detail)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return PORTGROUPS.page(context, grant, {**query, 'node': node_ident}, self.detail)
 
 
 class NodePortgroupsController(NodePortgroupsDetailController):
@@ -40,8 +40,8 @@ class PortgroupPortsDetailController(Resource):
     detail = True
 
     @expose('baremetal:port:list', ports.Ports, since=MEMBERS_SINCE, query=PORTS_QUERY)
-    def get_all(self, context, portgroup_ident, /, **query):
-        return ports.list_page(context, {**query, 'portgroup': portgroup_ident}, self.detail)
+    def get_all(self, context, grant, portgroup_ident, /, **query):
+        return ports.list_page(context, grant, {**query, 'portgroup': portgroup_ident}, self.detail)
 
 
 class PortgroupPortsController(PortgroupPortsDetailController):
@@ -57,8 +57,8 @@ class PortgroupsDetailController(Resource):
     detail = True
 
     @expose('baremetal:portgroup:list', Portgroups, since=SINCE, query=QUERY)
-    def get_all(self, context, /, **query):
-        return PORTGROUPS.page(context, query, self.detail)
+    def get_all(self, context, grant, /, **query):
+        return PORTGROUPS.page(context, grant, query, self.detail)
 
 
 class PortgroupsController(PortgroupsDetailController):
@@ -70,17 +70,17 @@ class PortgroupsController(PortgroupsDetailController):
     members = {'ports': PortgroupPortsController()}
 
     @expose('baremetal:portgroup:get', Portgroup, of=PORTGROUPS.allowed, since=SINCE, query=FIELDS_QUERY)
-    def get_one(self, context, portgroup_ident, /, *, fields=None):
-        return PORTGROUPS.show(context, portgroup_ident, fields)
+    def get_one(self, context, grant, portgroup_ident, /, *, fields=None):
+        return PORTGROUPS.show(context, grant, fields)
 
     @expose('baremetal:portgroup:create', Portgroup, since=SINCE, body=PortgroupBody)
-    def post(self, context, /, *, body):
-        return PORTGROUPS.create(context, body)
+    def post(self, context, grant, /, *, body):
+        return PORTGROUPS.create(context, grant, body)
 
     @expose('baremetal:portgroup:update', Portgroup, of=PORTGROUPS.allowed, since=SINCE, body=[types.PatchOperation])
-    def patch(self, context, portgroup_ident, /, *, body):
-        return PORTGROUPS.change(context, portgroup_ident, body)
+    def patch(self, context, grant, portgroup_ident, /, *, body):
+        return PORTGROUPS.change(context, grant, body)
 
     @expose('baremetal:portgroup:delete', of=PORTGROUPS.allowed, since=SINCE)
-    def delete(self, context, portgroup_ident, /):
-        return PORTGROUPS.delete(context, portgroup_ident)
+    def delete(self, context, grant, portgroup_ident, /):
+        return PORTGROUPS.delete(context, grant)

@@ -79,9 +79,10 @@ NODE_QUERY = {**LIST_QUERY, 'address': types.Mac(), 'portgroup': types.TEXT}
 QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID, 'shard': types.Texts()}
 
 
-def list_page(context, query, detail):
+def list_page(context, grant, query, detail):
     """Return a page of ports.
 
+    :param grant: ironic_traits.context.Grant.
     :param query: {query parameter: value}.
     :param detail: whether to show all fields.
     """
@@ -93,7 +94,7 @@ def list_page(context, query, detail):
     if 'node_uuid' in query:
         # Both parameters are the same filter: a node that does not exist is a 404.
         query['node'] = query.pop('node_uuid')
-    return PORTS.page(context, query, detail)
+    return PORTS.page(context, grant, query, detail)
 
 
 class NodePortsDetailController(Resource):
@@ -102,8 +103,8 @@ class NodePortsDetailController(Resource):
     detail = True
 
     @expose('baremetal:port:list', Ports, within=access.visible_node, query=NODE_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        return list_page(context, {**query, 'node': node_ident}, self.detail)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return list_page(context, grant, {**query, 'node': node_ident}, self.detail)
 
 
 class NodePortsController(NodePortsDetailController):
@@ -119,8 +120,8 @@ class PortsDetailController(Resource):
     detail = True
 
     @expose('baremetal:port:list', Ports, query=QUERY)
-    def get_all(self, context, /, **query):
-        return list_page(context, query, self.detail)
+    def get_all(self, context, grant, /, **query):
+        return list_page(context, grant, query, self.detail)
 
 
 class PortsController(PortsDetailController):
@@ -130,17 +131,17 @@ class PortsController(PortsDetailController):
     children = {'detail': PortsDetailController()}
 
     @expose('baremetal:port:get', Port, of=PORTS.allowed, query=FIELDS_QUERY)
-    def get_one(self, context, port_ident, /, *, fields=None):
-        return PORTS.show(context, port_ident, fields)
+    def get_one(self, context, grant, port_ident, /, *, fields=None):
+        return PORTS.show(context, grant, fields)
 
     @expose('baremetal:port:create', Port, body=PortBody)
-    def post(self, context, /, *, body):
-        return PORTS.create(context, body)
+    def post(self, context, grant, /, *, body):
+        return PORTS.create(context, grant, body)
 
     @expose('baremetal:port:update', Port, of=PORTS.allowed, body=[types.PatchOperation])
-    def patch(self, context, port_ident, /, *, body):
-        return PORTS.change(context, port_ident, body)
+    def patch(self, context, grant, port_ident, /, *, body):
+        return PORTS.change(context, grant, body)
 
     @expose('baremetal:port:delete', of=PORTS.allowed)
-    def delete(self, context, port_ident, /):
-        return PORTS.delete(context, port_ident)
+    def delete(self, context, grant, port_ident, /):
+        return PORTS.delete(context, grant)

@@ -60,9 +60,10 @@ class Records:
     secret: dict[str, str] = dataclasses.field(default_factory=dict)
     check: Callable = _no_check
 
-    def page(self, context, query, detail=False):
+    def page(self, context, grant, query, detail=False):
         """Return a page of records, with a link to the next page.
 
+        :param grant: ironic_traits.context.Grant.
         :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.find`` takes them.
         :param detail: whether the path asks for all fields.
         :raises failures.VersionTooLow: a parameter needs a later version.
@@ -74,28 +75,28 @@ class Records:
         filters = {name: value for name, value in query.items() if name not in paging.QUERY}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = records.find(context, self.kind, self._columns(names), filters, page)
+        rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
         show = self._presenter(context, names)
         document = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
 
-    def show(self, context, ident, fields=None):
+    def show(self, context, grant, fields=None):
         """Return one record.
 
-        :param ident: its uuid or name, as ``allowed`` returns it.
+        :param grant: ironic_traits.context.Grant of the record.
         :param fields: lists of field names, one for each ``fields`` in the query; None for all fields.
         """
         names = self._all(context) if fields is None else self._selected(context, fields)
-        row = records.get(context, self.kind, ident, self._columns(names))
+        row = records.get(context, grant, self.kind, self._columns(names))
         return self._presenter(context, names)(row)
 
-    def create(self, context, body):
+    def create(self, context, grant, body):
         """Create a record from a body, and return the response."""
         values = self.new_values(context, body)
         if self.kind.has_node:
-            access.new_record(context, values['node_uuid'])
+            access.new_record(context, grant, values['node_uuid'])
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
         return Response(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
@@ -126,9 +127,10 @@ class Records:
         """Return the names of the columns of all fields, a tuple."""
         return self._columns(self._all(context))
 
-    def change(self, context, ident, operations):
+    def change(self, context, grant, operations):
         """Apply a JSON patch to a record, and return the record.
 
+        :param grant: ironic_traits.context.Grant of the record.
         :param operations: [types.PatchOperation, …].
         """
         for operation in operations:
@@ -138,31 +140,31 @@ class Records:
         def change(old):
             new = self._settable(request_body.typed(self.body, patch.apply(old, plain_operations)))
             if self.kind.has_node and new['node_uuid'] != old['node_uuid']:
-                access.new_record(context, new['node_uuid'])
+                access.new_record(context, grant, new['node_uuid'])
             self.check(context, old, new)
             return new
 
         names = self._all(context)
-        row = records.update(context, self.kind, ident, change, self._columns(names))
+        row = records.update(context, self.kind, grant.ident, change, self._columns(names))
         return self._presenter(context, names)(row)
 
-    def delete(self, context, ident):
+    def delete(self, context, grant):
         """Delete a record, and return the response."""
-        records.delete(context, self.kind, ident)
+        records.delete(context, self.kind, grant.ident)
         return Response(status=204)
 
-    def allowed(self, context, text):
-        """Return the uuid or the name of a record, if policy allows the request for it: ``of`` of ``expose``.
+    def allowed(self, context, grant, text):
+        """Return the grant for a record, if policy allows the request for it: ``of`` of ``expose``.
 
+        :param grant: ironic_traits.context.Grant.
         :param text: its uuid or name in the request.
         :raises failures.Failure: as ``ident`` and ``access.record`` do.
         """
-        if not self.kind.has_node and context.limited_to:
-            raise failures.Forbidden(rule=context.limited_to[0])
-        ident = self.ident(context, text)
         if self.kind.has_node:
-            access.record(context, self.kind, ident)
-        return ident
+            return access.record(context, grant, self.kind, self.ident(context, text))
+        if grant.rules:
+            raise failures.Forbidden(rule=grant.rules[0])
+        return grant.of(self.ident(context, text))
 
     def ident(self, context, text):
         """Return the uuid (in lower case, with dashes) or the name of a record in a request.

@@ -64,14 +64,14 @@ class Reservations(wsme.types.Base):
     next = str
 
 
-def _allowed(context, text):
-    """Return the uuid of a reservation, if policy allows the request for it."""
+def _allowed(context, grant, text):
+    """Return the grant for a reservation, if policy allows the request for it."""
     if not uuidutils.is_uuid_like(text):
         raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
     uuid = str(uuidutils.uuid.UUID(text))
-    if context.limited_to:
-        access.check(context, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
-    return uuid
+    if grant.rules:
+        access.check(context, grant, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
+    return grant.of(uuid)
 
 
 class ReservationRenewController(Resource):
@@ -94,26 +94,26 @@ class ReservationsController(Resource):
         since=SINCE,
         query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID},
     )
-    def get_all(self, context, /, *, fields=None, **query):
+    def get_all(self, context, grant, /, *, fields=None, **query):
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
         filters = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = reservations.find(context, ('uuid', *names), filters, page)
+        rows, more = reservations.find(context, grant, ('uuid', *names), filters, page)
         document = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
 
     @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)
-    def get_one(self, context, reservation_uuid, /):
-        return _one(reservations.get(context, reservation_uuid))
+    def get_one(self, context, grant, reservation_uuid, /):
+        return _one(reservations.get(context, grant))
 
     @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody)
-    def post(self, context, /, *, body):
+    def post(self, context, grant, /, *, body):
         instances = _instances(context, body)
-        node_request = match_types.read_request(context, body, _idents(context, body))
+        node_request = match_types.read_request(context, grant, body, _idents(context, body))
         rows, is_new = reserve.reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
         warnings = {'warnings': node_request.request.warnings} if node_request.request.warnings else {}

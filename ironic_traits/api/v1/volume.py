@@ -25,8 +25,8 @@ class NodeVolumeController(Resource):
     children = {'connectors': NodeConnectorsController(), 'targets': NodeTargetsController()}
 
     @expose('baremetal:volume:get', Volume, of=access.node, since=SINCE)
-    def get_all(self, context, node_ident, /):
-        nodes.get(context, node_ident, ('uuid',))
+    def get_all(self, context, grant, node_ident, /):
+        nodes.get(context, grant, ('uuid',))
         return _links(context, 'nodes', node_ident, 'volume')
 
 

@@ -57,29 +57,29 @@ class NodeConnectorsController(Resource):
     """The volume connectors of a node."""
 
     @expose('baremetal:volume:list', Connectors, within=access.visible_node, since=SINCE, query=LIST_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        return CONNECTORS.page(context, {**query, 'node': node_ident})
+    def get_all(self, context, grant, node_ident, /, **query):
+        return CONNECTORS.page(context, grant, {**query, 'node': node_ident})
 
 
 class ConnectorsController(Resource):
     """Volume connectors, through which nodes access remote volumes."""
 
     @expose('baremetal:volume:list', Connectors, since=SINCE, query={**LIST_QUERY, 'node': types.TEXT})
-    def get_all(self, context, /, **query):
-        return CONNECTORS.page(context, query)
+    def get_all(self, context, grant, /, **query):
+        return CONNECTORS.page(context, grant, query)
 
     @expose('baremetal:volume:get', Connector, of=CONNECTORS.allowed, since=SINCE, query=FIELDS_QUERY)
-    def get_one(self, context, connector_uuid, /, *, fields=None):
-        return CONNECTORS.show(context, connector_uuid, fields)
+    def get_one(self, context, grant, connector_uuid, /, *, fields=None):
+        return CONNECTORS.show(context, grant, fields)
 
     @expose('baremetal:volume:create', Connector, since=SINCE, body=ConnectorBody)
-    def post(self, context, /, *, body):
-        return CONNECTORS.create(context, body)
+    def post(self, context, grant, /, *, body):
+        return CONNECTORS.create(context, grant, body)
 
     @expose('baremetal:volume:update', Connector, of=CONNECTORS.allowed, since=SINCE, body=[types.PatchOperation])
-    def patch(self, context, connector_uuid, /, *, body):
-        return CONNECTORS.change(context, connector_uuid, body)
+    def patch(self, context, grant, connector_uuid, /, *, body):
+        return CONNECTORS.change(context, grant, body)
 
     @expose('baremetal:volume:delete', of=CONNECTORS.allowed, since=SINCE)
-    def delete(self, context, connector_uuid, /):
-        return CONNECTORS.delete(context, connector_uuid)
+    def delete(self, context, grant, connector_uuid, /):
+        return CONNECTORS.delete(context, grant)

@@ -64,29 +64,29 @@ class NodeTargetsController(Resource):
     """The volume targets of a node."""
 
     @expose('baremetal:volume:list', Targets, within=access.visible_node, since=SINCE, query=LIST_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        return TARGETS.page(context, {**query, 'node': node_ident})
+    def get_all(self, context, grant, node_ident, /, **query):
+        return TARGETS.page(context, grant, {**query, 'node': node_ident})
 
 
 class TargetsController(Resource):
     """Volume targets: the remote volumes of nodes."""
 
     @expose('baremetal:volume:list', Targets, since=SINCE, query={**LIST_QUERY, 'node': types.TEXT})
-    def get_all(self, context, /, **query):
-        return TARGETS.page(context, query)
+    def get_all(self, context, grant, /, **query):
+        return TARGETS.page(context, grant, query)
 
     @expose('baremetal:volume:get', Target, of=TARGETS.allowed, since=SINCE, query=FIELDS_QUERY)
-    def get_one(self, context, target_uuid, /, *, fields=None):
-        return TARGETS.show(context, target_uuid, fields)
+    def get_one(self, context, grant, target_uuid, /, *, fields=None):
+        return TARGETS.show(context, grant, fields)
 
     @expose('baremetal:volume:create', Target, since=SINCE, body=TargetBody)
-    def post(self, context, /, *, body):
-        return TARGETS.create(context, body)
+    def post(self, context, grant, /, *, body):
+        return TARGETS.create(context, grant, body)
 
     @expose('baremetal:volume:update', Target, of=TARGETS.allowed, since=SINCE, body=[types.PatchOperation])
-    def patch(self, context, target_uuid, /, *, body):
-        return TARGETS.change(context, target_uuid, body)
+    def patch(self, context, grant, target_uuid, /, *, body):
+        return TARGETS.change(context, grant, body)
 
     @expose('baremetal:volume:delete', of=TARGETS.allowed, since=SINCE)
-    def delete(self, context, target_uuid, /):
-        return TARGETS.delete(context, target_uuid)
+    def delete(self, context, grant, target_uuid, /):
+        return TARGETS.delete(context, grant)
