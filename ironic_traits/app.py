@@ -15,19 +15,18 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
-from ironic_traits.service import Service
 
 # pecan creates a namedtuple class whenever it inspects a signature. Without the cache, a tenth of its time goes there.
 pecan.util._getargspec = functools.cache(pecan.util._getargspec)
 
 
-def build(conf):
+def build(service):
     """Build the WSGI application.
 
-    :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
-    :returns: a WSGI application, with the Service as its attribute ``service``.
+    :param service: ironic_traits.service.Service.
+    :returns: a WSGI application.
     """
-    service = Service(conf)
+    conf = service.conf
     application = pecan.make_app(
         PlacementController() if conf.api.serve == 'placement' else RootController(),
         hooks=[FailureHook()],
@@ -37,13 +36,18 @@ def build(conf):
         # Otherwise pecan would cut ".json" off the name of a node.
         guess_content_type_from_ext=False,
     )
+    # From the inside out: a request passes the last of these layers first, a response passes it last.
+    # Browsers refuses what foreign web pages send before a password is compared, which is slow. Overload limits both,
+    # as the validation of a token may block; /healthcheck is outside of it, to answer under overload. Middleware makes
+    # the context that all of these need. Metrics counts what Middleware refuses, too. CORS is outermost, so that web
+    # pages can read the refusals of all layers.
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)
     application = Overload(application, conf.api.threads)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:
-        application = _with_metrics(application)
+        application = _with_metrics(application, service)
     if conf.cors.allowed_origin:
         application = _Cors(application, conf)
     return application
@@ -67,18 +71,15 @@ def _health(service):
     return respond
 
 
-def _with_metrics(application):
+def _with_metrics(application, service):
     # Imported late: at import, prometheus_client reads from the environment whether to merge the counts of processes.
     from ironic_traits.api.metrics import Metrics
 
-    return Metrics(application, application.service)
+    return Metrics(application, service)
 
 
 class _Cors(cors.CORS):
-    """The CORS middleware, which lets web pages of the origins in [cors] call the API.
-
-    :ivar service: the Service of the wrapped application.
-    """
+    """The CORS middleware, which lets web pages of the origins in [cors] call the API."""
 
     simple_headers = [
         *cors.CORS.simple_headers,
@@ -88,10 +89,6 @@ class _Cors(cors.CORS):
         microversions.HEADER,
         'OpenStack-API-Version',
     ]
-
-    def __init__(self, application, conf):
-        super().__init__(application, conf)
-        self.service = application.service
 
 
 def _dispatch(by_path, otherwise):

@@ -1,5 +1,6 @@
 """The context of a request: its caller, its API version, and the parts of the service that handle it."""
 
+import dataclasses
 import urllib.parse
 
 from oslo_context import context as oslo_context
@@ -14,6 +15,34 @@ def target_of(owner):
     :returns: {'node.owner': …, 'node.lessee': …}.
     """
     return {'node.owner': owner.owner, 'node.lessee': owner.lessee}
+
+
+@dataclasses.dataclass(frozen=True)
+class Grant:
+    """What policy allows a request, for the functions that read nodes, records and reservations.
+
+    :ivar rules: names of the policy rules of which one must allow the request for its node; () if policy allows it for
+        all nodes. With rules, lists have only the nodes of the caller's project.
+    :ivar checked: uuid or name of the one node, record or reservation that the rules allow the request for; None as
+        long as they were not checked (``api.v1.access``).
+    """
+
+    rules: tuple[str, ...]
+    checked: str | None = None
+
+    @property
+    def ident(self):
+        """The uuid or the name of the one node, record or reservation.
+
+        :raises TypeError: the rules were not checked: a bug in the route.
+        """
+        if self.checked is None:
+            raise TypeError('The grant is not for one node, record or reservation.')
+        return self.checked
+
+    def of(self, ident):
+        """Return the grant for one node, record or reservation, after the rules were checked for it."""
+        return dataclasses.replace(self, checked=ident)
 
 
 class Context(oslo_context.RequestContext):
@@ -39,8 +68,6 @@ class Context(oslo_context.RequestContext):
         self.minor = minor
         self.base = base
         self._service = service
-        #: The policy rules that are still to be checked against the node of the request; () for none.
-        self.limited_to = ()
 
     def identified(self, environ):
         """Return the same context with the user, project and roles that keystonemiddleware found.
@@ -69,32 +96,33 @@ class Context(oslo_context.RequestContext):
     def can(self, rule, *others, target=None):
         """Raise Forbidden unless policy allows the action, for all nodes or for nodes of the caller's project.
 
-        Without a target, it is enough that policy allows the action for nodes of the caller's project.
-        ``limited_to`` then has the rules that ``api.v1.access`` checks once it has the node.
+        Without a target, it is enough that policy allows the action for nodes of the caller's project. The grant then
+        has the rules that ``api.v1.access`` checks once it has the node.
 
         :param rule: name of a policy rule (``policies/``).
         :param others: names of alternative rules: one that allows the action is enough.
         :param target: policy target of the action, as a dict.
+        :returns: Grant.
         :raises failures.Forbidden: policy does not allow it.
         """
         rules = (rule, *others)
         if any(self.may(each, target) for each in rules):
-            self.limited_to = ()
-            return
+            return Grant(())
         own_node = {'node.owner': self.project_id, 'node.lessee': self.project_id}
         if target is not None or not self.project_id or not any(self.may(each, own_node) for each in rules):
             raise failures.Forbidden(rule=rule)
-        self.limited_to = rules
+        return Grant(rules)
 
     def limit_to(self, *rules):
-        """Set the policy rules that are to be checked against the one node, or record, that the request is for.
+        """Return the grant for the one node, or record, that the request is for, with the rules to check against it.
 
         Nothing is refused here: ``api.v1.access`` checks the rules once it has the node. A caller who may not see the
         node gets the same 404 as for a node that does not exist, as in Ironic.
 
         :param rules: names of policy rules: one that allows the action is enough.
+        :returns: Grant.
         """
-        self.limited_to = () if any(self.may(rule) for rule in rules) else rules
+        return Grant(() if any(self.may(rule) for rule in rules) else rules)
 
     def may(self, rule, target=None):
         """Whether policy allows an action.

@@ -1,17 +1,10 @@
 """The failures that clients see: each has an HTTP status, a stable code and a message.
 
-Code raises one of these classes, and ``api.rendering`` builds the body. ``from_exception`` maps the exceptions of
-libraries (pecan, WSME, the database) to these classes, and all others to InternalError, whose message does not reveal
-the cause.
+Code raises one of these classes. ``api.exceptions`` maps the exceptions of libraries to them, and answers the request.
 """
 
 from collections import Counter
 from typing import Any
-
-import webob.exc
-import wsme.exc
-
-from ironic_traits.db import outage
 
 #: Maximum length of a message, in characters.
 MAX_LENGTH = 2000
@@ -562,29 +555,3 @@ class GlanceUnavailable(Failure):
     status = 503
     code = 'baremetal.glance_unavailable'
     text = 'Image {image} could not be looked up: Glance did not respond, or its response is not an image.'
-
-
-def from_exception(error):
-    """Return the Failure for an exception.
-
-    :returns: the exception itself if it is a Failure; InternalError for an unexpected exception.
-    """
-    if isinstance(error, Failure):
-        return error
-    if isinstance(error, webob.exc.HTTPException):
-        return _routing(error)
-    if isinstance(error, wsme.exc.UnknownAttribute):
-        return InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
-    if isinstance(error, wsme.exc.ClientSideError):
-        return InvalidInput(reason=error.faultstring)
-    if outage.is_unavailable(error):
-        return DatabaseUnavailable()
-    return InternalError()
-
-
-def _routing(error):
-    """Return the failure for an exception that pecan or the router raised."""
-    if error.status_int == 405:
-        return MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
-    failure = {404: AddressNotFound, 406: NotAcceptable}.get(error.status_int)
-    return failure() if failure else InvalidInput(reason=error.detail or error.explanation)

@@ -13,6 +13,7 @@ import sys
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
+from ironic_traits.service import Service
 
 
 def _load():
@@ -28,8 +29,9 @@ def _load():
         )
     setup.schema(conf)
     with setup.usable():
-        loaded = app.build(conf)
-    setup.policy(loaded.service)
+        service = Service(conf)
+        loaded = app.build(service)
+    setup.policy(service)
     return loaded
 
 

@@ -11,7 +11,7 @@ import socket
 import urllib.parse
 
 from ironic_traits import failures
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api import exceptions
 
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
 
@@ -33,7 +33,7 @@ class Browsers:
     def __call__(self, environ, start_response):
         failure = self._failure(environ)
         if failure:
-            return environ[CONTEXT].protocol.refuse(failure, environ, start_response)
+            return exceptions.answer(environ, failure)(environ, start_response)
         return self._inside(environ, start_response)
 
     def _failure(self, environ):

@@ -1,7 +1,9 @@
 """The decorator that makes a method a route of the Bare Metal API.
 
-The method gets typed arguments, and its result or exception becomes the response. ``api.placement.expose`` has the
-decorator of the Placement API, which uses the same ``route``.
+The decorator names the policy rule of the route and the version that brought it. Both are checked before the body is
+read, so that a client without permission cannot make the service wait for a body. The method gets typed arguments, and
+its result or exception becomes the response. ``api.placement.expose`` has the decorator of the Placement API, which
+uses the same ``route``.
 
 WSME converts and validates the input: query parameters here, bodies in ``api.body``. WSME's own ``wsexpose`` is not
 used: it puts the text of an unexpected exception into a 500, lets malformed bodies raise arbitrary exceptions, and does
@@ -10,7 +12,6 @@ not support query parameters with a dash in the name.
 
 import functools
 import inspect
-import logging
 from typing import Any
 
 import pecan
@@ -21,16 +22,13 @@ from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import rendering
-from ironic_traits.api.resource import SUFFIXED
-from ironic_traits.db import outage
-
-LOG = logging.getLogger(__name__)
+from ironic_traits.api import exceptions, rendering
+from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Key in the WSGI environ under which the middleware (``api.middleware``) stores the context of a request.
-CONTEXT = 'ironic_traits.context'
+#: In place of the policy rule of a route that every client may use.
+PUBLIC = 'public'
 
 
 class Response:
@@ -49,48 +47,81 @@ class Response:
         self.headers = headers or {}
 
 
-def expose(returns=None, *, query=None, body=None, optional_body=False):
+def expose(  # noqa: PLR0913, each keyword says one thing of the route
+    rule, returns=None, *, of=None, within=None, since=1, before=404, query=None, body=None, optional_body=False
+):
     """Make a method a route of the Bare Metal API.
 
-    The method gets the context of the request, then the path parameters, then the query parameters in the request as
-    keyword arguments (with underscores for dashes), then ``body`` if the route takes one.
+    The method gets the context of the request, then the grant of policy (``context.Grant``) if it has a parameter
+    ``grant``, then the path parameters, then the query parameters in the request as keyword arguments (with underscores
+    for dashes), then ``body`` if the route takes one.
 
+    :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
     :param returns: WSME type of the response. It is documentation, which the tests check.
+    :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
+        grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
+        (``v1.access``). The method gets the uuid or name in the grant in place of the parameter. A route without path
+        parameters calls the function itself.
+    :param within: function of the context and the first path parameter that raises unless the caller may see the node.
+        It is called first, because everything below a node that the caller may not see is a 404.
+    :param since: the minor version that brought the route.
+    :param before: the status at earlier versions: 404, 405 or 406.
     :param query: {name: WSME type} of the query parameters.
     :param body: WSME type of the body.
     :param optional_body: whether the body may be missing; ``body`` is None then.
     """
+    rules = rule_names(rule)
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
+        takes_grant = 'grant' in inspect.signature(method).parameters
+
+        def admit(context, path):
+            """Raise unless policy and version allow the request; return the first arguments of the method."""
+            if within:
+                within(context, path[0])
+            grant = (context.limit_to if of else context.can)(*rules) if rules else None
+            if context.minor < since:
+                raise _too_early(before, since)
+            if of and path:
+                grant = of(context, grant, path[0])
+                path = (grant.ident, *path[1:])
+            return (context, grant, *path) if takes_grant else (context, *path)
 
         def respond(self, context, path):
             if not accepts_json():
                 raise failures.NotAcceptable
-            arguments = _query(definition)
-            if body is not None:
-                arguments['body'] = request_body.read(context, definition.body_type, optional_body)
-            else:
-                request_body.refuse(context)
+            # Cached, because a body can be read only once.
+            arguments = functools.cache(lambda: _arguments(context, definition, body is not None, optional_body))
             try:
-                return method(self, context, *path, **arguments)
+                return method(self, *admit(context, path), **arguments())
             except _NAME_FAILURES:
                 if SUFFIXED not in pecan.request.environ:
                     raise
                 # Nothing has the name with the suffix, so the name without it may be meant.
-                return method(self, context, *path[:-1], path[-1].rpartition('.')[0], **arguments)
+                path = (*path[:-1], path[-1].rpartition('.')[0])
+                return method(self, *admit(context, path), **arguments())
 
         exposed = route(method, respond)
         exposed.definition = definition
+        exposed.rules = rules
+        exposed.is_public = rule == PUBLIC
         return exposed
 
     return decorate
 
 
+def rule_names(rule):
+    """Return the names of the policy rules in the first argument of ``expose``, a tuple."""
+    if rule == PUBLIC:
+        return ()
+    return (rule,) if isinstance(rule, str) else tuple(rule)
+
+
 def route(method, respond):
     """Return the function that pecan calls for a method. It turns results and exceptions into responses.
 
-    :param method: its positional-only parameters after self and context are the path parameters.
+    :param method: its positional-only parameters after self, context and grant are the path parameters.
     :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
     """
     path_parameters = _path_parameters(method)
@@ -101,7 +132,7 @@ def route(method, respond):
         try:
             result = respond(self, context, path)
         except Exception as error:
-            return _fail(context, error)
+            return exceptions.answer_to(pecan.request.environ, error)
         return _send(context, result)
 
     exposed: Any = handler
@@ -125,9 +156,9 @@ _SELF = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _path_parameters(method):
-    """Return the path parameters of a method: the positional-only ones after self and context."""
-    parameters = list(inspect.signature(method).parameters.values())[2:]
-    return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    """Return the path parameters of a method: the positional-only ones after self, context and grant."""
+    parameters = [p for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_ONLY]
+    return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.name not in ('self', 'context', 'grant')]
 
 
 def _definition(method, returns, query, body):
@@ -137,6 +168,26 @@ def _definition(method, returns, query, body):
     definition.arguments = [FunctionArgument(name, datatype, False, None) for name, datatype in query.items()]
     definition.resolve_types(wsme.types.registry)
     return definition
+
+
+def _too_early(status, since):
+    """Return the failure for a route that a later version brought, with the HTTP status."""
+    what = f'{pecan.request.method} {pecan.request.environ[ROUTE]}'
+    if status == 406:
+        return failures.VersionTooLow(what=what, version=f'1.{since}')
+    if status == 405:
+        return failures.MethodNotAllowed(reason=f'{what} needs API version 1.{since}.')
+    return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
+
+
+def _arguments(context, definition, takes_body, optional_body):
+    """Return the query parameters and the body as the keyword arguments of a method."""
+    arguments = _query(definition)
+    if takes_body:
+        arguments['body'] = request_body.read(context, definition.body_type, optional_body)
+    else:
+        request_body.refuse(context)
+    return arguments
 
 
 def _query(definition):
@@ -174,22 +225,7 @@ def _send(context, result):
         response.headers['Location'] = context.url(result.location)
     response.headers.update(result.headers)
     if result.body is None:
-        return _bytes(b'', None)
+        # pecan sends a returned response as it is.
+        response.body, response.content_type = b'', None
+        return response
     return {'result': result.body}
-
-
-def _fail(context, error):
-    failure = failures.from_exception(error)
-    if failure.status >= 500 and not outage.is_one(error):
-        LOG.exception('%s %s failed', pecan.request.method, pecan.request.path)
-    pecan.response.status = failure.status
-    if failure.allow is not None:
-        pecan.response.headers['Allow'] = failure.allow
-    return _bytes(*context.protocol.failure(failure, pecan.request.environ))
-
-
-def _bytes(body, content_type):
-    """Return the response with a body that is already serialized. pecan sends a returned response as it is."""
-    pecan.response.body = body
-    pecan.response.content_type = content_type
-    return pecan.response

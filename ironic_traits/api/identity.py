@@ -8,7 +8,8 @@ from oslo_config import cfg
 from webob import exc
 
 from ironic_traits import failures
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api.exceptions import answer
+from ironic_traits.api.resource import CONTEXT
 
 LOG = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ def _with_token(application, conf):
         except ClientException as error:
             # keystonemiddleware does not handle a keystone that never responds, or a catalog without a keystone.
             LOG.error('Keystone could not validate a token: %s', error)
-            return environ[CONTEXT].protocol.refuse(failures.IdentityUnavailable(), environ, start_response)
+            return answer(environ, failures.IdentityUnavailable())(environ, start_response)
 
     return respond
 
@@ -111,12 +112,12 @@ def _with_password(application, conf):
             user = _authenticate(path, *basic_auth.parse_token(token))
         except OSError as error:
             LOG.error('[api] http_basic_auth_user_file cannot be read: %s', error)
-            return environ[CONTEXT].protocol.refuse(failures.UsersUnavailable(), environ, start_response)
+            return answer(environ, failures.UsersUnavailable())(environ, start_response)
         except (exc.HTTPError, ValueError) as error:
             # bcrypt raises ValueError for passwords that are too long.
             LOG.info('Authentication failed: %s', error)
             challenge = ('WWW-Authenticate', 'Basic realm="Baremetal API"')
-            return environ[CONTEXT].protocol.refuse(failures.Unauthorized(), environ, start_response, [challenge])
+            return answer(environ, failures.Unauthorized(), [challenge])(environ, start_response)
         environ.update(REMOTE_USER=user, HTTP_X_USER=user, HTTP_X_USER_NAME=user)
         return application(environ, start_response)
 

@@ -36,12 +36,11 @@ class Metrics:
 
     :param inside: the wrapped WSGI application.
     :param service: ironic_traits.service.Service.
-    :ivar service: the same.
     """
 
     def __init__(self, inside, service):
         self._inside = inside
-        self.service = service
+        self._service = service
         self._registry = own = registry.CollectorRegistry()
         labels = ('api', 'method', 'route')
         self._requests = prometheus_client.Counter(
@@ -70,7 +69,7 @@ class Metrics:
         return body
 
     def _count(self, environ, status, seconds):
-        api = protocols.of(self.service.conf, environ['PATH_INFO']).name
+        api = protocols.of(self._service.conf, environ['PATH_INFO']).name
         method = environ['REQUEST_METHOD']
         # Prometheus keeps each label value forever, so all unknown routes and methods share one value.
         route = environ.get(ROUTE, 'none')
@@ -88,7 +87,7 @@ class Metrics:
             multiprocess.MultiProcessCollector(counters)
         everything = registry.CollectorRegistry()
         everything.register(counters)
-        everything.register(_Counts(self.service))
+        everything.register(_Counts(self._service))
         return prometheus_client.make_wsgi_app(everything)(environ, start_response)
 
 

@@ -13,10 +13,9 @@ from oslo_context import context as oslo_context
 from webob import request as webob_request
 
 from ironic_traits import failures
-from ironic_traits.api import protocols, request_log, worker_check
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api import exceptions, protocols, request_log, worker_check
+from ironic_traits.api.resource import CONTEXT
 from ironic_traits.context import Context
-from ironic_traits.db import outage
 
 LOG = logging.getLogger(__name__)
 
@@ -28,12 +27,11 @@ class Middleware:
 
     :param inside: the wrapped WSGI application.
     :param service: ironic_traits.service.Service.
-    :ivar service: the same.
     """
 
     def __init__(self, inside, service):
         self._inside = inside
-        self.service = service
+        self._service = service
         self._request_log = request_log.RequestLog(service.conf)
         self._worker_check = worker_check.WorkerCheck(service)
 
@@ -52,7 +50,7 @@ class Middleware:
 
     def _respond(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
-        protocol = protocols.of(self.service.conf, environ['PATH_INFO'])
+        protocol = protocols.of(self._service.conf, environ['PATH_INFO'])
         minor, failure = protocol.minimum, None
         try:
             minor = protocol.negotiate(_headers(environ))
@@ -72,25 +70,23 @@ class Middleware:
         try:
             failure = failure or _url_failure(environ)
             if failure:
-                return protocol.refuse(failure, environ, start)
+                return exceptions.answer(environ, failure)(environ, start)
             if environ['REQUEST_METHOD'] == 'OPTIONS' and protocol.takes_options:
                 start('200 OK', [('Content-Length', '0')])
                 return []
             return self._inside(environ, start)
         except Exception as error:
             # Only a bug gets here: the layers below handle their own exceptions.
-            if not outage.is_one(error):
-                LOG.exception('%s %s failed', environ['REQUEST_METHOD'], environ['PATH_INFO'])
-            return protocol.refuse(failures.from_exception(error), environ, start)
+            return exceptions.answer_to(environ, error)(environ, start)
 
     def _context(self, environ, protocol, minor, request_id):
-        conf = self.service.conf
+        conf = self._service.conf
         # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
         environ.setdefault('HTTP_HOST', f'{conf.host}:{conf.port}')
         base = conf.api.public_endpoint or webob_request.Request(environ).application_url
         global_request_id = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
-            self.service,
+            self._service,
             protocol,
             minor,
             base=base.rstrip('/') + ('' if conf.api.serve == 'placement' else protocol.prefix),

@@ -9,7 +9,7 @@ import threading
 import time
 
 from ironic_traits import failures
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api import exceptions
 
 #: Seconds that a request waits for its turn while other requests begin or end.
 PATIENCE = 1
@@ -65,8 +65,7 @@ class Overload:
         try:
             for gate in gates:
                 if not gate.enter():
-                    protocol = environ[CONTEXT].protocol
-                    return protocol.refuse(failures.Overloaded(), environ, start_response, _RETRY)
+                    return exceptions.answer(environ, failures.Overloaded(), _RETRY)(environ, start_response)
                 entered.append(gate)
             return self._inside(environ, start_response)
         finally:

@@ -1,7 +1,6 @@
 """What differs between the Bare Metal API and the Placement API outside of the routes: versions, headers, failures."""
 
 import dataclasses
-import http
 from collections.abc import Callable
 
 from ironic_traits.api import microversions, rendering
@@ -31,19 +30,6 @@ class Protocol:
     headers: Callable
     failure: Callable
     takes_options: bool
-
-    def refuse(self, failure, environ, start_response, headers=()):
-        """Send a failure as the WSGI response, for layers outside of the routes.
-
-        :param failure: failures.Failure.
-        :param headers: further headers, [(name, value), …].
-        :returns: the WSGI body.
-        """
-        body, content_type = self.failure(failure, environ)
-        status = http.HTTPStatus(failure.status)
-        all_headers = [('Content-Type', content_type), ('Content-Length', str(len(body))), *headers]
-        start_response(f'{status.value} {status.phrase}', all_headers)
-        return [body]
 
 
 BARE_METAL = Protocol(

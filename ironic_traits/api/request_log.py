@@ -6,7 +6,7 @@ have tokens, passwords, bodies or query strings.
 
 import logging
 
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api.resource import CONTEXT
 
 ACCESS = logging.getLogger('ironic_traits.access')
 AUDIT = logging.getLogger('ironic_traits.audit')

@@ -11,6 +11,8 @@ METHODS = {
     'PATCH': ('patch',),
     'DELETE': ('delete_all', 'delete'),
 }
+#: Key in the WSGI environ of the context of the request, which the middleware (``api.middleware``) makes.
+CONTEXT = 'ironic_traits.context'
 #: Key in the WSGI environ of the path of the route, such as /v1/nodes/{node_ident}/traits. Missing without a route.
 ROUTE = 'ironic_traits.route'
 #: Key in the WSGI environ that is set if the path ends in a name with .json, which may be a suffix or part of the name.

@@ -6,6 +6,7 @@ an application in this process, which runs all of them in one transaction.
 
 import collections
 import contextlib
+import functools
 import sys
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from ironic_traits.cmd import setup
 from ironic_traits.db import names, tables, timeouts
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
+from ironic_traits.service import Service
 from ironic_traits.transfer import documents, exports, files, local
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
@@ -37,9 +39,9 @@ def export_file(conf, database):
     path = conf.command.file
     try:
         files.check_free(path, conf.command.force)
-        application = _application(conf)
+        connect = _connector(conf)
         with database.snapshot() as connection:
-            document = exports.export(local.LocalClient(application, OneTransaction(connection)))
+            document = exports.export(connect(OneTransaction(connection)))
         files.write(document, path)
     except OSError as error:
         sys.exit(str(error))
@@ -57,7 +59,7 @@ def import_file(conf, database):
     :raises SystemExit: the file is invalid, or a part of it cannot be imported.
     """
     units = _units(conf.command.file)
-    application, dry_run = _application(conf), conf.command.dry_run
+    connect, dry_run = _connector(conf), conf.command.dry_run
     if not dry_run:
         # In transactions of their own: inserted by the import, new names would be locked for others until its end.
         names.add(database, tables.traits, documents.traits(units))
@@ -68,7 +70,7 @@ def import_file(conf, database):
     outcome = _Outcome()
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
         for part in [[unit] for unit in units] if one_by_one else [units]:
-            outcome.add(_import_units(application, database, part, dry_run, bar, bar.n))
+            outcome.add(_import_units(connect, database, part, dry_run, bar, bar.n))
     if dry_run:
         for line in outcome.changes:
             print(line)
@@ -156,9 +158,10 @@ class _Rollback(Exception):
 
 
 @retried
-def _import_units(application, database, units, dry_run, bar, start):
+def _import_units(connect, database, units, dry_run, bar, start):
     """Import units in one transaction.  Roll it back when one of them is refused, and after a dry run.
 
+    :param connect: the result of ``_connector``.
     :param bar: tqdm progress bar.
     :param start: position of the progress bar; a transaction that is tried again begins there again.
     :returns: ironic_traits.transfer.local.LocalImporter, with its results.
@@ -166,20 +169,23 @@ def _import_units(application, database, units, dry_run, bar, start):
     bar.n = start
     with contextlib.suppress(_Rollback), database.write() as connection:
         transaction = OneTransaction(connection)
-        importer = local.LocalImporter(local.LocalClient(application, transaction), transaction, bar.update)
+        importer = local.LocalImporter(connect(transaction), transaction, bar.update)
         importer.import_units(units)
         if importer.refused or dry_run:
             raise _Rollback
     return importer
 
 
-def _application(conf):
-    """Build the application for the operator of this machine, who has full access and sees secrets."""
+def _connector(conf):
+    """Build the application for the operator of this machine, who has full access and sees secrets.
+
+    :returns: function from a OneTransaction to a LocalClient of the application.
+    """
     setup.schema(conf)
     conf.set_override('auth_strategy', 'noauth', group='api')
     conf.set_override('serve', 'all', group='api')
     # Waiting for a lock of a node is useless here: inside one transaction, no lock is ever seen to be released.
     conf.set_override('node_locked_retry_attempts', 0, group='deploy')
-    application = app.build(conf)
-    application.service.enforcer = local.Everything()
-    return application
+    service = Service(conf)
+    service.enforcer = local.Everything()
+    return functools.partial(local.LocalClient, app.build(service), service)

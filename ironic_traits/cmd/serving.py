@@ -21,6 +21,7 @@ import granian.log
 
 from ironic_traits import app, wakeup
 from ironic_traits.cmd import addresses, banner, setup, supervisor
+from ironic_traits.service import Service
 
 
 def serve(argv):
@@ -37,8 +38,9 @@ def serve(argv):
         stack.enter_context(_counting(conf))
         stack.enter_context(_waking(conf))
         with setup.usable():
-            application = app.build(conf)
-        setup.policy(application.service)
+            service = Service(conf)
+            application = app.build(service)
+        setup.policy(service)
         stop = _Stop()
         server = _server(conf, address)
         server.on_startup(stop.watch)

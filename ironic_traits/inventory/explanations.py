@@ -100,7 +100,7 @@ class _Facts:
             carried = _carried(self._words)
             source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
             columns += [sa.func.coalesce(carried.c[_word(number)], 0).label(_word(number)) for number in self._range]
-        statement = sa.select(*columns).select_from(source).where(*node_filters.visible(context))
+        statement = sa.select(*columns).select_from(source).where(*node_filters.visible(context, node_request.grant))
         if node_request.idents is not None:
             statement = statement.where(among(node_request.idents))
         # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the

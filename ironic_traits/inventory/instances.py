@@ -6,6 +6,7 @@ An instance holds a provider if it is deployed on it, has reserved it, or has an
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.context import Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import names_in
 from ironic_traits.inventory import node_filters, node_providers, node_traits
@@ -54,7 +55,7 @@ def _others(context, connection, instance):
 
     A caller who may see all nodes gets them for a consumer of any project, another caller for one of the own project.
     """
-    whose = [tables.consumers.c.project_id == context.project_id] if node_filters.visible(context) else []
+    whose = [tables.consumers.c.project_id == context.project_id] if node_filters.visible(context, Grant(())) else []
     allocated = (
         sa.select(tables.allocations.c.resource_provider_id)
         .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
+from ironic_traits.context import Grant
 from ironic_traits.db import tables
 from ironic_traits.inventory import node_filters, node_traits
 from ironic_traits.inventory.eligibility import ELIGIBLE
@@ -27,11 +28,13 @@ _COLUMNS = (tables.nodes.c.id, tables.nodes.c.uuid)
 class NodeRequest:
     """The nodes that a client requests.
 
+    :ivar grant: ironic_traits.context.Grant of the request.
     :ivar request: ironic_traits.matching.requests.Request: traits and resource class.
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
     :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
     """
 
+    grant: Grant
     request: Request = dataclasses.field(default_factory=Request)
     filters: dict[str, Any] = dataclasses.field(default_factory=dict)
     idents: tuple[str, ...] | None = None
@@ -54,7 +57,11 @@ class NodeRequest:
 
         They ignore ``idents``, and whether a node is eligible.
         """
-        return [*node_filters.visible(context), *self.flags().values(), *node_traits.where(self.request.filter)]
+        return [
+            *node_filters.visible(context, self.grant),
+            *self.flags().values(),
+            *node_traits.where(self.request.filter),
+        ]
 
 
 def find(context, node_request, limit):
@@ -71,18 +78,19 @@ def find(context, node_request, limit):
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
 
 
-def absent_traits(context, request):
+def absent_traits(context, node_request):
     """Return the required traits that no node has (that the caller may see).
 
-    :param request: ironic_traits.matching.requests.Request.
+    :param node_request: NodeRequest.
     :returns: [[trait], …] for ``required``, [[trait, trait, …], …] for a set of ``required_any`` of which no node has
         one; sorted.
     """
+    request = node_request.request
     groups = [sorted(names) for names in (*([name] for name in request.required), *request.required_any)]
     names = sorted({name for group in groups for name in group})
     if not names:
         return []
-    visible = node_filters.visible(context)
+    visible = node_filters.visible(context, node_request.grant)
     has = sa.exists().where(tables.node_traits.c.trait == tables.traits.c.name)
     if visible:
         has = has.where(tables.node_traits.c.node_id == tables.nodes.c.id, *visible)

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.context import Grant
 from ironic_traits.db import tables
 from ironic_traits.inventory import eligibility
 
@@ -16,17 +17,18 @@ def conditions(filters):
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
-def visible(context, list_all='baremetal:node:list_all'):
-    """Return the conditions on the nodes that the caller may see.
+def visible(context, grant, list_all='baremetal:node:list_all'):
+    """Return the conditions on the nodes that a request may show to the caller.
 
     These are all nodes, or the ones that the caller's project owns or leases.
 
+    :param grant: ironic_traits.context.Grant.
     :param list_all: the policy rule that allows the caller to see all nodes, or the records of all nodes.
-    :returns: [condition on nodes]; [] when the caller may see all of them.
-    :raises failures.Forbidden: the rule does not allow it, and the caller has no project (a token for a domain, for
-        example).
+    :returns: [condition on nodes]; [] when the request may show all of them.
+    :raises failures.Forbidden: policy does not allow it for all nodes, and the caller has no project (a token for a
+        domain, for example).
     """
-    if context.may(list_all):
+    if not grant.rules and context.may(list_all):
         return []
     if not context.project_id:
         raise failures.Forbidden(rule=list_all)
@@ -35,7 +37,7 @@ def visible(context, list_all='baremetal:node:list_all'):
 
 def seen(context):
     """Return a column ``seen`` for a SELECT from nodes: whether the caller may see the node."""
-    return sa.and_(sa.true(), *visible(context)).label('seen')
+    return sa.and_(sa.true(), *visible(context, Grant(()))).label('seen')
 
 
 def _condition(name, value):

@@ -27,15 +27,15 @@ JOINED = (
 MAX_SUBQUERIES = 5
 
 
-def list_all(context, ident):
+def list_all(context, grant):
     """Return the traits of a node.
 
-    :param ident: uuid or name of the node.
+    :param grant: ironic_traits.context.Grant of the node.
     :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return read(connection, ident, (JOINED,)).traits
+        return read(connection, grant.ident, (JOINED,)).traits
 
 
 def _adding_names(write):

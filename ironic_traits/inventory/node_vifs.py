@@ -13,15 +13,15 @@ from ironic_traits.db.types import now
 from ironic_traits.inventory.single_node import read, take
 
 
-def list_all(context, ident):
+def list_all(context, grant):
     """Return the ids of a node's VIFs.
 
-    :param ident: uuid or name of the node.
+    :param grant: ironic_traits.context.Grant of the node.
     :returns: [id, …] in the order in which they were attached.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        node = read(connection, ident, (tables.nodes.c.uuid,))
+        node = read(connection, grant.ident, (tables.nodes.c.uuid,))
         attached = sa.select(tables.node_vifs.c.vif).where(tables.node_vifs.c.node_uuid == node.uuid)
         return list(connection.scalars(attached.order_by(tables.node_vifs.c.id)))
 

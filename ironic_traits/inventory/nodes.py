@@ -49,21 +49,33 @@ SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_
 )
 
 
-def get(context, ident, fields):
+def get(context, grant, fields):
     """Return a node.
 
-    :param ident: uuid or name of the node.
+    :param grant: ironic_traits.context.Grant of the node.
     :param fields: names of the fields, a tuple.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return read(connection, ident, _columns(context, fields))
+        return read(connection, grant.ident, _columns(context, fields))
 
 
-def find(context, fields, filters, traits, page: Page):
+def owner(context, ident):
+    """Return the owner and the lessee of a node.
+
+    :param ident: uuid or name of the node.
+    :returns: a row with ``owner`` and ``lessee``.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        return read(connection, ident, (tables.nodes.c.owner, tables.nodes.c.lessee))
+
+
+def find(context, grant, fields, filters, traits, page: Page):
     """List nodes.
 
+    :param grant: ironic_traits.context.Grant.
     :param fields: names of the fields, a tuple.
     :param filters: {filter: value}, as for ``node_filters.conditions``.
     :param traits: ironic_traits.matching.traits.Filter.
@@ -72,7 +84,7 @@ def find(context, fields, filters, traits, page: Page):
     :raises failures.NodeNotFound: the marker is no node that the caller may see.
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
-    visible = node_filters.visible(context)
+    visible = node_filters.visible(context, grant)
     statement = sa.select(*_columns(context, fields)).where(
         *visible, *node_filters.conditions(filters).values(), *node_traits.where(traits)
     )

@@ -96,17 +96,17 @@ class Kind:
         return 'node_uuid' in self.table.c
 
 
-def get(context, kind, ident, fields):
+def get(context, grant, kind, fields):
     """Return a record.
 
+    :param grant: ironic_traits.context.Grant of the record.
     :param kind: Kind.
-    :param ident: uuid; or name, if the kind has names.
     :param fields: names of the fields, a tuple.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
     """
     with context.read() as connection:
-        return read(connection, kind, ident, _columns(context, kind, fields))
+        return read(connection, kind, grant.ident, _columns(context, kind, fields))
 
 
 def owner(context, kind, ident):
@@ -128,9 +128,10 @@ def owner(context, kind, ident):
     return row
 
 
-def find(context, kind, fields, filters, page):
+def find(context, grant, kind, fields, filters, page):
     """List records.
 
+    :param grant: ironic_traits.context.Grant.
     :param kind: Kind.
     :param fields: names of the fields, a tuple.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
@@ -141,8 +142,11 @@ def find(context, kind, fields, filters, page):
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     """
     with context.read() as connection:
-        statement = sa.select(*_columns(context, kind, fields)).where(*_where(context, connection, kind, filters))
-        marker = functools.partial(read, connection, kind, page.marker, visible=_visible(context, kind))
+        visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
+        conditions = _where(connection, kind, filters, visible_nodes)
+        statement = sa.select(*_columns(context, kind, fields)).where(*conditions)
+        visible = _of_nodes(kind.table, visible_nodes)
+        marker = functools.partial(read, connection, kind, page.marker, visible=visible)
         return fetch(connection, statement, kind.table, page, marker)
 
 
@@ -313,9 +317,12 @@ def _columns(context, kind, fields):
     )
 
 
-def _where(context, connection, kind, filters):
+def _where(connection, kind, filters, visible_nodes):
+    """Yield the conditions on the records of a list.
+
+    :param visible_nodes: conditions on the nodes that the caller may see; [] for all.
+    """
     table = kind.table
-    visible_nodes = node_filters.visible(context, kind.list_all) if kind.has_node else []
     yield from _of_nodes(table, visible_nodes)
     for name, value in filters.items():
         if name == 'node':
@@ -330,11 +337,6 @@ def _where(context, connection, kind, filters):
             yield table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.shard.in_(value)))
         else:
             yield table.c[name] == value
-
-
-def _visible(context, kind):
-    """Return the conditions on the records that the caller may see."""
-    return _of_nodes(kind.table, node_filters.visible(context, kind.list_all)) if kind.has_node else []
 
 
 def _of_nodes(table, conditions):

@@ -39,14 +39,15 @@ UUID = (
 )
 
 
-def get(context, uuid):
+def get(context, grant):
     """Return a live reservation.
 
+    :param grant: ironic_traits.context.Grant of the reservation.
     :returns: a row with FIELDS.
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
     with context.read() as connection:
-        return _read(connection, uuid, _columns(FIELDS))
+        return _read(connection, grant.ident, _columns(FIELDS))
 
 
 def owner(context, uuid):
@@ -63,9 +64,10 @@ def owner(context, uuid):
     return row
 
 
-def find(context, fields, filters, page):
+def find(context, grant, fields, filters, page):
     """List live reservations.
 
+    :param grant: ironic_traits.context.Grant.
     :param fields: (name, …), of FIELDS.
     :param filters: {'node': uuid or name of a node, 'instance_uuid': uuid}, both optional.
     :param page: ironic_traits.inventory.paging.Page.
@@ -73,7 +75,7 @@ def find(context, fields, filters, page):
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     :raises failures.ReservationNotFound: the marker is no live reservation that the caller may see.
     """
-    visible_nodes = node_filters.visible(context)
+    visible_nodes = node_filters.visible(context, grant)
     visible = (
         [tables.reservations.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*visible_nodes))]
         if visible_nodes

@@ -43,14 +43,15 @@ class Everything:
 class LocalClient(Client):
     """A client that sends the requests of an import or an export to an application in this process.
 
-    :param application: result of ironic_traits.app.build, with ``Everything`` as its policy.
+    :param application: result of ironic_traits.app.build.
+    :param service: its ironic_traits.service.Service, with ``Everything`` as its policy.
     :param database: ironic_traits.db.one_transaction.OneTransaction, in which all requests run.
     :ivar context: context for reads that are no requests.
     """
 
-    def __init__(self, application, database):
+    def __init__(self, application, service, database):
         self._application = application
-        service = application.service
+        self._service = service
         service.read, service.write = database.read, database.write
         self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
@@ -82,7 +83,7 @@ class LocalClient(Client):
         :raises Failed: the node cannot be in these states.
         """
         try:
-            node_states.place(self._application.service, uuid, **states)
+            node_states.place(self._service, uuid, **states)
         except (failures.Failure, Lost, DBError) as error:
             raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error
 

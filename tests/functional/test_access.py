@@ -9,9 +9,11 @@ import shutil
 import pytest
 import sqlalchemy as sa
 import yaml
+from webob import Request
 
+from ironic_traits.api.microversions import HEADER
 from ironic_traits.db import migrations, tables
-from tests.support.client import Client, message
+from tests.support.client import VERSION, Client, message
 from tests.support.routes import routes
 from tests.support.service import finish_work, make_app
 
@@ -119,12 +121,14 @@ def ask(template, tmp_path):
     }
     with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
 
+        def versioned(persona):
+            return headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
+
         def send(persona, route, document=None):
             method, _, address = route.partition(' ')
-            options = headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
-            return Client(app).ask(method, address.format(**in_path), document, headers=options)
+            return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
 
-        send.app = app
+        send.app, send.in_path, send.headers = app, in_path, versioned
         yield send
 
 
@@ -140,6 +144,49 @@ def cases():
 def test_access(ask, route, body, persona, status):
     response = ask(persona, route, body)
     assert response.status_int == status, response.text
+
+
+class Unread:
+    """A body that must not be read: one that the client sends slowly, or never."""
+
+    def read(self, *size):
+        raise AssertionError('the body was read')
+
+
+#: Routes whose rule depends on the body: on the node, the fields or the instance that it names.
+BY_BODY = {'PATCH /v1/nodes/{node_ident}', 'POST /v1/ports', 'POST /v1/portgroups'}
+BY_BODY |= {'POST /v1/volume/connectors', 'POST /v1/volume/targets'}
+#: Routes whose rule allows a caller without a project, who is refused for that later.
+WITH_PROJECT = {'POST /v1/nodes', 'POST /v1/matches', 'POST /v1/reservations'}
+REFUSALS = [
+    pytest.param(route, persona, status, id=f'{route} {persona}')
+    for route, row in MATRIX['routes'].items()
+    for status in {403, 404} & row.keys()
+    for persona in row[status]
+    if 'body' in row
+    and not (route in WITH_PROJECT and persona == 'domain_admin')
+    and (route not in BY_BODY or persona in ('nobody', 'domain_admin', 'stranger_reader'))
+]
+
+
+@pytest.mark.parametrize(('route', 'persona', 'status'), REFUSALS)
+def test_refused_before_the_body_is_read(ask, route, persona, status):
+    method, _, address = route.partition(' ')
+    request = Request.blank(
+        address.format(**ask.in_path), method=method, headers=ask.headers(persona) | {HEADER: VERSION}
+    )
+    request.content_type, request.body_file_raw, request.content_length = 'application/json', Unread(), 10
+    response = request.get_response(ask.app)
+    assert response.status_int == status, response.text
+
+
+def test_a_malformed_body_of_a_caller_without_permission_is_a_403(ask):
+    for route in ('PUT /v1/nodes/{node_ident}/traits', 'PATCH /v1/nodes/{node_ident}', 'POST /v1/chassis'):
+        for persona, status in (('owner_reader', 403), ('system_admin', 400)):
+            method, _, address = route.partition(' ')
+            path = address.format(**ask.in_path)
+            response = Client(ask.app).ask(method, path, raw=b'{', headers=ask.headers(persona))
+            assert response.status_int == status, response.text
 
 
 PUBLIC = {'GET /', 'GET /v1', 'GET /placement'}

@@ -8,11 +8,11 @@ from oslo_config import cfg
 
 from ironic_traits import failures
 from ironic_traits.api.protocols import BARE_METAL
-from ironic_traits.app import Service
-from ironic_traits.context import Context
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import migrations
 from ironic_traits.inventory import nodes, reservations, reserve
 from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.service import Service
 from tests.support.client import VERSION, Client
 from tests.support.service import make_app, make_conf
 
@@ -77,7 +77,7 @@ def test_reasons_for_foreign_nodes(url, tmp_path):
         values = {'driver': 'fake-hardware', 'provision_state': 'enroll', 'owner': owner}
         uuids.append(nodes.create(context, values, ('uuid',)).uuid)
     with pytest.raises(failures.NothingToReserve) as refused:
-        request = NodeRequest(idents=(*uuids, 'x'))
+        request = NodeRequest(Grant(()), idents=(*uuids, 'x'))
         reserve.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], request, reservations.Expiry())
     reasons = [reason['reason'] for reason in refused.value.beside['reasons']]
     assert reasons == ['provision state', 'not available', 'not found']

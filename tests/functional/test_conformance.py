@@ -184,8 +184,13 @@ DIFFERENCES = [
     ),
     (
         'A 404 of what came with a later version names it',
-        named('at 1.36 (4)', 'at 1.36 (5)'),
-        fails(404, 'Resource could not be found. Traits need API version 1.37.'),
+        named('at 1.36 (4)'),
+        fails(404, 'Resource could not be found. DELETE /v1/nodes/{node_ident}/traits needs API version 1.37.'),
+    ),
+    (
+        'A 404 of what came with a later version names it',
+        named('at 1.36 (5)'),
+        fails(404, 'Resource could not be found. DELETE /v1/nodes/{node_ident}/traits/{trait} needs API version 1.37.'),
     ),
     (
         'A uuid is kept and shown in lower case',

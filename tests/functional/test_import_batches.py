@@ -101,7 +101,7 @@ def outcome(app, database, bring, *documents):
     """Return the inventory and the messages after imports into an empty database, without what differs in each run."""
     with contextlib.suppress(Undone), database.write() as connection:
         together = OneTransaction(connection)
-        client = local.LocalClient(app, together)
+        client = local.LocalClient(app, app.service, together)
         refused = [bring(client, together, each) for each in documents]
         exported = exports.export(client)
         columns = (

@@ -41,10 +41,24 @@ def upgraded(url):
     return url
 
 
+class Application:
+    """The WSGI application with its Service.
+
+    :param service: ironic_traits.service.Service.
+    """
+
+    def __init__(self, service):
+        self.service = service
+        self._wsgi = app.build(service)
+
+    def __call__(self, environ, start_response):
+        return self._wsgi(environ, start_response)
+
+
 @contextlib.contextmanager
 def make_app(url, *arguments, **options):
-    """Provide the WSGI application with a database; the arguments are those of ``make_conf``."""
-    application = app.build(make_conf(url, *arguments, **options))
+    """Provide an Application with a database; the arguments are those of ``make_conf``."""
+    application = Application(Service(make_conf(url, *arguments, **options)))
     yield application
     application.service.database.close()
 

@@ -4,7 +4,7 @@ import webob
 import webob.exc
 
 from ironic_traits import failures
-from ironic_traits.api.expose import CONTEXT
+from ironic_traits.api.resource import CONTEXT
 
 #: The minor version that brought error codes.
 CODES_SINCE = 23

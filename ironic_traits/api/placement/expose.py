@@ -1,22 +1,26 @@
 """The decorator that makes a method a route of the Placement API.
 
-The decorator checks the version, the Accept header and policy. It validates the query and the body with JSON schemas,
-because the messages of the schema validation are part of the API.
+The decorator checks the version, the headers and policy before the body is read. It validates the query and the body
+with JSON schemas, because the messages of the schema validation are part of the API.
 """
 
 import datetime
+import functools
 
 import pecan
 import webob.datetime_utils
 
 from ironic_traits.api import body as request_body
 from ironic_traits.api import expose as common
+from ironic_traits.api.expose import PUBLIC
 from ironic_traits.api.placement import validation
 from ironic_traits.failures import Failure
 from ironic_traits.placement import failures
 
 #: The minor version that brought Last-Modified and Cache-Control.
 TIMES_SINCE = 15
+#: The failures at a version before that of the route, by status.
+_EARLY = {404: failures.NotFound, 405: failures.MethodNotAllowed}
 
 
 class Response(common.Response):
@@ -32,13 +36,16 @@ class Response(common.Response):
         self.modified = modified
 
 
-def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
+def expose(  # noqa: PLR0913, each keyword says one thing of the route
+    rule, *, target=None, since=0, before=404, query=None, body=None, exists=None
+):
     """Make a method a route of the Placement API.
 
     The method gets the context of the request, then the path parameters, then ``query`` (a multi-dict of the query
     parameters) and ``body`` (the document) if the route takes them.
 
-    :param rule: name of the policy rule to check first; None if the method checks policy itself.
+    :param rule: name of the policy rule that must allow the request; or PUBLIC.
+    :param target: for a rule that depends on the query: function of the query that returns the target of the rule.
     :param since: the minor version that brought the route.
     :param before: the status at earlier versions.
     :param query: {minor version: schema of the query parameters from that version on}; None if the route has none.
@@ -46,31 +53,35 @@ def expose(rule, *, since=0, before=404, query=None, body=None, exists=None):
     :param exists: function of the context and the first path parameter that raises if the resource does not exist. It
         is called if the body is invalid, because a missing resource takes precedence.
     """
+    rules = common.rule_names(rule)
     queries, bodies = validation.validators(query or {}), validation.validators(body or {})
 
     def decorate(method):
-        def respond(self, context, path):
+        def admit(context):
+            """Raise unless version, headers and policy allow the request; return the bytes of its body."""
             if context.minor < since:
-                raise failures.MethodNotAllowed(reason='') if before == 405 else failures.NotFound(reason='')
+                raise _EARLY[before](reason='')
+            takes_body = bool(bodies) and validation.at(bodies, context.minor) is not None
+            _check_headers(takes_body)
+            if rules and not target:
+                context.can(*rules)
+            return request_body.content(context) if takes_body else b''
+
+        def respond(self, context, path):
             arguments = {}
-            raw = _raw(context, bodies)
-            if pecan.request.method == 'GET' and not common.accepts_json():
-                raise failures.NotAcceptable
-            if rule:
-                context.can(rule)
+            raw = admit(context)
             if queries:
                 arguments['query'] = _query(validation.at(queries, context.minor))
+            if target:
+                context.can(*rules, target=target(arguments['query']))
             if bodies:
-                try:
-                    arguments['body'] = _document(raw, validation.at(bodies, context.minor))
-                except Failure:
-                    if exists:
-                        exists(context, *path[:1])
-                    raise
+                look_up = functools.partial(exists, context, *path[:1]) if exists else None
+                arguments['body'] = _document(raw, validation.at(bodies, context.minor), look_up)
             return _with_times(context, method(self, context, *path, **arguments))
 
         exposed = common.route(method, respond)
-        exposed.rule = rule
+        exposed.rules = rules
+        exposed.is_public = rule == PUBLIC
         return exposed
 
     return decorate
@@ -86,11 +97,13 @@ def now():
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def _raw(context, bodies):
-    """Return the bytes of the body; b'' if the route does not take a body at this version.
+def _check_headers(takes_body):
+    """Raise unless the headers of a request fit the route.
 
+    :param takes_body: whether the route takes a body at this version.
     :raises failures.BadRequest: it has no Content-Type, or the Content-Length is malformed.
     :raises failures.UnsupportedMediaType: its Content-Type is not JSON.
+    :raises failures.NotAcceptable: the Accept header of a GET excludes JSON.
     """
     request = pecan.request
     length = request.environ.get('CONTENT_LENGTH') or '0'
@@ -98,11 +111,10 @@ def _raw(context, bodies):
         raise failures.BadRequest(reason='content-length header must be an integer')
     if int(length) and not request.headers.get('Content-Type'):
         raise failures.BadRequest(reason='content-type header required when content-length > 0')
-    if not bodies or validation.at(bodies, context.minor) is None:
-        return b''
-    if request.content_type != 'application/json':
+    if takes_body and request.content_type != 'application/json':
         raise failures.UnsupportedMediaType(media_type=request.content_type or None)
-    return request_body.content(context)
+    if request.method == 'GET' and not common.accepts_json():
+        raise failures.NotAcceptable
 
 
 def _query(validator):
@@ -114,11 +126,20 @@ def _query(validator):
     return arguments
 
 
-def _document(raw, validator):
+def _document(raw, validator, look_up):
+    """Return the document of a body; None if the validator is None.
+
+    :param look_up: function that raises if the resource at the path does not exist; None for no such function.
+    """
     if validator is None:
         return None
-    document = request_body.parse(raw)
-    validation.check(validator, document, 'JSON does not validate')
+    try:
+        document = request_body.parse(raw)
+        validation.check(validator, document, 'JSON does not validate')
+    except Failure:
+        if look_up:
+            look_up()
+        raise
     return document
 
 

@@ -3,7 +3,7 @@
 from ironic_traits.api.placement import microversions
 from ironic_traits.api.placement.allocation_candidates import AllocationCandidatesController
 from ironic_traits.api.placement.allocations import AllocationsController
-from ironic_traits.api.placement.expose import Response, expose, now
+from ironic_traits.api.placement.expose import PUBLIC, Response, expose, now
 from ironic_traits.api.placement.reshaper import ReshaperController
 from ironic_traits.api.placement.resource_classes import ResourceClassesController
 from ironic_traits.api.placement.resource_providers import ResourceProvidersController
@@ -25,7 +25,7 @@ class PlacementController(Resource):
         'traits': TraitsController(),
     }
 
-    @expose(None)
+    @expose(PUBLIC)
     def get_all(self, context, /):
         version = {
             'id': f'v{microversions.text(microversions.MINIMUM)}',

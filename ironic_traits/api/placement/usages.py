@@ -28,7 +28,8 @@ class UsagesController(Resource):
     since = SINCE
 
     @expose(
-        None,
+        'placement:usages',
+        target=lambda query: {'project_id': query['project_id']},
         since=SINCE,
         query={
             SINCE: document(_OWNERS, ['project_id']),
@@ -36,7 +37,6 @@ class UsagesController(Resource):
         },
     )
     def get_all(self, context, /, *, query):
-        context.can('placement:usages', target={'project_id': query['project_id']})
         owners = query['project_id'], query.get('user_id')
         if context.minor < TYPES_SINCE:
             return Response({'usages': usages.of_project(context, *owners)}, now())

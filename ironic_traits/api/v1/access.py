@@ -1,8 +1,8 @@
 """Policy checks against one node, or against a record that belongs to a node.
 
-Each route begins with ``context.can`` or ``context.limit_to``. They may leave rules in ``context.limited_to`` that
-depend on the owner and the lessee of the node. This module checks those rules. A node that the caller may not see is a
-404. A node that the caller may see, but not use in this way, is a 403.
+The decorator of a route asks policy first. The grant that it gets may have rules that depend on the owner and the
+lessee of the node. This module checks those rules. A node that the caller may not see is a 404. A node that the caller
+may see, but not use in this way, is a 403.
 """
 
 from ironic_traits import failures
@@ -11,82 +11,87 @@ from ironic_traits.context import target_of
 from ironic_traits.inventory import nodes, records
 
 
-def node(context, text):
-    """Return the uuid or the name of a node, if policy allows the request for it.
+def node(context, grant, text):
+    """Return the grant for one node, if policy allows the request for it: ``of`` of ``expose``.
 
+    :param grant: ironic_traits.context.Grant.
     :param text: the uuid or the name in the request.
     :raises failures.InvalidIdent: the text can be neither.
     :raises failures.NodeNotFound: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     ident = node_ident.ident(context, text)
-    if context.limited_to:
-        check(context, nodes.get(context, ident, ('owner', 'lessee')), failures.NodeNotFound(node=ident))
-    return ident
+    if grant.rules:
+        check(context, grant, nodes.owner(context, ident), failures.NodeNotFound(node=ident))
+    return grant.of(ident)
 
 
 def visible_node(context, text):
-    """Raise NodeNotFound unless the caller may see a node.
+    """Raise NodeNotFound unless the caller may see a node: ``within`` of ``expose``.
 
     :param text: the uuid or the name in the request.
     :raises failures.InvalidIdent: the text can be neither.
     """
-    context.limit_to('baremetal:node:get')
-    if context.limited_to:
-        node(context, text)
+    grant = context.limit_to('baremetal:node:get')
+    if grant.rules:
+        node(context, grant, text)
 
 
-def node_by_all(context, text, rules):
-    """Return the uuid or the name of a node, if all of the rules allow the request for it. Raises like ``node``.
+def check_all(context, grant, rules):
+    """Raise unless all of the rules allow the request for a node.
 
+    :param grant: ironic_traits.context.Grant of the node.
     :param rules: names of policy rules.
+    :raises failures.NodeNotFound: there is no such node that the caller may see.
+    :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
-    ident = node_ident.ident(context, text)
     if not all(context.may(rule) for rule in rules):
-        target = target_of(nodes.get(context, ident, ('owner', 'lessee')))
+        target = target_of(nodes.owner(context, grant.ident))
         if not context.may('baremetal:node:get', target):
-            raise failures.NodeNotFound(node=ident)
+            raise failures.NodeNotFound(node=grant.ident)
         for rule in sorted(rules):
             context.can(rule, target=target)
-    return ident
 
 
-def record(context, kind, ident):
-    """Raise unless policy allows the request for a record that belongs to a node.
+def record(context, grant, kind, ident):
+    """Return the grant for a record that belongs to a node, if policy allows the request for it.
 
+    :param grant: ironic_traits.context.Grant.
     :param kind: ironic_traits.inventory.records.Kind.
     :raises failures.RecordNotFound: there is no such record that the caller may see.
     :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """
-    if context.limited_to:
+    if grant.rules:
         owner = records.owner(context, kind, ident)
-        check(context, owner, failures.RecordNotFound(what=kind.what.capitalize(), ident=ident))
+        check(context, grant, owner, failures.RecordNotFound(what=kind.what.capitalize(), ident=ident))
+    return grant.of(ident)
 
 
-def new_record(context, node_uuid):
+def new_record(context, grant, node_uuid):
     """Raise unless policy allows the caller to create a record of a node.
 
+    :param grant: ironic_traits.context.Grant.
     :raises failures.InvalidInput: there is no such node that the caller may see.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
-    if context.limited_to:
+    if grant.rules:
         missing = records.no_node(node_uuid)
         try:
-            owner = nodes.get(context, node_uuid, ('owner', 'lessee'))
+            owner = nodes.owner(context, node_uuid)
         except failures.NodeNotFound:
             raise missing from None
-        check(context, owner, missing)
+        check(context, grant, owner, missing)
 
 
-def check(context, owner, missing):
-    """Raise unless one of the rules in ``context.limited_to`` allows the request for a node.
+def check(context, grant, owner, missing):
+    """Raise unless one of the rules of a grant allows the request for a node.
 
     :param owner: row with ``owner`` and ``lessee`` of the node.
     :param missing: the failure to raise if the caller may not see the node.
     :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
     """
     target = target_of(owner)
-    if not any(context.may(rule, target) for rule in context.limited_to):
+    if not any(context.may(rule, target) for rule in grant.rules):
         if context.may('baremetal:node:get', target):
-            raise failures.Forbidden(rule=context.limited_to[0])
+            raise failures.Forbidden(rule=grant.rules[0])
         raise missing

@@ -40,11 +40,10 @@ CHASSIS = Records(kind=KIND, body=ChassisBody)
 class ChassisNodesDetailController(Resource):
     """The nodes in a chassis, with all their fields."""
 
-    @expose(node_types.Nodes, query=node_filters.QUERY)
-    def get_all(self, context, chassis_uuid, /, **query):
-        context.can('baremetal:node:list')
+    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
+    def get_all(self, context, grant, chassis_uuid, /, **query):
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
-        return nodes.list_page(context, node_fields.all_fields(context), 'all', query)
+        return nodes.list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
 
 class ChassisNodesController(Resource):
@@ -52,13 +51,12 @@ class ChassisNodesController(Resource):
 
     children = {'detail': ChassisNodesDetailController()}
 
-    @expose(node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
-    def get_all(self, context, chassis_uuid, /, *, fields=None, **query):
-        context.can('baremetal:node:list')
+    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY | nodes.FIELDS_QUERY)
+    def get_all(self, context, grant, chassis_uuid, /, *, fields=None, **query):
         query['chassis_uuid'] = CHASSIS.ident(context, chassis_uuid)
         if fields is None:
-            return nodes.list_page(context, node_fields.listed_fields(context), 'node', query)
-        return nodes.list_page(context, node_fields.selected(context, fields), False, query)
+            return nodes.list_page(context, grant, node_fields.listed_fields(context), 'node', query)
+        return nodes.list_page(context, grant, node_fields.selected(context, fields), False, query)
 
 
 class ChassisDetailController(Resource):
@@ -66,10 +64,9 @@ class ChassisDetailController(Resource):
 
     detail = True
 
-    @expose(ChassisList, query=LIST_QUERY)
-    def get_all(self, context, /, **query):
-        context.can('baremetal:chassis:get')
-        return CHASSIS.page(context, query, self.detail)
+    @expose('baremetal:chassis:get', ChassisList, query=LIST_QUERY)
+    def get_all(self, context, grant, /, **query):
+        return CHASSIS.page(context, grant, query, self.detail)
 
 
 class ChassisController(ChassisDetailController):
@@ -79,22 +76,18 @@ class ChassisController(ChassisDetailController):
     children = {'detail': ChassisDetailController()}
     members = {'nodes': ChassisNodesController()}
 
-    @expose(Chassis, query=FIELDS_QUERY)
-    def get_one(self, context, chassis_uuid, /, *, fields=None):
-        context.can('baremetal:chassis:get')
-        return CHASSIS.show(context, chassis_uuid, fields)
+    @expose('baremetal:chassis:get', Chassis, of=CHASSIS.allowed, query=FIELDS_QUERY)
+    def get_one(self, context, grant, chassis_uuid, /, *, fields=None):
+        return CHASSIS.show(context, grant, fields)
 
-    @expose(Chassis, body=ChassisBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:chassis:create')
-        return CHASSIS.create(context, body)
+    @expose('baremetal:chassis:create', Chassis, body=ChassisBody)
+    def post(self, context, grant, /, *, body):
+        return CHASSIS.create(context, grant, body)
 
-    @expose(Chassis, body=[types.PatchOperation])
-    def patch(self, context, chassis_uuid, /, *, body):
-        context.can('baremetal:chassis:update')
-        return CHASSIS.change(context, chassis_uuid, body)
+    @expose('baremetal:chassis:update', Chassis, of=CHASSIS.allowed, body=[types.PatchOperation])
+    def patch(self, context, grant, chassis_uuid, /, *, body):
+        return CHASSIS.change(context, grant, body)
 
-    @expose()
-    def delete(self, context, chassis_uuid, /):
-        context.can('baremetal:chassis:delete')
-        return CHASSIS.delete(context, chassis_uuid)
+    @expose('baremetal:chassis:delete', of=CHASSIS.allowed)
+    def delete(self, context, grant, chassis_uuid, /):
+        return CHASSIS.delete(context, grant)

@@ -43,9 +43,8 @@ class Drivers(wsme.types.Base):
 class DriverPropertiesController(Resource):
     """The driver_info keys that a driver supports."""
 
-    @expose({str: str})
+    @expose('baremetal:driver:get_properties', {str: str})
     def get_all(self, context, driver_name, /):
-        context.can('baremetal:driver:get_properties')
         return dict(_driver(context, driver_name).properties)
 
 
@@ -54,9 +53,8 @@ class DriversController(Resource):
 
     members = {'properties': DriverPropertiesController()}
 
-    @expose(Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
+    @expose('baremetal:driver:get', Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
     def get_all(self, context, /, *, type=None, detail=False, fields=None):
-        context.can('baremetal:driver:get')
         if type is not None or detail:
             context.needs(30, "the arguments 'type' and 'detail'")
         if type not in (None, 'classic', 'dynamic'):
@@ -68,9 +66,8 @@ class DriversController(Resource):
         show = _selected(context, fields) if fields is not None else functools.partial(_show, context, detail=detail)
         return {'drivers': [show(name) for name in names]}
 
-    @expose(Driver, query=_FIELDS_QUERY)
+    @expose('baremetal:driver:get', Driver, query=_FIELDS_QUERY)
     def get_one(self, context, driver_name, /, *, fields=None):
-        context.can('baremetal:driver:get')
         _driver(context, driver_name)
         if fields is not None:
             return _selected(context, fields)(driver_name)

@@ -122,9 +122,10 @@ def has_requirements(body):
     return bool(_requirements(body))
 
 
-def read_request(context, body, idents=None):
+def read_request(context, grant, body, idents=None):
     """Return the request for nodes in a body.
 
+    :param grant: ironic_traits.context.Grant.
     :param body: RequestBody, or a subclass.
     :param idents: uuids and names of the candidates, a tuple; None for all nodes.
     :returns: ironic_traits.inventory.matches.NodeRequest.
@@ -134,7 +135,7 @@ def read_request(context, body, idents=None):
     filters, _ = node_filters.parse(context, {name: requirements.pop(name) for name in FILTERS if name in requirements})
     if 'image' in requirements:
         requirements['image'] = glance.image(context, requirements['image'])
-    return NodeRequest(requests.understand(**requirements), filters, idents)
+    return NodeRequest(grant, requests.understand(**requirements), filters, idents)
 
 
 def _requirements(body):

@@ -25,13 +25,10 @@ class MatchesController(Resource):
 
     since = SINCE
 
-    @expose(match_types.Matches, body=MatchBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:match:list')
-        if context.minor < SINCE:
-            raise failures.ResourceNotFound(hint=f' Matches need API version 1.{SINCE}.')
+    @expose('baremetal:match:list', match_types.Matches, since=SINCE, body=MatchBody)
+    def post(self, context, grant, /, *, body):
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
-        node_request = match_types.read_request(context, body)
+        node_request = match_types.read_request(context, grant, body)
         document = {'request': _show(node_request.request), 'warnings': node_request.request.warnings}
         if 'instance_uuid' in fields:
             return document | _check(context, fields, node_request)
@@ -39,7 +36,7 @@ class MatchesController(Resource):
         rows = matches.find(context, node_request, min(fields.get('limit', max_limit), max_limit))
         document['nodes'] = [_node(row) for row in rows]
         if not rows:
-            absent = matches.absent_traits(context, node_request.request)
+            absent = matches.absent_traits(context, node_request)
             document['warnings'] = [*document['warnings'], *map(_absence_warning, absent)]
         if fields.get('explain'):
             document['explanation'] = explanations.explain(context, node_request)

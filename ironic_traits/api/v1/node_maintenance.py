@@ -18,16 +18,20 @@ class MaintenanceBody(wsme.types.Base):
 class NodeMaintenanceController(Resource):
     """The maintenance mode of a node."""
 
-    @expose(query={'reason': types.TEXT}, body=MaintenanceBody, optional_body=True)
+    @expose(
+        'baremetal:node:set_maintenance',
+        of=access.node,
+        query={'reason': types.TEXT},
+        body=MaintenanceBody,
+        optional_body=True,
+    )
     def put(self, context, node_ident, /, *, body, reason=None):
-        context.limit_to('baremetal:node:set_maintenance')
         if body is not None and body.reason is not wsme.types.Unset:
             reason = body.reason
-        nodes.set_maintenance(context, access.node(context, node_ident), True, reason)
+        nodes.set_maintenance(context, node_ident, True, reason)
         return Response(status=202)
 
-    @expose()
+    @expose('baremetal:node:clear_maintenance', of=access.node)
     def delete(self, context, node_ident, /):
-        context.limit_to('baremetal:node:clear_maintenance')
-        nodes.set_maintenance(context, access.node(context, node_ident), False)
+        nodes.set_maintenance(context, node_ident, False)
         return Response(status=202)

@@ -7,6 +7,9 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
 from ironic_traits.resources.nodes import NODES
 
+#: The rules that a patch may need: one of all fields, and those of single fields.
+RULES = ('baremetal:node:update', *dict.fromkeys(rule.name for rule in NODES.change_rules))
+
 
 def rules(operations):
     """Return the policy rules that must all allow a patch of a node: a set of names.

@@ -21,17 +21,15 @@ class PowerBody(wsme.types.Base):
 class NodePowerController(Resource):
     """The power state of a node."""
 
-    @expose(body=PowerBody, optional_body=True)
+    @expose('baremetal:node:set_power_state', of=access.node, body=PowerBody, optional_body=True)
     def put(self, context, node_ident, /, *, body):
-        context.limit_to('baremetal:node:set_power_state')
-        ident = access.node(context, node_ident)
         arguments = read_arguments(body)
         target = arguments.pop('target')
         if target in (states.SOFT_REBOOT, states.SOFT_POWER_OFF):
             context.needs(27, f"the target '{target}'")
         if 'timeout' in arguments:
             context.needs(27, "'timeout'")
-        node_states.power(context, ident, target, arguments)
+        node_states.power(context, node_ident, target, arguments)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 

@@ -45,32 +45,30 @@ class ProvisionBody(wsme.types.Base):
 class NodeProvisionController(Resource):
     """The provision state of a node."""
 
-    @expose(body=ProvisionBody, optional_body=True)
-    def put(self, context, node_ident, /, *, body):
-        context.limit_to('baremetal:node:set_provision_state')
-        ident = access.node(context, node_ident)
+    @expose('baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True)
+    def put(self, context, grant, node_ident, /, *, body):
         arguments = read_arguments(body)
         verb = arguments.pop('target')
         if verb not in states.VERBS:
-            _refuse(context, ident, verb)
+            _refuse(context, grant, verb)
         context.needs(states.VERBS[verb].since, f"the target '{verb}'")
         if verb == 'abort':
-            _check_abort(context, ident)
+            _check_abort(context, grant)
         configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
         _check_arguments(context, verb, arguments)
         reservation = arguments.pop('reservation_uuid', None)
-        node_states.provision(context, ident, verb, arguments, configdrive, reservation)
+        node_states.provision(context, node_ident, verb, arguments, configdrive, reservation)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 
 
-def _refuse(context, ident, verb):
-    node = nodes.get(context, ident, ('uuid', 'provision_state'))
+def _refuse(context, grant, verb):
+    node = nodes.get(context, grant, ('uuid', 'provision_state'))
     raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state)
 
 
-def _check_abort(context, ident):
+def _check_abort(context, grant):
     # The state may change before the node is locked. If it then does not allow "abort", the state machine refuses it.
-    state = nodes.get(context, ident, ('provision_state',)).provision_state
+    state = nodes.get(context, grant, ('provision_state',)).provision_state
     if state == states.INSPECTWAIT:
         context.needs(41, 'to abort an inspection')
     if state == states.DEPLOYWAIT:

@@ -47,9 +47,8 @@ class NodeStatesController(Resource):
 
     children = {'provision': NodeProvisionController(), 'power': NodePowerController()}
 
-    @expose(NodeStates)
-    def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:node:get_states')
+    @expose('baremetal:node:get_states', NodeStates, of=access.node)
+    def get_all(self, context, grant, node_ident, /):
         names = tuple(name for name in _FIELDS if NODES[name].since <= context.minor)
-        row = nodes.get(context, access.node(context, node_ident), names)
+        row = nodes.get(context, grant, names)
         return node_fields.presenter(context, names)(row)

@@ -34,17 +34,20 @@ class TraitsBody(wsme.types.Base):
 class NodeTraitsController(Resource):
     """The traits of a node."""
 
-    @expose(Traits)
-    def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:node:traits:list')
-        context.needs(SINCE, 'traits')
-        return {'traits': node_traits.list_all(context, access.node(context, node_ident))}
+    @expose('baremetal:node:traits:list', Traits, of=access.node, since=SINCE, before=406)
+    def get_all(self, context, grant, node_ident, /):
+        return {'traits': node_traits.list_all(context, grant)}
 
-    @expose(Traits, body=TraitsBody, optional_body=True)
+    @expose(
+        'baremetal:node:traits:set',
+        Traits,
+        of=access.node,
+        since=SINCE,
+        before=405,
+        body=TraitsBody,
+        optional_body=True,
+    )
     def put(self, context, node_ident, trait=None, /, *, body):
-        context.limit_to('baremetal:node:traits:set')
-        if context.minor < SINCE:
-            raise failures.MethodNotAllowed(reason=f'Traits need API version 1.{SINCE}.')
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
@@ -52,25 +55,21 @@ class NodeTraitsController(Resource):
             return _add(context, node_ident, trait)
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
-        traits = node_traits.replace(context, access.node(context, node_ident), names)
+        traits = node_traits.replace(context, node_ident, names)
         if context.conf.api.put_traits_returns == 'nothing':
             return Response(status=204)
         return {'traits': traits}
 
-    @expose()
+    @expose('baremetal:node:traits:delete', of=access.node, since=SINCE)
     def delete(self, context, node_ident, trait=None, /):
-        context.limit_to('baremetal:node:traits:delete')
-        if context.minor < SINCE:
-            raise failures.ResourceNotFound(hint=f' Traits need API version 1.{SINCE}.')
-        ident = access.node(context, node_ident)
         if trait is None:
-            node_traits.remove_all(context, ident)
+            node_traits.remove_all(context, node_ident)
         else:
-            node_traits.remove(context, ident, trait)
+            node_traits.remove(context, node_ident, trait)
         return Response(status=204)
 
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, access.node(context, node_ident), [name])
+    node_traits.add(context, node_ident, [name])
     return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

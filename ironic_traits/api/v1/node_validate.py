@@ -21,25 +21,28 @@ class Validation(wsme.types.Base):
 class NodeValidateController(Resource):
     """The validation of the interfaces of a node."""
 
-    @expose({str: Validation})
-    def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:node:validate')
-        return _validation(context, node_ident)
+    @expose('baremetal:node:validate', {str: Validation}, of=access.node)
+    def get_all(self, context, grant, node_ident, /):
+        return _validation(context, grant)
 
 
 class NodesValidateController(Resource):
     """The validation of a node that the query names."""
 
-    @expose({str: Validation}, query={'node': types.TEXT, 'node_uuid': types.UUID})
-    def get_all(self, context, /, *, node=None, node_uuid=None):
-        context.limit_to('baremetal:node:validate')
+    @expose(
+        'baremetal:node:validate',
+        {str: Validation},
+        of=access.node,
+        query={'node': types.TEXT, 'node_uuid': types.UUID},
+    )
+    def get_all(self, context, grant, /, *, node=None, node_uuid=None):
         if node_uuid is None and not node:
             raise failures.InvalidInput(reason='Expected a logical name or UUID but received None.')
-        return _validation(context, node_uuid or node)
+        return _validation(context, access.node(context, grant, node_uuid or node))
 
 
-def _validation(context, node_ident):
-    node = node_states.get(context, access.node(context, node_ident))
+def _validation(context, grant):
+    node = node_states.get(context, grant.ident)
     reasons = validate.reasons(context.hooks, node)
     return {
         interface: {'result': False, 'reason': reason} if reason else {'result': True}

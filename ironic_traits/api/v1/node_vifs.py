@@ -30,35 +30,24 @@ class Vifs(wsme.types.Base):
 class NodeVifsController(Resource):
     """The VIFs of a node: virtual network interfaces that are attached to it."""
 
-    @expose(Vifs)
-    def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:node:vif:list')
-        _check_version(context)
-        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, access.node(context, node_ident))]}
+    @expose('baremetal:node:vif:list', Vifs, of=access.node, since=SINCE)
+    def get_all(self, context, grant, node_ident, /):
+        return {'vifs': [{'id': vif} for vif in node_vifs.list_all(context, grant)]}
 
-    @expose(body=types.OBJECT)
+    @expose('baremetal:node:vif:attach', of=access.node, since=SINCE, body=types.OBJECT)
     def post(self, context, node_ident, /, *, body):
-        context.limit_to('baremetal:node:vif:attach')
-        _check_version(context)
         if 'id' not in body:
             raise failures.InvalidInput(reason="Schema error for vif: 'id' is a required property")
         if context.minor >= PORTS_SINCE and 'port_uuid' in body and 'portgroup_uuid' in body:
             raise failures.InvalidInput(reason='Cannot specify both port_uuid and portgroup_uuid')
         info = {key: value for key, value in body.items() if key != 'id'}
-        node_vifs.attach(context, access.node(context, node_ident), _vif(body['id']), info)
+        node_vifs.attach(context, node_ident, _vif(body['id']), info)
         return Response(status=204)
 
-    @expose()
+    @expose('baremetal:node:vif:detach', of=access.node, since=SINCE)
     def delete(self, context, node_ident, vif_ident, /):
-        context.limit_to('baremetal:node:vif:detach')
-        _check_version(context)
-        node_vifs.detach(context, access.node(context, node_ident), _vif(vif_ident))
+        node_vifs.detach(context, node_ident, _vif(vif_ident))
         return Response(status=204)
-
-
-def _check_version(context):
-    if context.minor < SINCE:
-        raise failures.ResourceNotFound(hint=f' VIFs need API version 1.{SINCE}.')
 
 
 def _vif(value):

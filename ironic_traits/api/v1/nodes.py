@@ -28,10 +28,9 @@ FIELDS_QUERY = {'fields': [types.Names()]}
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose(node_types.Nodes, query=node_filters.QUERY)
-    def get_all(self, context, /, **query):
-        context.can('baremetal:node:list')
-        return list_page(context, node_fields.all_fields(context), 'all', query)
+    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
+    def get_all(self, context, grant, /, **query):
+        return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
 
 class NodesController(Resource):
@@ -50,47 +49,55 @@ class NodesController(Resource):
         'volume': NodeVolumeController(),
     }
 
-    @expose(node_types.Nodes, query=node_filters.QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN})
-    def get_all(self, context, /, *, fields=None, detail=None, **query):
-        context.can('baremetal:node:list')
+    @expose(
+        'baremetal:node:list',
+        node_types.Nodes,
+        query=node_filters.QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
+    )
+    def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
         if detail is not None:
             context.needs(43, "the argument 'detail'")
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         if detail:
-            return list_page(context, node_fields.all_fields(context), 'all', query)
+            return list_page(context, grant, node_fields.all_fields(context), 'all', query)
         if fields is None:
-            return list_page(context, node_fields.listed_fields(context), 'node', query)
-        return list_page(context, node_fields.selected(context, fields), False, query)
+            return list_page(context, grant, node_fields.listed_fields(context), 'node', query)
+        return list_page(context, grant, node_fields.selected(context, fields), False, query)
 
-    @expose(node_types.Node, query=FIELDS_QUERY)
-    def get_one(self, context, node_ident, /, *, fields=None):
-        context.limit_to('baremetal:node:get')
-        ident = access.node(context, node_ident)
+    @expose('baremetal:node:get', node_types.Node, of=access.node, query=FIELDS_QUERY)
+    def get_one(self, context, grant, node_ident, /, *, fields=None):
         if fields is None:
-            return _show(context, nodes.get(context, ident, node_fields.all_fields(context)))
+            return _show(context, nodes.get(context, grant, node_fields.all_fields(context)))
         names = node_fields.selected(context, fields)
-        return node_fields.presenter(context, names)(nodes.get(context, ident, names))
+        return node_fields.presenter(context, names)(nodes.get(context, grant, names))
 
-    @expose(node_types.Node, body=node_types.NodeBody)
+    @expose(
+        ('baremetal:node:create', 'baremetal:node:create:self_owned_node'), node_types.Node, body=node_types.NodeBody
+    )
     def post(self, context, /, *, body):
-        context.can('baremetal:node:create', 'baremetal:node:create:self_owned_node')
         values = new_values(context, body) | _owner(context, body)
         node = _show(context, nodes.create(context, values, node_fields.all_fields(context)))
         return Response(node, status=201, location=f'/v1/nodes/{node["uuid"]}')
 
-    @expose(node_types.Node, query={'reset_interfaces': types.BOOLEAN}, body=[types.PatchOperation])
-    def patch(self, context, node_ident, /, *, body, reset_interfaces=None):
+    # Before the body is read, one of the rules of the fields must allow it; then all those of the fields in the body.
+    @expose(
+        node_patch.RULES,
+        node_types.Node,
+        of=access.node,
+        query={'reset_interfaces': types.BOOLEAN},
+        body=[types.PatchOperation],
+    )
+    def patch(self, context, grant, node_ident, /, *, body, reset_interfaces=None):
         if reset_interfaces is not None:
             context.needs(45, "the argument 'reset_interfaces'")
         change = node_patch.changer(context, body, reset_interfaces)
-        ident = access.node_by_all(context, node_ident, node_patch.rules(body))
-        return _show(context, nodes.update(context, ident, change, node_fields.all_fields(context)))
+        access.check_all(context, grant, node_patch.rules(body))
+        return _show(context, nodes.update(context, node_ident, change, node_fields.all_fields(context)))
 
-    @expose()
+    @expose(('baremetal:node:delete', 'baremetal:node:delete:self_owned_node'), of=access.node)
     def delete(self, context, node_ident, /):
-        context.limit_to('baremetal:node:delete', 'baremetal:node:delete:self_owned_node')
-        nodes.delete(context, access.node(context, node_ident))
+        nodes.delete(context, node_ident)
         return Response(status=204)
 
 
@@ -136,16 +143,17 @@ def _show(context, row):
     return node_fields.presenter(context, node_fields.all_fields(context), 'all')(row)
 
 
-def list_page(context, fields, links, query):
+def list_page(context, grant, fields, links, query):
     """Return a page of nodes, with a link to the next page.
 
+    :param grant: ironic_traits.context.Grant.
     :param fields: names of the fields to show.
     :param links: as ``node_fields.presenter`` takes it.
     :param query: {query parameter: value}, with filters.
     """
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
-    rows, more = nodes.find(context, ('uuid', *fields), filters, traits, page)
+    rows, more = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
     show = node_fields.presenter(context, fields, links)
     document = {'nodes': [show(row[1:]) for row in rows]}
     if more:

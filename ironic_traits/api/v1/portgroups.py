@@ -1,6 +1,5 @@
 """/v1/portgroups"""
 
-from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -15,11 +14,7 @@ QUERY = PORTGROUPS.query
 PORTS_QUERY = {name: kind for name, kind in ports.QUERY.items() if name != 'portgroup'}
 #: The minor version that brought the resources below a portgroup, and portgroups below a node.
 MEMBERS_SINCE = 24
-
-
-def _check_members_version(context):
-    if context.minor < MEMBERS_SINCE:
-        raise failures.ResourceNotFound(hint=f' It needs API version 1.{MEMBERS_SINCE}.')
+SINCE = PORTGROUPS.served_since
 
 
 class NodePortgroupsDetailController(Resource):
@@ -27,12 +22,9 @@ class NodePortgroupsDetailController(Resource):
 
     detail = True
 
-    @expose(Portgroups, query=NODE_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        access.visible_node(context, node_ident)
-        context.can('baremetal:portgroup:list')
-        _check_members_version(context)
-        return PORTGROUPS.page(context, {**query, 'node': node_ident}, self.detail)
+    @expose('baremetal:portgroup:list', Portgroups, within=access.visible_node, since=MEMBERS_SINCE, query=NODE_QUERY)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return PORTGROUPS.page(context, grant, {**query, 'node': node_ident}, self.detail)
 
 
 class NodePortgroupsController(NodePortgroupsDetailController):
@@ -47,11 +39,9 @@ class PortgroupPortsDetailController(Resource):
 
     detail = True
 
-    @expose(ports.Ports, query=PORTS_QUERY)
-    def get_all(self, context, portgroup_ident, /, **query):
-        context.can('baremetal:port:list')
-        _check_members_version(context)
-        return ports.list_page(context, {**query, 'portgroup': portgroup_ident}, self.detail)
+    @expose('baremetal:port:list', ports.Ports, since=MEMBERS_SINCE, query=PORTS_QUERY)
+    def get_all(self, context, grant, portgroup_ident, /, **query):
+        return ports.list_page(context, grant, {**query, 'portgroup': portgroup_ident}, self.detail)
 
 
 class PortgroupPortsController(PortgroupPortsDetailController):
@@ -66,36 +56,31 @@ class PortgroupsDetailController(Resource):
 
     detail = True
 
-    @expose(Portgroups, query=QUERY)
-    def get_all(self, context, /, **query):
-        context.can('baremetal:portgroup:list')
-        return PORTGROUPS.page(context, query, self.detail)
+    @expose('baremetal:portgroup:list', Portgroups, since=SINCE, query=QUERY)
+    def get_all(self, context, grant, /, **query):
+        return PORTGROUPS.page(context, grant, query, self.detail)
 
 
 class PortgroupsController(PortgroupsDetailController):
     """Portgroups: bonded ports of a node."""
 
-    since = PORTGROUPS.served_since
+    since = SINCE
     detail = False
     children = {'detail': PortgroupsDetailController()}
     members = {'ports': PortgroupPortsController()}
 
-    @expose(Portgroup, query=FIELDS_QUERY)
-    def get_one(self, context, portgroup_ident, /, *, fields=None):
-        context.limit_to('baremetal:portgroup:get')
-        return PORTGROUPS.show(context, portgroup_ident, fields)
+    @expose('baremetal:portgroup:get', Portgroup, of=PORTGROUPS.allowed, since=SINCE, query=FIELDS_QUERY)
+    def get_one(self, context, grant, portgroup_ident, /, *, fields=None):
+        return PORTGROUPS.show(context, grant, fields)
 
-    @expose(Portgroup, body=PortgroupBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:portgroup:create')
-        return PORTGROUPS.create(context, body)
+    @expose('baremetal:portgroup:create', Portgroup, since=SINCE, body=PortgroupBody)
+    def post(self, context, grant, /, *, body):
+        return PORTGROUPS.create(context, grant, body)
 
-    @expose(Portgroup, body=[types.PatchOperation])
-    def patch(self, context, portgroup_ident, /, *, body):
-        context.limit_to('baremetal:portgroup:update')
-        return PORTGROUPS.change(context, portgroup_ident, body)
+    @expose('baremetal:portgroup:update', Portgroup, of=PORTGROUPS.allowed, since=SINCE, body=[types.PatchOperation])
+    def patch(self, context, grant, portgroup_ident, /, *, body):
+        return PORTGROUPS.change(context, grant, body)
 
-    @expose()
-    def delete(self, context, portgroup_ident, /):
-        context.limit_to('baremetal:portgroup:delete')
-        return PORTGROUPS.delete(context, portgroup_ident)
+    @expose('baremetal:portgroup:delete', of=PORTGROUPS.allowed, since=SINCE)
+    def delete(self, context, grant, portgroup_ident, /):
+        return PORTGROUPS.delete(context, grant)

@@ -58,9 +58,10 @@ NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in ('
 QUERY = PORTS.query
 
 
-def list_page(context, query, detail):
+def list_page(context, grant, query, detail):
     """Return a page of ports.
 
+    :param grant: ironic_traits.context.Grant.
     :param query: {query parameter: value}.
     :param detail: whether to show all fields.
     """
@@ -70,7 +71,7 @@ def list_page(context, query, detail):
     if 'node_uuid' in query:
         # Both parameters are the same filter: a node that does not exist is a 404.
         query['node'] = query.pop('node_uuid')
-    return PORTS.page(context, query, detail)
+    return PORTS.page(context, grant, query, detail)
 
 
 class NodePortsDetailController(Resource):
@@ -78,11 +79,9 @@ class NodePortsDetailController(Resource):
 
     detail = True
 
-    @expose(Ports, query=NODE_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        access.visible_node(context, node_ident)
-        context.can('baremetal:port:list')
-        return list_page(context, {**query, 'node': node_ident}, self.detail)
+    @expose('baremetal:port:list', Ports, within=access.visible_node, query=NODE_QUERY)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return list_page(context, grant, {**query, 'node': node_ident}, self.detail)
 
 
 class NodePortsController(NodePortsDetailController):
@@ -97,10 +96,9 @@ class PortsDetailController(Resource):
 
     detail = True
 
-    @expose(Ports, query=QUERY)
-    def get_all(self, context, /, **query):
-        context.can('baremetal:port:list')
-        return list_page(context, query, self.detail)
+    @expose('baremetal:port:list', Ports, query=QUERY)
+    def get_all(self, context, grant, /, **query):
+        return list_page(context, grant, query, self.detail)
 
 
 class PortsController(PortsDetailController):
@@ -109,22 +107,18 @@ class PortsController(PortsDetailController):
     detail = False
     children = {'detail': PortsDetailController()}
 
-    @expose(Port, query=FIELDS_QUERY)
-    def get_one(self, context, port_ident, /, *, fields=None):
-        context.limit_to('baremetal:port:get')
-        return PORTS.show(context, port_ident, fields)
+    @expose('baremetal:port:get', Port, of=PORTS.allowed, query=FIELDS_QUERY)
+    def get_one(self, context, grant, port_ident, /, *, fields=None):
+        return PORTS.show(context, grant, fields)
 
-    @expose(Port, body=PortBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:port:create')
-        return PORTS.create(context, body)
+    @expose('baremetal:port:create', Port, body=PortBody)
+    def post(self, context, grant, /, *, body):
+        return PORTS.create(context, grant, body)
 
-    @expose(Port, body=[types.PatchOperation])
-    def patch(self, context, port_ident, /, *, body):
-        context.limit_to('baremetal:port:update')
-        return PORTS.change(context, port_ident, body)
+    @expose('baremetal:port:update', Port, of=PORTS.allowed, body=[types.PatchOperation])
+    def patch(self, context, grant, port_ident, /, *, body):
+        return PORTS.change(context, grant, body)
 
-    @expose()
-    def delete(self, context, port_ident, /):
-        context.limit_to('baremetal:port:delete')
-        return PORTS.delete(context, port_ident)
+    @expose('baremetal:port:delete', of=PORTS.allowed)
+    def delete(self, context, grant, port_ident, /):
+        return PORTS.delete(context, grant)

@@ -68,15 +68,15 @@ class Records:
         """The query parameters of a list: {parameter: type}."""
         return {**LIST_QUERY, **arguments.query(self.resource)}
 
-    def page(self, context, query, detail=False):
+    def page(self, context, grant, query, detail=False):
         """Return a page of records, with a link to the next page.
 
+        :param grant: ironic_traits.context.Grant.
         :param query: {query parameter: value}: LIST_QUERY, and filters as ``inventory.records.find`` takes them.
         :param detail: whether the path asks for all fields.
         :raises failures.VersionTooLow: a parameter needs a later version.
         :raises failures.InvalidInput: the parameters contradict each other.
         """
-        self.check_version(context)
         selection = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
         names = self._listed(context, selection, detail)
         page = paging.page(context, query, self.kind.sortable, self._check_field)
@@ -84,7 +84,7 @@ class Records:
         filters = {name: value for name, value in query.items() if name not in paging.QUERY}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = records.find(context, self.kind, self._columns(names), filters, page)
+        rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
         show = self._presenter(context, names)
         document = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
         if more:
@@ -95,22 +95,21 @@ class Records:
         """Raise VersionTooLow unless the version of the request has the filters of a query."""
         arguments.check_versions(context, self.resource, query)
 
-    def show(self, context, ident, fields=None):
+    def show(self, context, grant, fields=None):
         """Return one record.
 
-        :param ident: its uuid or name in the request.
+        :param grant: ironic_traits.context.Grant of the record.
         :param fields: lists of field names, one for each ``fields`` in the query; None for all fields.
         """
-        self.check_version(context)
         names = self._all(context) if fields is None else self._selected(context, fields)
-        row = records.get(context, self.kind, self._allowed(context, ident), self._columns(names))
+        row = records.get(context, grant, self.kind, self._columns(names))
         return self._presenter(context, names)(row)
 
-    def create(self, context, body):
+    def create(self, context, grant, body):
         """Create a record from a body, and return the response."""
         values = self.new_values(context, body)
         if self.kind.has_node:
-            access.new_record(context, values['node_uuid'])
+            access.new_record(context, grant, values['node_uuid'])
         names = self._all(context)
         row = records.create(context, self.kind, values, self._columns(names))
         return Response(self._presenter(context, names)(row), status=201, location=f'/v1/{self.path}/{row.uuid}')
@@ -120,7 +119,6 @@ class Records:
 
         :raises failures.Failure: a field is invalid or missing, or needs a later version.
         """
-        self.check_version(context)
         fields = patch.stated_fields(body)
         for name in fields:
             self._check_field(context, name)
@@ -142,12 +140,12 @@ class Records:
         """Return the names of the columns of all fields, a tuple."""
         return self._columns(self._all(context))
 
-    def change(self, context, ident, operations):
+    def change(self, context, grant, operations):
         """Apply a JSON patch to a record, and return the record.
 
+        :param grant: ironic_traits.context.Grant of the record.
         :param operations: [types.PatchOperation, …].
         """
-        self.check_version(context)
         for operation in operations:
             self._check_field(context, patch.field(operation))
         plain_operations = [patch.plain(operation, self.kind.settable) for operation in operations]
@@ -155,27 +153,31 @@ class Records:
         def change(old):
             new = self._settable(request_body.typed(self.body, patch.apply(old, plain_operations)))
             if self.kind.has_node and new['node_uuid'] != old['node_uuid']:
-                access.new_record(context, new['node_uuid'])
+                access.new_record(context, grant, new['node_uuid'])
             self.check(context, old, new)
             return new
 
         names = self._all(context)
-        row = records.update(context, self.kind, self._allowed(context, ident), change, self._columns(names))
+        row = records.update(context, self.kind, grant.ident, change, self._columns(names))
         return self._presenter(context, names)(row)
 
-    def delete(self, context, ident):
+    def delete(self, context, grant):
         """Delete a record, and return the response."""
-        self.check_version(context)
-        records.delete(context, self.kind, self._allowed(context, ident))
+        records.delete(context, self.kind, grant.ident)
         return Response(status=204)
 
-    def check_version(self, context):
-        """Raise ResourceNotFound unless the version of the request has the resource.
+    def allowed(self, context, grant, text):
+        """Return the grant for a record, if policy allows the request for it: ``of`` of ``expose``.
 
-        :raises failures.ResourceNotFound: the resource needs a later version.
+        :param grant: ironic_traits.context.Grant.
+        :param text: its uuid or name in the request.
+        :raises failures.Failure: as ``ident`` and ``access.record`` do.
         """
-        if context.minor < self.served_since:
-            raise failures.ResourceNotFound(hint=f' /v1/{self.path} needs API version 1.{self.served_since}.')
+        if self.kind.has_node:
+            return access.record(context, grant, self.kind, self.ident(context, text))
+        if grant.rules:
+            raise failures.Forbidden(rule=grant.rules[0])
+        return grant.of(self.ident(context, text))
 
     def ident(self, context, text):
         """Return the uuid (in lower case, with dashes) or the name of a record in a request.
@@ -192,13 +194,6 @@ class Records:
         if context.minor < self.resource.names_since:
             raise failures.RecordNotFound(what=self.kind.what.capitalize(), ident=text)
         return text
-
-    def _allowed(self, context, text):
-        """Return the uuid or the name of a record, if policy allows the request for it."""
-        ident = self.ident(context, text)
-        if self.kind.has_node:
-            access.record(context, self.kind, ident)
-        return ident
 
     def _listed(self, context, selection, detail):
         if selection.get('detail') is not None:

@@ -64,14 +64,22 @@ class Reservations(wsme.types.Base):
     next = str
 
 
+def _allowed(context, grant, text):
+    """Return the grant for a reservation, if policy allows the request for it."""
+    if not uuidutils.is_uuid_like(text):
+        raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
+    uuid = str(uuidutils.uuid.UUID(text))
+    if grant.rules:
+        access.check(context, grant, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
+    return grant.of(uuid)
+
+
 class ReservationRenewController(Resource):
     """The renewal of a reservation."""
 
-    @expose(OneReservation, body=RenewBody, optional_body=True)
+    @expose('baremetal:reservation:renew', OneReservation, of=_allowed, since=SINCE, body=RenewBody, optional_body=True)
     def post(self, context, reservation_uuid, /, *, body):
-        context.limit_to('baremetal:reservation:renew')
-        _check_version(context)
-        return _one(reservations.renew(context, _allowed(context, reservation_uuid), _expiry(body)))
+        return _one(reservations.renew(context, reservation_uuid, _expiry(body)))
 
 
 class ReservationsController(Resource):
@@ -80,33 +88,32 @@ class ReservationsController(Resource):
     since = SINCE
     members = {'renew': ReservationRenewController()}
 
-    @expose(Reservations, query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID})
-    def get_all(self, context, /, *, fields=None, **query):
-        context.can('baremetal:reservation:list')
-        _check_version(context)
+    @expose(
+        'baremetal:reservation:list',
+        Reservations,
+        since=SINCE,
+        query=paging.QUERY | FIELDS_QUERY | {'node': types.TEXT, 'instance_uuid': types.UUID},
+    )
+    def get_all(self, context, grant, /, *, fields=None, **query):
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
         filters = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
-        rows, more = reservations.find(context, ('uuid', *names), filters, page)
+        rows, more = reservations.find(context, grant, ('uuid', *names), filters, page)
         document = {'reservations': [dict(zip(names, row[1:], strict=True)) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
 
-    @expose(OneReservation)
-    def get_one(self, context, reservation_uuid, /):
-        context.limit_to('baremetal:reservation:get')
-        _check_version(context)
-        return _one(reservations.get(context, _allowed(context, reservation_uuid)))
+    @expose('baremetal:reservation:get', OneReservation, of=_allowed, since=SINCE)
+    def get_one(self, context, grant, reservation_uuid, /):
+        return _one(reservations.get(context, grant))
 
-    @expose(NewReservations, body=ReservationBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:reservation:create')
-        _check_version(context)
+    @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody)
+    def post(self, context, grant, /, *, body):
         instances = _instances(context, body)
-        node_request = match_types.read_request(context, body, _idents(context, body))
+        node_request = match_types.read_request(context, grant, body, _idents(context, body))
         rows, is_new = reserve.reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
         warnings = {'warnings': node_request.request.warnings} if node_request.request.warnings else {}
@@ -114,17 +121,10 @@ class ReservationsController(Resource):
             return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
         return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')
 
-    @expose()
+    @expose('baremetal:reservation:delete', of=_allowed, since=SINCE)
     def delete(self, context, reservation_uuid, /):
-        context.limit_to('baremetal:reservation:delete')
-        _check_version(context)
-        reservations.delete(context, _allowed(context, reservation_uuid))
+        reservations.delete(context, reservation_uuid)
         return Response(status=204)
-
-
-def _check_version(context):
-    if context.minor < SINCE:
-        raise failures.ResourceNotFound(hint=f' Reservations need API version 1.{SINCE}.')
 
 
 def _one(row):
@@ -133,16 +133,6 @@ def _one(row):
 
 def _show(row):
     return {name: getattr(row, name) for name in FIELDS}
-
-
-def _allowed(context, text):
-    """Return the uuid of a reservation, if policy allows the request for it."""
-    if not uuidutils.is_uuid_like(text):
-        raise failures.InvalidInput(reason=f'Expected UUID for reservation: {text}')
-    uuid = str(uuidutils.uuid.UUID(text))
-    if context.limited_to:
-        access.check(context, reservations.owner(context, uuid), failures.ReservationNotFound(reservation=uuid))
-    return uuid
 
 
 def _selected(lists):

@@ -3,9 +3,9 @@
 from oslo_utils import uuidutils
 
 from ironic_traits.api import microversions
-from ironic_traits.api.expose import CONTEXT, expose
+from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
-from ironic_traits.api.resource import SUFFIXED, Resource
+from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.matches import MatchesController
@@ -37,7 +37,7 @@ class V1Controller(Resource):
         'volume': VolumeController(),
     }
 
-    @expose()
+    @expose(PUBLIC)
     def get_all(self, context, /):
         return {
             'id': 'v1',
@@ -73,7 +73,7 @@ class RootController(Resource):
             parameters[-1] += _SUFFIX
         return route, parameters, path
 
-    @expose()
+    @expose(PUBLIC)
     def get_all(self, context, /):
         return {
             'name': 'OpenStack Ironic API',

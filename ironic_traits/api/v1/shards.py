@@ -2,7 +2,6 @@
 
 import wsme.types
 
-from ironic_traits import failures
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.inventory import shards
@@ -26,10 +25,7 @@ class ShardsController(Resource):
 
     since = 82
 
-    @expose(Shards)
+    @expose('baremetal:shards:get', Shards, since=82)
     def get_all(self, context, /):
-        context.can('baremetal:shards:get')
-        if context.minor < self.since:
-            raise failures.ResourceNotFound(hint=f' Shards need API version 1.{self.since}.')
         # Like Ironic, str() reports nodes without a shard under the name "None".
         return {'shards': [{'name': str(row.shard), 'count': row.count} for row in shards.count_nodes(context)]}

@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.api.v1.volume_connectors import CONNECTORS, ConnectorsController, NodeConnectorsController
+from ironic_traits.api.v1.volume_connectors import SINCE, ConnectorsController, NodeConnectorsController
 from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsController
 from ironic_traits.inventory import nodes
 
@@ -24,25 +24,20 @@ class NodeVolumeController(Resource):
 
     children = {'connectors': NodeConnectorsController(), 'targets': NodeTargetsController()}
 
-    @expose(Volume)
-    def get_all(self, context, node_ident, /):
-        context.limit_to('baremetal:volume:get')
-        CONNECTORS.check_version(context)
-        ident = access.node(context, node_ident)
-        nodes.get(context, ident, ('uuid',))
-        return _links(context, 'nodes', ident, 'volume')
+    @expose('baremetal:volume:get', Volume, of=access.node, since=SINCE)
+    def get_all(self, context, grant, node_ident, /):
+        nodes.get(context, grant, ('uuid',))
+        return _links(context, 'nodes', node_ident, 'volume')
 
 
 class VolumeController(Resource):
     """Volume resources: connectors and targets."""
 
-    since = CONNECTORS.served_since
+    since = SINCE
     children = {'connectors': ConnectorsController(), 'targets': TargetsController()}
 
-    @expose(Volume)
+    @expose('baremetal:volume:get', Volume, since=SINCE)
     def get_all(self, context, /):
-        context.can('baremetal:volume:get')
-        CONNECTORS.check_version(context)
         return _links(context, 'volume')
 
 

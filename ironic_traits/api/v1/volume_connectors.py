@@ -36,42 +36,36 @@ class Connectors(wsme.types.Base):
 
 
 CONNECTORS = Records(kind=KIND, body=ConnectorBody)
+SINCE = CONNECTORS.served_since
 
 
 class NodeConnectorsController(Resource):
     """The volume connectors of a node."""
 
-    @expose(Connectors, query=LIST_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        access.visible_node(context, node_ident)
-        context.can('baremetal:volume:list')
-        return CONNECTORS.page(context, {**query, 'node': node_ident})
+    @expose('baremetal:volume:list', Connectors, within=access.visible_node, since=SINCE, query=LIST_QUERY)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return CONNECTORS.page(context, grant, {**query, 'node': node_ident})
 
 
 class ConnectorsController(Resource):
     """Volume connectors, through which nodes access remote volumes."""
 
-    @expose(Connectors, query={**LIST_QUERY, 'node': types.TEXT})
-    def get_all(self, context, /, **query):
-        context.can('baremetal:volume:list')
-        return CONNECTORS.page(context, query)
+    @expose('baremetal:volume:list', Connectors, since=SINCE, query={**LIST_QUERY, 'node': types.TEXT})
+    def get_all(self, context, grant, /, **query):
+        return CONNECTORS.page(context, grant, query)
 
-    @expose(Connector, query=FIELDS_QUERY)
-    def get_one(self, context, connector_uuid, /, *, fields=None):
-        context.limit_to('baremetal:volume:get')
-        return CONNECTORS.show(context, connector_uuid, fields)
+    @expose('baremetal:volume:get', Connector, of=CONNECTORS.allowed, since=SINCE, query=FIELDS_QUERY)
+    def get_one(self, context, grant, connector_uuid, /, *, fields=None):
+        return CONNECTORS.show(context, grant, fields)
 
-    @expose(Connector, body=ConnectorBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:volume:create')
-        return CONNECTORS.create(context, body)
+    @expose('baremetal:volume:create', Connector, since=SINCE, body=ConnectorBody)
+    def post(self, context, grant, /, *, body):
+        return CONNECTORS.create(context, grant, body)
 
-    @expose(Connector, body=[types.PatchOperation])
-    def patch(self, context, connector_uuid, /, *, body):
-        context.limit_to('baremetal:volume:update')
-        return CONNECTORS.change(context, connector_uuid, body)
+    @expose('baremetal:volume:update', Connector, of=CONNECTORS.allowed, since=SINCE, body=[types.PatchOperation])
+    def patch(self, context, grant, connector_uuid, /, *, body):
+        return CONNECTORS.change(context, grant, body)
 
-    @expose()
-    def delete(self, context, connector_uuid, /):
-        context.limit_to('baremetal:volume:delete')
-        return CONNECTORS.delete(context, connector_uuid)
+    @expose('baremetal:volume:delete', of=CONNECTORS.allowed, since=SINCE)
+    def delete(self, context, grant, connector_uuid, /):
+        return CONNECTORS.delete(context, grant)

@@ -38,42 +38,36 @@ class Targets(wsme.types.Base):
 
 
 TARGETS = Records(kind=KIND, body=TargetBody)
+SINCE = TARGETS.served_since
 
 
 class NodeTargetsController(Resource):
     """The volume targets of a node."""
 
-    @expose(Targets, query=LIST_QUERY)
-    def get_all(self, context, node_ident, /, **query):
-        access.visible_node(context, node_ident)
-        context.can('baremetal:volume:list')
-        return TARGETS.page(context, {**query, 'node': node_ident})
+    @expose('baremetal:volume:list', Targets, within=access.visible_node, since=SINCE, query=LIST_QUERY)
+    def get_all(self, context, grant, node_ident, /, **query):
+        return TARGETS.page(context, grant, {**query, 'node': node_ident})
 
 
 class TargetsController(Resource):
     """Volume targets: the remote volumes of nodes."""
 
-    @expose(Targets, query={**LIST_QUERY, 'node': types.TEXT})
-    def get_all(self, context, /, **query):
-        context.can('baremetal:volume:list')
-        return TARGETS.page(context, query)
+    @expose('baremetal:volume:list', Targets, since=SINCE, query={**LIST_QUERY, 'node': types.TEXT})
+    def get_all(self, context, grant, /, **query):
+        return TARGETS.page(context, grant, query)
 
-    @expose(Target, query=FIELDS_QUERY)
-    def get_one(self, context, target_uuid, /, *, fields=None):
-        context.limit_to('baremetal:volume:get')
-        return TARGETS.show(context, target_uuid, fields)
+    @expose('baremetal:volume:get', Target, of=TARGETS.allowed, since=SINCE, query=FIELDS_QUERY)
+    def get_one(self, context, grant, target_uuid, /, *, fields=None):
+        return TARGETS.show(context, grant, fields)
 
-    @expose(Target, body=TargetBody)
-    def post(self, context, /, *, body):
-        context.can('baremetal:volume:create')
-        return TARGETS.create(context, body)
+    @expose('baremetal:volume:create', Target, since=SINCE, body=TargetBody)
+    def post(self, context, grant, /, *, body):
+        return TARGETS.create(context, grant, body)
 
-    @expose(Target, body=[types.PatchOperation])
-    def patch(self, context, target_uuid, /, *, body):
-        context.limit_to('baremetal:volume:update')
-        return TARGETS.change(context, target_uuid, body)
+    @expose('baremetal:volume:update', Target, of=TARGETS.allowed, since=SINCE, body=[types.PatchOperation])
+    def patch(self, context, grant, target_uuid, /, *, body):
+        return TARGETS.change(context, grant, body)
 
-    @expose()
-    def delete(self, context, target_uuid, /):
-        context.limit_to('baremetal:volume:delete')
-        return TARGETS.delete(context, target_uuid)
+    @expose('baremetal:volume:delete', of=TARGETS.allowed, since=SINCE)
+    def delete(self, context, grant, target_uuid, /):
+        return TARGETS.delete(context, grant)

@@ -1,0 +1,75 @@
+"""The answers to exceptions. ``ironic_traits.failures`` has the failures themselves, and imports no library."""
+
+import logging
+import urllib.parse
+
+import webob
+import webob.exc
+import wsme.exc
+
+from ironic_traits import failures
+from ironic_traits.api.resource import CONTEXT
+from ironic_traits.db import outage
+
+LOG = logging.getLogger(__name__)
+
+
+def from_exception(error):
+    """Return the Failure for an exception of a library: pecan, WSME, the database.
+
+    :returns: the exception itself if it is a Failure; InternalError for an unexpected exception, whose message does
+        not reveal the cause.
+    """
+    if isinstance(error, failures.Failure):
+        return error
+    if isinstance(error, webob.exc.HTTPException):
+        return _routing(error)
+    if isinstance(error, wsme.exc.UnknownAttribute):
+        return failures.InvalidInput(reason=f'Unknown fields: {", ".join(sorted(error.attributes))}')
+    if isinstance(error, wsme.exc.ClientSideError):
+        return failures.InvalidInput(reason=error.faultstring)
+    if outage.is_unavailable(error):
+        return failures.DatabaseUnavailable()
+    return failures.InternalError()
+
+
+def answer(environ, failure, headers=()):
+    """Return the response to a request that failed, in the format of its API.
+
+    :param environ: WSGI environ of the request.
+    :param failure: failures.Failure.
+    :param headers: further headers, [(name, value), …].
+    :returns: webob.Response, which is a WSGI application.
+    """
+    body, content_type = environ[CONTEXT].protocol.failure(failure, environ)
+    response = webob.Response(status=failure.status, body=body, content_type=content_type)
+    response.headers.extend(headers)
+    if failure.allow is not None:
+        response.headers['Allow'] = failure.allow
+    return response
+
+
+def answer_to(environ, error):
+    """Return the response to a request whose handling raised an exception, and log the exception if it is unexpected.
+
+    :param environ: WSGI environ of the request.
+    :param error: any exception.
+    :returns: webob.Response.
+    """
+    failure = from_exception(error)
+    if failure.status >= 500 and not outage.is_one(error):
+        LOG.error('%s %s failed', environ['REQUEST_METHOD'], _path(environ), exc_info=error)
+    return answer(environ, failure)
+
+
+def _routing(error):
+    """Return the failure for an exception that pecan or the router raised."""
+    if error.status_int == 405:
+        return failures.MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
+    failure = {404: failures.AddressNotFound, 406: failures.NotAcceptable}.get(error.status_int)
+    return failure() if failure else failures.InvalidInput(reason=error.detail or error.explanation)
+
+
+def _path(environ):
+    """Return the path of a request as in its URL, quoted: it may contain newlines."""
+    return urllib.parse.quote((environ.get('SCRIPT_NAME', '') + environ['PATH_INFO']).encode('latin-1'))
