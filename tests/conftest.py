@@ -1,8 +1,8 @@
 """Fixtures of databases, applications and servers.
 
 Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
-servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.  ``--quick`` leaves out the
-servers, and the modules in SLOW.
+servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.  ``--quick`` leaves out
+the servers, and the modules in SLOW.
 """
 
 import os

@@ -16,8 +16,8 @@ import time
 
 import pytest
 
-from tests.functional.test_server import ask, make
 from tests.support import servers
+from tests.support.http_client import ask, make
 from tests.support.service import Server, upgraded
 from tests.support.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
 
