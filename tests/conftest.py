@@ -20,7 +20,35 @@ from tests.support.service import make_app, make_conf, upgraded
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
 SLOW = {
+    'test_alive',
+    'test_allocations',
     'test_clients',
+    'test_commands',
+    'test_example_driver',
+    'test_glance',
+    'test_guides',
+    'test_hostile_input',
+    'test_import_batches',
+    'test_inventory_files',
+    'test_keystone',
+    'test_locked_nodes',
+    'test_missing_databases',
+    'test_node_provider_model',
+    'test_overload',
+    'test_packaging',
+    'test_placement_suite',
+    'test_provider_races',
+    'test_races',
+    'test_readme',
+    'test_request_log',
+    'test_reservation_model',
+    'test_reservation_races',
+    'test_server',
+    'test_signals',
+    'test_starting',
+    'test_trait_options',
+    'test_validation',
+    'test_worker',
 }
 
 

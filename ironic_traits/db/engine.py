@@ -10,9 +10,11 @@ import os
 import pathlib
 import sqlite3
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
+from oslo_config import cfg
 from oslo_db import api as db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
@@ -25,6 +27,13 @@ BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
 GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
 
+class Writer(Protocol):
+    """What opens transactions: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
+
+    def write(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        """Return a context manager of a connection in a transaction."""
+
+
 class Database:
     """The connections of the service to its database.
 
@@ -35,7 +44,7 @@ class Database:
     :ivar url: sqlalchemy.URL.
     """
 
-    def __init__(self, conf, create=True):
+    def __init__(self, conf: cfg.ConfigOpts, create: bool = True) -> None:
         self.url = sa.make_url(conf.database.connection)
         backend = self.url.get_backend_name()
         if backend not in BACKENDS:
@@ -58,13 +67,13 @@ class Database:
             engine.hide_parameters = True
 
     @contextlib.contextmanager
-    def read(self):
+    def read(self) -> Iterator[sa.Connection]:
         """Yield a connection for reading: each statement sees what was committed when it began."""
         with self._watch(), self._reader.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
-    def snapshot(self):
+    def snapshot(self) -> Iterator[sa.Connection]:
         """Yield a connection for reading: all statements see what was committed when the first one began."""
         if self.url.get_backend_name() == 'sqlite':
             with self._reader.connect() as connection:
@@ -76,13 +85,13 @@ class Database:
             yield connection
 
     @contextlib.contextmanager
-    def write(self):
+    def write(self) -> Iterator[sa.Connection]:
         """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
         with self._watch(), self._writer.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
-    def write_for_long(self):
+    def write_for_long(self) -> Iterator[sa.Connection]:
         """Yield a connection in a transaction, as ``write``, without the time limit for statements."""
         if self.url.get_backend_name() == 'sqlite':
             with self.write() as connection:
@@ -95,23 +104,23 @@ class Database:
         finally:
             engine.dispose()
 
-    def pools(self):
+    def pools(self) -> dict[str, sa.Pool]:
         """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
         return {'reader': self._reader.pool, 'writer': self._writer.pool}
 
-    def watch_outages(self):
+    def watch_outages(self) -> None:
         """Log the beginning and the end of outages of the database (``db.outage``)."""
         outages = outage.Outages()
         self._watch = outages.watch
         for engine in (self._reader, self._writer):
             sa.event.listen(engine, 'connect', outages.end)
 
-    def close(self):
+    def close(self) -> None:
         """Close all connections."""
         self._reader.dispose()
         self._writer.dispose()
 
-    def _engine(self, conf, autocommit, seconds=timeouts.ANSWER):
+    def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, seconds: float | None = timeouts.ANSWER) -> sa.Engine:
         if self.url.get_backend_name() == 'sqlite':
             return _sqlite_engine(self.url, autocommit)
         options = conf.database
@@ -132,7 +141,7 @@ class Database:
         return engine
 
 
-def _prepare_file(path, create):
+def _prepare_file(path: str, create: bool) -> None:
     """Create the file of a SQLite database unless it exists.
 
     A file that exists is not opened, because closing it would drop the locks of this process's other connections.
@@ -153,26 +162,27 @@ def _prepare_file(path, create):
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _sqlite_engine(url, autocommit):
+def _sqlite_engine(url: sa.URL, autocommit: bool) -> sa.Engine:
     """Return an engine for SQLite. Unlike oslo.db's, it keeps connections, and writers lock the database at BEGIN."""
+    path = str(url.database)
     engine = sa.create_engine(url)
     exc_filters.register_engine(engine)
 
     @sa.event.listens_for(engine, 'do_connect')
-    def open_existing(dialect, record, arguments, options):
+    def open_existing(dialect: sa.Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         # Without mode=rw, SQLite would create the file anew after it was removed, and write to an empty database.
         arguments[0] = f'{pathlib.Path(arguments[0]).absolute().as_uri()}?mode=rw'
         options['uri'] = True
 
     @sa.event.listens_for(engine, 'checkout')
-    def check_file(connection, record, proxy):
+    def check_file(connection: Any, record: Any, proxy: Any) -> None:
         # A connection to a file that was removed or replaced would still write to the old file, and the data would be
         # lost.
-        if record.info.setdefault('file', _identity(url)) != _identity(url):
+        if record.info.setdefault('file', _identity(path)) != _identity(path):
             raise sa.exc.DisconnectionError('the file of the database was replaced')
 
     @sa.event.listens_for(engine, 'connect')
-    def prepare(connection, record):
+    def prepare(connection: sqlite3.Connection, record: Any) -> None:
         # Without this, Python's sqlite3 module begins transactions implicitly.
         connection.isolation_level = None
         # synchronous = FULL: committed data survive a crash of the machine.
@@ -183,7 +193,7 @@ def _sqlite_engine(url, autocommit):
     if not autocommit:
 
         @sa.event.listens_for(engine, 'begin')
-        def begin(connection):
+        def begin(connection: sa.Connection) -> None:
             # A plain BEGIN takes the write lock at the first write. That fails without waiting if another transaction
             # has written since the first read.
             connection.exec_driver_sql('BEGIN IMMEDIATE')
@@ -191,15 +201,15 @@ def _sqlite_engine(url, autocommit):
     return engine
 
 
-def _identity(url):
-    """Return (device, inode) of the file of a database; None if it does not exist."""
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return (device, inode) of a file; None if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
-        status = os.stat(url.database)
+        status = os.stat(path)
         return status.st_dev, status.st_ino
     return None
 
 
-def _use_wal(connection):
+def _use_wal(connection: sqlite3.Connection) -> None:
     """Switch the database to write-ahead logging, in which readers and a writer do not block each other.
 
     The file keeps this setting. To switch it the first time, SQLite needs an exclusive lock, for which it does not
@@ -216,7 +226,7 @@ def _use_wal(connection):
             time.sleep(0.01)
 
 
-def _set_session(dialect, autocommit, connection, record):
+def _set_session(dialect: sa.Dialect, autocommit: bool, connection: Any, record: Any) -> None:
     """Set up a new session on a server: UTC, READ COMMITTED, a limit for lock waits, no truncated GROUP_CONCAT."""
     statements: tuple[str, ...]
     if dialect.name == 'postgresql':
@@ -243,7 +253,7 @@ def _set_session(dialect, autocommit, connection, record):
 
 
 @contextlib.contextmanager
-def referring():
+def referring() -> Iterator[None]:
     """Retry the transaction if a row that it refers to was deleted by another transaction since it was read."""
     try:
         yield
@@ -251,7 +261,7 @@ def referring():
         raise db_exception.RetryRequest(error) from error
 
 
-def _lost_a_lock(error):
+def _lost_a_lock(error: BaseException) -> bool:
     """Whether an error is a deadlock; on a Galera cluster, also a conflict at COMMIT.
 
     oslo.db reports MariaDB's timeout of a lock wait (error 1205) as a deadlock, too. That is not retried, because each
@@ -260,9 +270,10 @@ def _lost_a_lock(error):
     return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error)
 
 
+_Write = TypeVar('_Write', bound=Callable)
 #: Decorator for the write functions that api/ calls: the function runs again after a deadlock, or after a RetryRequest.
 #: It does not after a lost connection, because the transaction may have been committed.
-retried = db_api.wrap_db_retry(
+retried: Callable[[_Write], _Write] = db_api.wrap_db_retry(
     max_retries=20,
     retry_interval=0.05,
     inc_retry_interval=True,

@@ -1,9 +1,12 @@
 """The database check of /healthcheck."""
 
 import threading
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_middleware.healthcheck import pluginbase
+
+from ironic_traits.db import engine
 
 #: Most seconds that the database may take to respond.
 TIMEOUT = 3
@@ -15,12 +18,12 @@ class Database(pluginbase.HealthcheckBaseExtension):
     The configuration of the health check has the Database as ``database``.
     """
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._lock = threading.Lock()
-        self._query = None
+        self._query: _Query | None = None
 
-    def healthcheck(self, server_port):
+    def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         with self._lock:
             # One query at a time, so that threads do not pile up while the database does not respond.
             if self._query is None or not self._query.is_alive():
@@ -39,12 +42,12 @@ class _Query(threading.Thread):
     :ivar error: the exception that the query raised; None while it runs, and after success.
     """
 
-    def __init__(self, database):
+    def __init__(self, database: engine.Database) -> None:
         super().__init__(daemon=True, name='healthcheck')
         self._database = database
-        self.error = None
+        self.error: Exception | None = None
 
-    def run(self):
+    def run(self) -> None:
         try:
             with self._database.read() as connection:
                 connection.execute(sa.select(1))

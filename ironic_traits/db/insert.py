@@ -1,10 +1,13 @@
 """INSERT that ignores rows whose key exists, in the syntax of each database."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 
-def insert_missing(connection, table, rows):
+def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> int:
     """Insert the rows whose unique keys do not exist yet. Another transaction may insert the same rows meanwhile.
 
     :param connection: of a writer.
@@ -18,11 +21,11 @@ def insert_missing(connection, table, rows):
     return connection.execute(insert(table).values(rows)).rowcount
 
 
-def _ignore(table):
+def _ignore(table: sa.Table) -> sa.Insert:
     return sa.insert(table).prefix_with('IGNORE')
 
 
-_INSERTS = {
+_INSERTS: dict[str, Callable[[sa.Table], sa.Insert]] = {
     'postgresql': lambda table: postgresql.insert(table).on_conflict_do_nothing(),
     'sqlite': lambda table: sqlite.insert(table).on_conflict_do_nothing(),
 }

@@ -5,11 +5,12 @@ them.
 """
 
 import logging
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db.engine import retried
+from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import now
 
@@ -18,10 +19,10 @@ LOG = logging.getLogger(__name__)
 PREFIX = 'CUSTOM_'
 
 
-def ids(connection, table, names):
+def ids(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of the names that exist, {name: id}.
 
-    :param table: ``models.traits`` or ``models.resource_classes``.
+    :param table: ``tables.traits`` or ``tables.resource_classes``.
     :param names: any strings.
     """
     # MariaDB refuses to compare an ascii column with non-ASCII text.
@@ -32,11 +33,11 @@ def ids(connection, table, names):
     return {row.name: row.id for row in connection.execute(statement)}
 
 
-def ensure(connection, table, names):
+def ensure(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> int:
     """Insert the names that are missing. Another transaction may insert the same names meanwhile.
 
     :param connection: of a writer.
-    :param table: ``models.traits`` or ``models.resource_classes``.
+    :param table: ``tables.traits`` or ``tables.resource_classes``.
     :param names: valid names.
     :returns: the number of inserted names.
     """
@@ -48,16 +49,16 @@ def ensure(connection, table, names):
 
 
 @retried
-def add(service, table, names):
+def add(service: Writer, table: sa.Table, names: Iterable[str]) -> None:
     """Insert the names that are missing, in a transaction of its own.
 
-    :param service: an object with ``write``: ironic_traits.service.Service or a Context.
+    :param service: ironic_traits.service.Service or a Context.
     """
     with service.write() as connection:
         ensure(connection, table, names)
 
 
-def sync(connection, table, standard):
+def sync(connection: sa.Connection, table: sa.Table, standard: Iterable[str]) -> int:
     """Insert the standard names that are missing. Names that the library has dropped stay, and are logged.
 
     :param connection: of a writer.
@@ -71,14 +72,14 @@ def sync(connection, table, standard):
     return ensure(connection, table, set(standard).difference(existing))
 
 
-def read(connection, table, name):
+def read(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None:
     """Return the row of a name (any string); None if it does not exist."""
     if not name.isascii():
         return None
     return connection.execute(sa.select(table).where(table.c.name == name)).first()
 
 
-def delete(connection, table, name):
+def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
     """Delete a name, unless other rows refer to it.
 
     :param connection: of a writer.

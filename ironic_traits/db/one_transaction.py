@@ -1,7 +1,9 @@
 """Several write functions in one transaction."""
 
 import contextlib
+from collections.abc import Iterator
 
+import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 
@@ -18,17 +20,17 @@ class OneTransaction:
     :ivar lost: the error with which the database has ended the transaction; None as long as it has not.
     """
 
-    def __init__(self, connection):
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self.lost: db_exception.DBError | None = None
 
     @contextlib.contextmanager
-    def read(self):
+    def read(self) -> Iterator[sa.Connection]:
         """Yield the connection, for reading. Reads see what was written in the transaction."""
         yield self._connection
 
     @contextlib.contextmanager
-    def write(self):
+    def write(self) -> Iterator[sa.Connection]:
         """Yield the connection, in a savepoint that is released at the end, or rolled back after an exception.
 
         :raises Lost: the database has ended the transaction. A retry of this write alone, which ``retried`` does after
@@ -47,7 +49,7 @@ class OneTransaction:
                 self.lost = error
                 raise
 
-    def check(self):
+    def check(self) -> None:
         """Raise a database error if the database has ended the transaction.
 
         :raises oslo_db.exception.RetryRequest: it was a deadlock; the whole transaction should run again

@@ -4,6 +4,8 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -16,7 +18,7 @@ _NO_LOCK = ('database is locked', 'due to lock timeout')
 _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 
 
-def is_one(error):
+def is_one(error: BaseException) -> bool:
     """Whether an exception means that the database cannot be reached."""
     if isinstance(error, sa.exc.DBAPIError):
         # oslo.db does not translate errors of connecting. They have no statement.
@@ -24,7 +26,7 @@ def is_one(error):
     return isinstance(error, _ERRORS)
 
 
-def is_unavailable(error):
+def is_unavailable(error: BaseException) -> bool:
     """Whether an exception means that the same request may succeed later.
 
     The database cannot be reached, no connection is free, or a wait for a lock has timed out.
@@ -38,12 +40,12 @@ def is_unavailable(error):
 class Outages:
     """The log of the outages of one database, as one process sees them."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._since = None
+        self._since: float | None = None
 
     @contextlib.contextmanager
-    def watch(self):
+    def watch(self) -> Iterator[None]:
         """Log the beginning of an outage if an exception from the block means that the database cannot be reached."""
         try:
             yield
@@ -52,14 +54,14 @@ class Outages:
                 self._begin(error)
             raise
 
-    def end(self, connection, record):
+    def end(self, connection: Any, record: Any) -> None:
         """Log the end of an outage: a listener for SQLAlchemy's event ``connect``."""
         with self._lock:
             since, self._since = self._since, None
         if since is not None:
             LOG.info('The database answers again, after %.1f seconds', time.monotonic() - since)
 
-    def _begin(self, error):
+    def _begin(self, error: BaseException) -> None:
         with self._lock:
             if self._since is not None:
                 return

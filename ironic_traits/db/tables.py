@@ -98,7 +98,7 @@ nodes = sa.Table(
 )
 
 
-def _names(name):
+def _names(name: str) -> sa.Table:
     """Return a table of standard names from the libraries of OpenStack, and of custom ones that clients add."""
     return sa.Table(
         name,
@@ -128,7 +128,7 @@ node_traits = sa.Table(
 )
 
 
-def _records(name, *parts):
+def _records(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
     """Return a table with the columns that all records have, and further parts.
 
     :param name: of the table.
@@ -147,7 +147,7 @@ def _records(name, *parts):
     )
 
 
-def _of_a_node():
+def _of_a_node() -> sa.Column:
     """Return a column for the node to which a row belongs, and with which it is deleted.
 
     It refers to the node's uuid, which never changes.
@@ -296,7 +296,7 @@ resource_providers = _records(
 )
 
 
-def _of_a_provider():
+def _of_a_provider() -> sa.Column:
     """Return a column for the provider to which a row belongs, and with which it is deleted."""
     return sa.Column(
         'resource_provider_id',

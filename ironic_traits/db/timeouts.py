@@ -9,6 +9,10 @@ import contextvars
 import functools
 import select
 import time
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
 
 #: Most seconds that a transaction waits for a lock of another one. Then the response is a 503.
 LOCK = 30
@@ -31,7 +35,7 @@ _POSTGRESQL = {
 _DEFAULTS = {'pymysql': _MYSQL, 'psycopg2': _POSTGRESQL}
 
 
-def with_timeouts(url, seconds=ANSWER):
+def with_timeouts(url: sa.URL, seconds: float | None = ANSWER) -> sa.URL:
     """Return the URL of a database with the timeout parameters of its driver, unless the URL has them already.
 
     :param url: sqlalchemy.URL.
@@ -48,7 +52,7 @@ def with_timeouts(url, seconds=ANSWER):
 
 
 @contextlib.contextmanager
-def patient():
+def patient() -> Iterator[None]:
     """Lift the limit for the statements of this thread, for migrations."""
     token = _answer.set(None)
     try:
@@ -58,14 +62,14 @@ def patient():
 
 
 @functools.cache
-def _watch_psycopg2():
+def _watch_psycopg2() -> None:
     """Make psycopg2 wait for its sockets in ``_wait``: libpq itself waits for a response without a limit."""
     from psycopg2 import extensions
 
     extensions.set_wait_callback(_wait)
 
 
-def _wait(connection):
+def _wait(connection: Any) -> None:
     from psycopg2 import OperationalError, extensions
 
     seconds = CONNECT if connection.status == extensions.STATUS_SETUP else _answer.get()

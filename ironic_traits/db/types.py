@@ -5,11 +5,13 @@ microseconds, and to store texts of more than 64 KiB.
 """
 
 import datetime
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext import compiler
+from sqlalchemy.types import TypeEngine
 
 _MYSQL = ('mysql', 'mariadb')
 
@@ -20,16 +22,16 @@ class AsciiString(sa.types.TypeDecorator):
     impl = sa.String
     cache_ok = True
 
-    def __init__(self, length):
+    def __init__(self, length: int) -> None:
         super().__init__(length)
         self.length = length
 
-    def load_dialect_impl(self, dialect):
+    def load_dialect_impl(self, dialect: sa.Dialect) -> TypeEngine:
         if dialect.name not in _MYSQL:
             return dialect.type_descriptor(sa.String(self.length))
         return dialect.type_descriptor(mysql.VARCHAR(self.length, charset='ascii', collation='ascii_bin'))
 
-    def process_bind_param(self, value, dialect):
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         # MariaDB refuses to compare an ascii column with non-ASCII text. The escaped value equals no stored value,
         # because uuids, traits and states contain no backslash.
         if value is None or value.isascii() or dialect.name not in _MYSQL:
@@ -37,12 +39,12 @@ class AsciiString(sa.types.TypeDecorator):
         return value.encode('ascii', 'backslashreplace').decode()
 
 
-def ascii_string(length):
+def ascii_string(length: int) -> AsciiString:
     """Return the type AsciiString with a maximal length in characters."""
     return AsciiString(length)
 
 
-def exact_string(length):
+def exact_string(length: int) -> sa.String:
     """Return the type of a string of any characters that is compared byte by byte: names, resource classes.
 
     :param length: most characters.
@@ -52,12 +54,12 @@ def exact_string(length):
     )
 
 
-def long_text():
+def long_text() -> sa.Text:
     """Return the type of a text of any length."""
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
 
 
-def timestamp():
+def timestamp() -> sa.DateTime:
     """Return the type of a time in UTC, without a time zone, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
 
@@ -72,21 +74,39 @@ class Json(sa.types.TypeDecorator):
     impl = sa.Text
     cache_ok = True
 
-    def load_dialect_impl(self, dialect):
+    def load_dialect_impl(self, dialect: sa.Dialect) -> TypeEngine:
         return dialect.type_descriptor(long_text().dialect_impl(dialect))
 
-    def process_bind_param(self, value, dialect):
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
         return None if value is None else orjson.dumps(value).decode()
 
-    def process_result_value(self, value, dialect):
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
         return None if value is None else orjson.loads(value)
 
 
-def differ(one, other):
+def differ(one: Any, other: Any) -> bool:
     """Whether two values of a column differ. In JSON objects, 1 and true differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) != orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
     return one != other
+
+
+class Names(sa.types.TypeDecorator):
+    """Names in one string, joined by commas, which no name contains. It is read as a sorted list; NULL as []."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str]:
+        return sorted(value.split(',')) if value else []
+
+
+def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
+    """Return the aggregate function that joins the names in a column, of the type Names.
+
+    So one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
+    """
+    return sa.type_coerce(sa.func.aggregate_strings(column, ','), Names())
 
 
 class clock(sa.sql.functions.FunctionElement):
@@ -100,22 +120,22 @@ class clock(sa.sql.functions.FunctionElement):
 
 
 @compiler.compiles(clock, 'sqlite')
-def _sqlite_clock(element, compiler, **options):
+def _sqlite_clock(element: clock, compiler: Any, **options: Any) -> str:
     # In the format in which SQLAlchemy writes a timestamp, because SQLite compares them as text.
     return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
 
 
 @compiler.compiles(clock, 'postgresql')
-def _postgresql_clock(element, compiler, **options):
+def _postgresql_clock(element: clock, compiler: Any, **options: Any) -> str:
     # Not now(), which is the time when the transaction began: it may have waited for a lock since.
     return "(clock_timestamp() AT TIME ZONE 'UTC')"
 
 
 @compiler.compiles(clock, 'mysql', 'mariadb')
-def _mariadb_clock(element, compiler, **options):
+def _mariadb_clock(element: clock, compiler: Any, **options: Any) -> str:
     return 'UTC_TIMESTAMP(6)'
 
 
-def now():
+def now() -> datetime.datetime:
     """Return the time of this machine's clock, in UTC, without a time zone: for times that are only shown."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

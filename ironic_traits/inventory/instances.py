@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.db import tables
+from ironic_traits.db.types import names_in
 from ironic_traits.inventory import node_filters, node_providers, node_traits
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
@@ -41,7 +42,7 @@ def _nodes(context, connection, instance):
         node_providers.allocated_to(instance),
     )
     return [
-        Held(row.uuid, frozenset(node_traits.split(row.traits)), True) if row.seen else None
+        Held(row.uuid, frozenset(row.traits), True) if row.seen else None
         for row in connection.execute(
             sa.select(tables.nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
@@ -59,7 +60,7 @@ def _others(context, connection, instance):
         .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
         .where(tables.consumers.c.uuid == instance, *whose)
     )
-    columns = (tables.resource_providers.c.uuid, sa.func.aggregate_strings(tables.traits.c.name, ',').label('traits'))
+    columns = (tables.resource_providers.c.uuid, names_in(tables.traits.c.name).label('traits'))
     statement = (
         sa.select(*columns)
         .select_from(tables.resource_providers)
@@ -71,4 +72,4 @@ def _others(context, connection, instance):
         .where(tables.resource_providers.c.node_id.is_(None), tables.resource_providers.c.id.in_(allocated))
         .group_by(tables.resource_providers.c.uuid)
     )
-    return [Held(row.uuid, frozenset(node_traits.split(row.traits)), False) for row in connection.execute(statement)]
+    return [Held(row.uuid, frozenset(row.traits), False) for row in connection.execute(statement)]

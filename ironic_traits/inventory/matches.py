@@ -62,8 +62,8 @@ def find(context, node_request, limit):
 
     :param node_request: NodeRequest without ``idents``.
     :param limit: most nodes.
-    :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (joined by commas; None for no traits),
-        …]: by score, then in the order of creation.
+    :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (a sorted list), …]: by score, then in
+        the order of creation.
     """
     columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, node_traits.JOINED)
     statement = sa.select(*columns).where(*node_request.conditions(context), ELIGIBLE)

@@ -157,9 +157,7 @@ def get(context, ident):
 
 
 def _as_dict(row):
-    node = {name: value for name, value in row._mapping.items() if name in _NAMES}
-    node['traits'] = node_traits.split(node['traits'])
-    return node
+    return {name: value for name, value in row._mapping.items() if name in _NAMES}
 
 
 def _next(node, verb, event):

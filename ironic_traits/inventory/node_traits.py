@@ -8,14 +8,14 @@ from oslo_db import exception as db_exception
 from ironic_traits import failures
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.types import names_in
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import read, take
 
-#: A column of a SELECT from nodes: the node's traits joined by commas (no trait contains a comma), None for no traits.
-#: So one statement reads a page of nodes with their traits. A join would multiply the rows.
+#: A column of a SELECT from nodes: the node's traits, which are read as a sorted list.
 JOINED = (
-    sa.select(sa.func.aggregate_strings(tables.node_traits.c.trait, ','))
+    sa.select(names_in(tables.node_traits.c.trait))
     .where(tables.node_traits.c.node_id == tables.nodes.c.id)
     .correlate(tables.nodes)
     .scalar_subquery()
@@ -27,11 +27,6 @@ JOINED = (
 MAX_SUBQUERIES = 5
 
 
-def split(joined):
-    """Return a value of JOINED as a sorted list of names."""
-    return sorted(joined.split(',')) if joined else []
-
-
 def list_all(context, ident):
     """Return the traits of a node.
 
@@ -40,7 +35,7 @@ def list_all(context, ident):
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return split(read(connection, ident, (JOINED,)).traits)
+        return read(connection, ident, (JOINED,)).traits
 
 
 def _adding_names(write):

@@ -8,8 +8,13 @@ Options are tried depth first. A branch ends as soon as an option violates the r
 import dataclasses
 import itertools
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, TypeVar
+
+#: (provider id, class id).
+Key = tuple[int, int]
+_Item = TypeVar('_Item')
 
 
 class Amount(NamedTuple):
@@ -30,8 +35,8 @@ class Option:
     """
 
     suffix: str
-    providers: frozenset
-    amounts: tuple
+    providers: frozenset[int]
+    amounts: tuple[Amount, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +47,8 @@ class Candidate:
     :ivar mappings: frozenset of (suffix, frozenset of provider ids).
     """
 
-    amounts: frozenset
-    mappings: frozenset
+    amounts: frozenset[tuple[Key, int]]
+    mappings: frozenset[tuple[str, frozenset[int]]]
 
 
 class Tries:
@@ -52,13 +57,48 @@ class Tries:
     :param left: number of combinations.
     """
 
-    def __init__(self, left):
+    def __init__(self, left: int) -> None:
         self._left = left
 
-    def spend(self, number=1):
+    def spend(self, number: int = 1) -> bool:
         """Count tried combinations, and return whether the limit allows them."""
         self._left -= number
         return self._left >= 0
+
+
+class Chosen:
+    """The options chosen so far, of one tree, and what they take together.
+
+    The sums are updated as options are pushed and popped. To add them up for each try would cost the square of the
+    number of groups.
+
+    :ivar options: [Option, …].
+    :ivar amounts: Counter of {(provider id, class id): amount}.
+    :ivar isolated: Counter of {id of a provider: number of groups with a suffix that take from it}.
+    """
+
+    def __init__(self) -> None:
+        self.options: list[Option] = []
+        self.amounts: Counter[Key] = Counter()
+        self.isolated: Counter[int] = Counter()
+
+    def push(self, option: Option) -> None:
+        """Add an option."""
+        self.options.append(option)
+        self._count(option, 1)
+
+    def pop(self) -> None:
+        """Remove the last option."""
+        self._count(self.options.pop(), -1)
+
+    def _count(self, option: Option, sign: int) -> None:
+        for provider_id, class_id, amount in option.amounts:
+            self.amounts[provider_id, class_id] += sign * amount
+        if option.suffix:
+            for provider_id in option.providers:
+                self.isolated[provider_id] += sign
+                if not self.isolated[provider_id]:
+                    del self.isolated[provider_id]
 
 
 @dataclasses.dataclass
@@ -74,12 +114,12 @@ class Rules:
     """
 
     isolate: bool
-    rooms: dict
-    subtrees: list
-    above: dict
+    rooms: dict[Key, tuple[int, int]]
+    subtrees: Sequence[AbstractSet[str]]
+    above: dict[int, int]
     tries: Tries
 
-    def allow(self, chosen, option):
+    def allow(self, chosen: Chosen, option: Option) -> bool:
         """Whether an option may be added to the chosen ones.
 
         :param chosen: Chosen.
@@ -89,16 +129,16 @@ class Rules:
             return False
         if not self.rooms:
             return True
-        together: Counter = Counter()
+        together: Counter[Key] = Counter()
         for provider_id, class_id, amount in option.amounts:
             key = provider_id, class_id
             together[key] += amount
-            left, most = self.rooms.get(key, (None, None))
-            if left is not None and chosen.amounts[key] + together[key] > min(left, most):
+            room = self.rooms.get(key)
+            if room and chosen.amounts[key] + together[key] > min(room):
                 return False
         return True
 
-    def accept(self, chosen):
+    def accept(self, chosen: list[Option]) -> bool:
         """Whether the chosen options fulfil ``subtrees``.
 
         :param chosen: [Option, …], one of each group.
@@ -109,48 +149,13 @@ class Rules:
                 return False
         return True
 
-    def _lineage(self, provider_id):
+    def _lineage(self, provider_id: int | None) -> frozenset[int]:
         """Return the ids of a provider and of its ancestors, a frozenset."""
         ids = set()
         while provider_id is not None:
             ids.add(provider_id)
             provider_id = self.above.get(provider_id)
         return frozenset(ids)
-
-
-class Chosen:
-    """The options chosen so far, of one tree, and what they take together.
-
-    The sums are updated as options are pushed and popped. To add them up for each try would cost the square of the
-    number of groups.
-
-    :ivar options: [Option, …].
-    :ivar amounts: Counter of {(provider id, class id): amount}.
-    :ivar isolated: Counter of {id of a provider: number of groups with a suffix that take from it}.
-    """
-
-    def __init__(self):
-        self.options: list[Option] = []
-        self.amounts: Counter = Counter()
-        self.isolated: Counter = Counter()
-
-    def push(self, option):
-        """Add an option."""
-        self.options.append(option)
-        self._count(option, 1)
-
-    def pop(self):
-        """Remove the last option."""
-        self._count(self.options.pop(), -1)
-
-    def _count(self, option, sign):
-        for provider_id, class_id, amount in option.amounts:
-            self.amounts[provider_id, class_id] += sign * amount
-        if option.suffix:
-            for provider_id in option.providers:
-                self.isolated[provider_id] += sign
-                if not self.isolated[provider_id]:
-                    del self.isolated[provider_id]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,12 +168,12 @@ class Collective:
     :ivar tries: Tries.
     """
 
-    amounts: dict
-    clauses: frozenset
-    fulfilled: dict
+    amounts: dict[int, int]
+    clauses: frozenset[int]
+    fulfilled: dict[int, set[int]]
     tries: Tries
 
-    def options(self, by_class) -> Iterable[Option]:
+    def options(self, by_class: dict[int, list[int]]) -> Iterable[Option]:
         """Yield the options in one tree.
 
         :param by_class: {class id: [id of a provider with enough of the class, …]}.
@@ -190,11 +195,15 @@ class Collective:
                 )
                 yield Option('', frozenset(providers), amounts)
 
-    def _fulfil(self, providers):
+    def _fulfil(self, providers: Iterable[int]) -> bool:
         return self.clauses <= set().union(*(self.fulfilled.get(provider_id, ()) for provider_id in providers))
 
 
-def combine(trees: Iterable[list[Callable]], rules: Rules, by_turns: bool):
+#: The groups of a request in one tree: functions that each return the options of one group.
+Groups = list[Callable[[], Iterable[Option]]]
+
+
+def combine(trees: Iterable[Groups], rules: Rules, by_turns: bool) -> Iterator[Candidate]:
     """Yield the candidates, each once.
 
     :param trees: for each tree, a list of functions that each return the options of one group in the tree.
@@ -214,7 +223,7 @@ def combine(trees: Iterable[list[Callable]], rules: Rules, by_turns: bool):
             yield candidate
 
 
-def _in_tree(groups, rules, chosen):
+def _in_tree(groups: Groups, rules: Rules, chosen: Chosen) -> Iterator[list[Option]]:
     """Yield the lists of options of one tree that the rules allow together.
 
     :param groups: functions that each return the options of a group for which none is chosen yet.
@@ -236,15 +245,15 @@ def _in_tree(groups, rules, chosen):
             chosen.pop()
 
 
-def _amounts(chosen):
-    together: Counter = Counter()
+def _amounts(chosen: list[Option]) -> Counter[Key]:
+    together: Counter[Key] = Counter()
     for option in chosen:
         for provider_id, class_id, amount in option.amounts:
             together[provider_id, class_id] += amount
     return together
 
 
-def _by_turns(generators):
+def _by_turns(generators: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
     """Yield the items of generators: the first of each, then the second of each, and so on."""
     waiting = deque(generators)
     while waiting:

@@ -7,6 +7,10 @@ A set of clauses is a bit mask: bit n stands for clause n. A node that fails no 
 import dataclasses
 import heapq
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ironic_traits.matching.requests import Request
 
 #: Most relaxations, and most near misses, in one explanation.
 MAX_LISTED = 20
@@ -24,7 +28,7 @@ class TraitClauses:
         the bits of most clauses.
     """
 
-    def __init__(self, request):
+    def __init__(self, request: Request) -> None:
         required, forbidden = sorted(request.required), sorted(request.forbidden)
         self.names = [
             *(f'required:{name}' for name in required),
@@ -39,7 +43,7 @@ class TraitClauses:
         self._shift = len(required)
         self._any = [sum(bits[name] for name in names) for names in request.required_any]
 
-    def failed(self, carried):
+    def failed(self, carried: int) -> int:
         """Return the mask of the clauses that a node fails.
 
         :param carried: mask of the traits that the node carries.
@@ -59,20 +63,20 @@ class Explanation:
     :ivar failing: Counter of {mask of the clauses that a node fails: number of nodes}.
     """
 
-    clauses: list
-    failing: Counter
+    clauses: list[str]
+    failing: Counter[int]
 
     @property
-    def considered(self):
+    def considered(self) -> int:
         """The number of nodes."""
         return self.failing.total()
 
     @property
-    def matched(self):
+    def matched(self) -> int:
         """The number of nodes that match."""
         return self.failing[0]
 
-    def rejected(self):
+    def rejected(self) -> list[dict[str, Any]]:
         """Return how many nodes each clause rejects, and how many it rejects alone.
 
         :returns: [{'clause': name, 'rejected': number of nodes, 'rejected_only': number of nodes}, …].
@@ -83,7 +87,7 @@ class Explanation:
             for bit, name in enumerate(self.clauses)
         ]
 
-    def _rejected(self):
+    def _rejected(self) -> list[int]:
         """Return how many nodes each clause rejects, as a list in the order of the clauses.
 
         Masks are counted byte by byte, which is faster: there may be as many masks as nodes, with 200 bits each.
@@ -98,7 +102,7 @@ class Explanation:
             for bit in range(len(self.clauses))
         ]
 
-    def relaxations(self, needed=1):
+    def relaxations(self, needed: int = 1) -> list[dict[str, Any]]:
         """Return the minimal sets of clauses to drop so that enough nodes match.
 
         Each set is the union of the clauses that some nodes fail. For one match, it is what a single node fails. For
@@ -130,7 +134,7 @@ class Explanation:
                 heapq.heappush(waiting, self._nearest(wider))
         return [{'drop': self.names(mask), 'nodes': matched} for mask, matched in minimal.items()]
 
-    def near_misses(self):
+    def near_misses(self) -> list[int]:
         """Return the masks of the nodes that fail the fewest clauses.
 
         :returns: [mask, …], the fewest clauses first; as many as are needed for MAX_LISTED nodes.
@@ -143,16 +147,16 @@ class Explanation:
                 nodes += self.failing[mask]
         return nearest
 
-    def names(self, mask):
+    def names(self, mask: int) -> list[str]:
         """Return the names of the clauses in a mask, as a list."""
         return [self.clauses[bit] for bit in _bits(mask)]
 
-    def _nearest(self, mask):
+    def _nearest(self, mask: int) -> tuple[int, int, int]:
         """Return a sort key: the fewest clauses first, then the most nodes. It ends with the mask."""
         return mask.bit_count(), -self.failing[mask], mask
 
 
-def _bits(mask):
+def _bits(mask: int) -> Iterator[int]:
     """Yield the numbers of the bits that are set, the lowest first."""
     while mask:
         low = mask & -mask

@@ -1,6 +1,10 @@
 """Whether the providers that an instance holds fulfil a request. Pure: no database access."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_traits.matching.requests import Request
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,11 +17,11 @@ class Held:
     """
 
     uuid: str
-    traits: frozenset
+    traits: frozenset[str]
     is_node: bool
 
 
-def check(request, held):
+def check(request: Request, held: Sequence[Held]) -> list[dict[str, Any]]:
     """Return which required traits each provider lacks, and which forbidden ones it has.
 
     A node must have all required traits itself, or Ironic would refuse the rebuild. For other providers (nested ones,
@@ -28,17 +32,17 @@ def check(request, held):
     :returns: [{'uuid': uuid, 'missing': [trait, …], 'forbidden': [trait, …]}, …], with 'missing_any': [[trait, …], …]
         if the request has ``required_any``. All these lists are empty if the request is fulfilled.
     """
-    together = frozenset().union(*(each.traits for each in held))
+    together: frozenset[str] = frozenset().union(*(each.traits for each in held))
     return [_check_one(request, each, each.traits if each.is_node else together) for each in held]
 
 
-def fulfilled(providers):
+def fulfilled(providers: list[dict[str, Any]]) -> bool:
     """Whether the result of ``check`` has no missing and no forbidden traits."""
     return not any(provider[key] for provider in providers for key in provider if key != 'uuid')
 
 
-def _check_one(request, held, present):
-    result = {
+def _check_one(request: Request, held: Held, present: frozenset[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
         'uuid': held.uuid,
         'missing': sorted(request.required - present),
         'forbidden': sorted(request.forbidden & held.traits),

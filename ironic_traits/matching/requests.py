@@ -6,9 +6,9 @@ The request is the union of the three, as in nova's image-traits specification. 
 
 import dataclasses
 import re
+import reprlib
 import urllib.parse
 from collections.abc import Iterator
-from reprlib import repr  # limits the length and depth of values that a client sent
 from typing import Any
 
 import os_resource_classes
@@ -44,7 +44,7 @@ class Group:
     required_any: list[frozenset[str]] = dataclasses.field(default_factory=list)
     forbidden: set[str] = dataclasses.field(default_factory=set)
 
-    def query(self, suffix) -> Iterator[tuple[str, str]]:
+    def query(self, suffix: str) -> Iterator[tuple[str, str]]:
         """Yield the query parameters of the group for GET /allocation_candidates: (name, value)."""
         if self.resources:
             yield f'resources{suffix}', ','.join(sorted(f'{name}:{amount}' for name, amount in self.resources.items()))
@@ -79,21 +79,21 @@ class Request:
     warnings: tuple[str, ...] = ()
 
     @property
-    def is_empty(self):
+    def is_empty(self) -> bool:
         """Whether the request has neither requirements nor preferred traits."""
         return not (self.groups or self.preferred)
 
     @property
-    def filter(self):
+    def filter(self) -> traits.Filter:
         """The requirements on a node's traits, as an ironic_traits.matching.traits.Filter."""
         return traits.Filter(all_of=self.required, any_of=self.required_any, none_of=self.forbidden)
 
     @property
-    def instance_traits(self):
+    def instance_traits(self) -> list[str]:
         """The value of ``instance_info['traits']`` with which a deploy checks the same traits: a sorted list."""
         return sorted(self.required)
 
-    def placement_query(self):
+    def placement_query(self) -> str:
         """Return the query string of GET /allocation_candidates, sorted and quoted as nova does.
 
         It has no ``limit`` and no ``root_required``, which nova adds.
@@ -104,7 +104,7 @@ class Request:
         return urllib.parse.urlencode(sorted(pairs))
 
 
-def understand(flavor=None, image=None, **arguments):
+def understand(flavor: Any = None, image: Any = None, **arguments: Any) -> Request:
     """Return the request that a flavor, an image and further arguments make together.
 
     The values may be anything that JSON can contain: they are validated here. The message of each failure names the key
@@ -133,20 +133,20 @@ class _Union:
     The parameter ``where`` of its methods describes that key, for messages.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
-        self.group_policy = None
+        self.group_policy: str | None = None
         self.warnings: list[str] = []
         self._classes: list[tuple[str, str]] = []
         # {verdict: {trait: the first key that has it}}
         self._where: dict[str, dict[str, str]] = {verdict: {} for verdict in _VERDICTS}
         self._any: dict[frozenset[str], str] = {}
 
-    def group(self, suffix) -> Group:
+    def group(self, suffix: str) -> Group:
         """Return the group with a suffix; add it if it is missing."""
         return self.groups.setdefault(suffix, Group())
 
-    def add(self, verdict, name, where, suffix=''):
+    def add(self, verdict: str, name: str, where: str, suffix: str = '') -> None:
         """Add a required or forbidden trait.
 
         :param verdict: one of _VERDICTS.
@@ -155,7 +155,7 @@ class _Union:
         getattr(self.group(suffix), verdict).add(name)
         self._where[verdict].setdefault(name, where)
 
-    def add_any(self, names, where):
+    def add_any(self, names: list[Any], where: str) -> None:
         """Add a list of traits, one of which is required."""
         if not names:
             raise failures.InvalidInput(reason=f'{where} has an empty list: each list must name at least one trait.')
@@ -168,17 +168,17 @@ class _Union:
             self._any[one_of] = where
             self.group('').required_any.append(one_of)
 
-    def add_class(self, name, where, suffix=''):
+    def add_class(self, name: str, where: str, suffix: str = '') -> None:
         """Add one unit of a resource class: a node has no more."""
         self.group(suffix).resources[name] = 1
         self._classes.append((name, where))
 
-    def ensure_class(self, name, where):
+    def ensure_class(self, name: str, where: str) -> None:
         """Add one unit of a resource class, unless the flavor has added it already."""
         if all(other != name for other, _ in self._classes):
             self.add_class(name, where)
 
-    def request(self, preferred):
+    def request(self, preferred: dict[str, int]) -> Request:
         """Return the Request, after checks across the whole union.
 
         :param preferred: {trait: weight}.
@@ -199,14 +199,14 @@ class _Union:
             warnings=tuple(self.warnings),
         )
 
-    def _check_classes(self):
+    def _check_classes(self) -> None:
         if len(self._classes) > 1:
             (first, where), (second, elsewhere) = self._classes[:2]
             raise failures.InvalidInput(
                 reason=f'{where} asks for {first}, {elsewhere} for {second}: a node has one unit of one resource class.'
             )
 
-    def _check_conflicts(self):
+    def _check_conflicts(self) -> None:
         required, forbidden = (self._where[verdict] for verdict in _VERDICTS)
         for name in sorted(required.keys() & forbidden.keys()):
             raise failures.ConflictingTraits(what=name, here=required[name], there=forbidden[name])
@@ -217,7 +217,7 @@ class _Union:
                     what=f'One of {", ".join(sorted(one_of))}', here=where, there=elsewhere
                 )
 
-    def _check_count(self, preferred):
+    def _check_count(self, preferred: dict[str, int]) -> None:
         groups = self.groups.values()
         count = sum(len(group.required) + len(group.forbidden) for group in groups) + sum(map(len, self._any))
         if max(count, len(preferred)) > traits.MAX_NAMES:
@@ -225,7 +225,7 @@ class _Union:
         if len(self._any) > traits.MAX_ANY_OF:
             raise failures.InvalidInput(reason=f"'required_any' has more than {traits.MAX_ANY_OF} lists.")
 
-    def _warn_of_groups(self):
+    def _warn_of_groups(self) -> None:
         """Add a warning for each group with traits but without resources: Placement refuses it, and so nova fails."""
         if not any(group.resources for group in self.groups.values()):
             return
@@ -239,7 +239,7 @@ class _Union:
                 )
 
 
-def _read_flavor(union, flavor):
+def _read_flavor(union: _Union, flavor: dict[str, Any]) -> None:
     for key, value in _object(flavor.get('extra_specs'), "'extra_specs' of the flavor").items():
         where = f"flavor extra_specs '{key}'"
         match = _FLAVOR_KEY.fullmatch(key)
@@ -257,37 +257,37 @@ def _read_flavor(union, flavor):
                 _read_resource(union, name, value, where, suffix)
 
 
-def _read_resource(union, name, value, where, suffix):
+def _read_resource(union: _Union, name: str, value: Any, where: str, suffix: str) -> None:
     if not (name in os_resource_classes.STANDARDS or _CUSTOM_CLASS.fullmatch(name)):
-        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is not a resource class.')
+        raise failures.InvalidInput(reason=f'{where}: {_excerpt(name)} is not a resource class.')
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not re.fullmatch(r'[0-9]{1,10}', text):
         raise failures.InvalidInput(
-            reason=f'{where} is {repr(value)}: a resource has an amount, an integer of 0 or more.'
+            reason=f'{where} is {_excerpt(value)}: a resource has an amount, an integer of 0 or more.'
         )
     # Amount 0 is allowed: flavors for nodes set VCPU, MEMORY_MB and DISK_GB, which no node has, to 0.
     amount = int(text)
     if amount > 1 or (amount and name in os_resource_classes.STANDARDS):
         raise failures.InvalidInput(
-            reason=f'{where} is {repr(value)}: a node has one unit of one CUSTOM_ resource class, and nothing else.'
+            reason=f'{where} is {_excerpt(value)}: a node has one unit of one CUSTOM_ resource class, and nothing else.'
         )
     if amount:
         union.add_class(name, where, suffix)
 
 
-def _read_image(union, image):
+def _read_image(union: _Union, image: dict[str, Any]) -> None:
     for key, value in _object(image.get('properties'), "'properties' of the image").items():
         match = _IMAGE_KEY.fullmatch(key)
         where = f"image property '{key}'"
         if match and match[1]:
             union.warnings.append(f'{where} is ignored: the traits of images have no groups.')
         elif match and value != 'required':
-            union.warnings.append(f"{where} is {repr(value)}, and ignored: only 'required' counts in an image.")
+            union.warnings.append(f"{where} is {_excerpt(value)}, and ignored: only 'required' counts in an image.")
         elif match:
             union.add('required', match[2], where)
 
 
-def _read_arguments(union, arguments):
+def _read_arguments(union: _Union, arguments: dict[str, Any]) -> None:
     for verdict in _VERDICTS:
         for name in _list(arguments.get(verdict), f"'{verdict}'"):
             union.add(verdict, name, f"'{verdict}'")
@@ -298,7 +298,7 @@ def _read_arguments(union, arguments):
         union.ensure_class(_class(arguments['resource_class']), "'resource_class'")
 
 
-def _class(name):
+def _class(name: Any) -> str:
     """Return the name in Placement of a node's resource class. A valid name of Placement is returned as it is."""
     where = "'resource_class'"
     if not isinstance(name, str) or not 1 <= len(name) <= traits.MAX_LENGTH:
@@ -306,8 +306,9 @@ def _class(name):
     return name if _CUSTOM_CLASS.fullmatch(name) else os_resource_classes.normalize_name(name)
 
 
-def _preferred(value):
-    where, preferred = "'preferred'", {}
+def _preferred(value: Any) -> dict[str, int]:
+    where = "'preferred'"
+    preferred: dict[str, int] = {}
     for item in _list(value, where):
         if not isinstance(item, dict):
             item = {'trait': item}
@@ -326,14 +327,19 @@ def _preferred(value):
     return preferred
 
 
-def _check_trait(name, where):
+def _check_trait(name: Any, where: str) -> None:
     if not isinstance(name, str):
-        raise failures.InvalidInput(reason=f'{where}: {repr(name)} is not a string.')
+        raise failures.InvalidInput(reason=f'{where}: {_excerpt(name)} is not a string.')
     if not traits.is_trait(name):
         raise failures.InvalidTrait(name, traits.nearest(name), where)
 
 
-def _object(value, where) -> dict[str, Any]:
+def _excerpt(value: Any) -> str:
+    """Return a value that a client sent as Python writes it, for a message, with a limited length and depth."""
+    return reprlib.repr(value)
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -341,7 +347,7 @@ def _object(value, where) -> dict[str, Any]:
     return value
 
 
-def _list(value, where, is_optional=True) -> list[Any]:
+def _list(value: Any, where: str, is_optional: bool = True) -> list[Any]:
     if value is None and is_optional:
         return []
     if not isinstance(value, list):
@@ -349,7 +355,9 @@ def _list(value, where, is_optional=True) -> list[Any]:
     return value
 
 
-def _choice(value, choices, where):
+def _choice(value: Any, choices: tuple[str, ...], where: str) -> str:
     if value not in choices:
-        raise failures.InvalidInput(reason=f'{where} is {repr(value)}: it may be {" or ".join(map(repr, choices))}.')
+        raise failures.InvalidInput(
+            reason=f'{where} is {_excerpt(value)}: it may be {" or ".join(map(repr, choices))}.'
+        )
     return value

@@ -3,11 +3,17 @@
 import dataclasses
 import difflib
 import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Self
 
 import os_traits
 
 #: The names that os-traits ships.
 STANDARD = frozenset(os_traits.get_traits())
+
+#: Several sets of traits.
+Sets = Sequence[AbstractSet[str]]
 
 _CUSTOM = re.compile(r'CUSTOM_[A-Z0-9_]+')
 _WELL_FORMED = re.compile(r'[A-Z0-9_]{1,255}')
@@ -19,17 +25,17 @@ MAX_NAMES = 200
 MAX_ANY_OF = 10
 
 
-def is_trait(name):
+def is_trait(name: str) -> bool:
     """Whether a name is a trait that a node may have: one of os-traits, or CUSTOM_… of 255 characters at most."""
     return name in STANDARD or (len(name) <= MAX_LENGTH and _CUSTOM.fullmatch(name) is not None)
 
 
-def is_well_formed(name):
+def is_well_formed(name: str) -> bool:
     """Whether a filter may contain a name: it has the form of a trait, but need not be one."""
     return _WELL_FORMED.fullmatch(name) is not None
 
 
-def nearest(name):
+def nearest(name: str) -> str | None:
     """Return the valid trait that is most similar to an invalid name; None if none is similar."""
     upper = re.sub(r'[^A-Z0-9_]', '_', name[:MAX_LENGTH].strip().upper())
     if is_trait(upper):
@@ -48,13 +54,13 @@ class Filter:
     :ivar none_of: {trait, …}: the node has none of them (``not-traits-any``).
     """
 
-    all_of: frozenset = frozenset()
-    any_of: tuple = ()
-    not_all_of: tuple = ()
-    none_of: frozenset = frozenset()
+    all_of: frozenset[str] = frozenset()
+    any_of: Sets = ()
+    not_all_of: Sets = ()
+    none_of: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, traits=(), traits_any=(), not_traits=(), not_traits_any=()):
+    def of(cls, traits: Sets = (), traits_any: Sets = (), not_traits: Sets = (), not_traits_any: Sets = ()) -> Self:
         """Return the filter for query parameters, which may each be repeated.
 
         :param traits: [{trait, …}, …], one set for each occurrence of the parameter; likewise the others.
@@ -68,7 +74,7 @@ class Filter:
             none_of=frozenset().union(*not_traits_any, *(names for names in not_traits if len(names) == 1)),
         )
 
-    def matches(self, traits):
+    def matches(self, traits: AbstractSet[str]) -> bool:
         """Whether a node with this set of traits passes the filter."""
         return (
             self.all_of <= traits

@@ -1,7 +1,10 @@
 """The aggregates of providers: list, replace."""
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.placement.single_provider import bump, read, take
@@ -9,7 +12,7 @@ from ironic_traits.placement.single_provider import bump, read, take
 _TABLE = tables.resource_provider_aggregates
 
 
-def find(context, uuid):
+def find(context: Context, uuid: str) -> tuple[sa.Row, list[str]]:
     """Return the aggregates of a provider.
 
     :param uuid: of the provider.
@@ -22,7 +25,7 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, aggregate_uuids):
+def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids: Iterable[str]) -> sa.Row:
     """Set the aggregates of a provider.
 
     :param uuid: of the provider.
@@ -47,6 +50,6 @@ def replace(context, uuid, generation, aggregate_uuids):
         return read(connection, uuid)
 
 
-def _uuids(connection, provider):
+def _uuids(connection: sa.Connection, provider: sa.Row) -> list[str]:
     statement = sa.select(_TABLE.c.aggregate_uuid).where(_TABLE.c.resource_provider_id == provider.id)
     return list(connection.scalars(statement.order_by(_TABLE.c.aggregate_uuid)))

@@ -11,15 +11,21 @@ import dataclasses
 import functools
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.names import PREFIX
-from ironic_traits.matching.combinations import Amount, Collective, Option, Rules, Tries, combine
+from ironic_traits.db.types import names_in
+from ironic_traits.matching.combinations import Amount, Candidate, Collective, Groups, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement import traits as provider_traits
+from ironic_traits.placement.capacity import Condition
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 #: The trait of sharing providers.
@@ -42,11 +48,11 @@ class Group:
     """
 
     suffix: str
-    resources: dict
-    required: list
-    forbidden: frozenset
-    member_of: list
-    not_member_of: frozenset
+    resources: dict[str, int]
+    required: Sequence[AbstractSet[str]]
+    forbidden: AbstractSet[str]
+    member_of: Sequence[AbstractSet[str]]
+    not_member_of: AbstractSet[str]
     in_tree: str | None
 
 
@@ -64,26 +70,12 @@ class Request:
     :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
     """
 
-    groups: list
+    groups: Sequence[Group]
     limit: int | None
     isolate: bool
-    root_required: tuple | None
-    subtrees: list
+    root_required: tuple[Sequence[AbstractSet[str]], AbstractSet[str]] | None
+    subtrees: Sequence[AbstractSet[str]]
     flat: bool
-
-
-def find(context, request):
-    """Find allocation candidates.
-
-    :param request: Request.
-    :returns: (candidates, summaries): candidates are [({provider uuid: {resource class: amount}}, {suffix: [provider
-        uuid, …]}), …], the allocations and the mappings of each; summaries are {provider uuid: Summary}.
-    :raises failures.ResourceClassNotFound: a resource class does not exist.
-    :raises failures.TraitNotFound: traits do not exist.
-    """
-    with context.read() as connection:
-        search = _Search(connection, context.conf.placement, request)
-        return search.shown(search.candidates())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +87,45 @@ class Summary:
     :ivar traits: [name, …], standard traits first, sorted.
     """
 
-    row: object
-    resources: list
-    traits: list
+    row: sa.Row
+    resources: Sequence[sa.Row]
+    traits: list[str]
+
+
+class Result(NamedTuple):
+    """Allocation candidates.
+
+    :ivar candidates: [({provider uuid: {resource class: amount}}, {suffix: [provider uuid, …]}), …], the allocations
+        and the mappings of each.
+    :ivar summaries: {provider uuid: Summary} of the trees that they take from.
+    """
+
+    candidates: list[tuple[dict[str, dict[str, int]], dict[str, list[str]]]]
+    summaries: dict[str, Summary]
+
+
+def find(context: Context, request: Request) -> Result:
+    """Find allocation candidates.
+
+    :param request: Request.
+    :returns: Result.
+    :raises failures.ResourceClassNotFound: a resource class does not exist.
+    :raises failures.TraitNotFound: traits do not exist.
+    """
+    with context.read() as connection:
+        search = _Search(connection, context.conf.placement, request)
+        return search.shown(search.candidates())
+
+
+class _Options(NamedTuple):
+    """The options of a group.
+
+    :ivar in_tree: function that yields the options in one tree.
+    :ivar by_root: {uuid of the root of a tree: argument of the function}.
+    """
+
+    in_tree: Callable[[Any], Iterable[Option]]
+    by_root: Mapping[str, Any]
 
 
 class _Search:
@@ -110,7 +138,7 @@ class _Search:
     :raises failures.TraitNotFound: traits do not exist.
     """
 
-    def __init__(self, connection, conf, request):
+    def __init__(self, connection: sa.Connection, conf: Any, request: Request) -> None:
         self.connection = connection
         self.conf = conf
         self.request = request
@@ -130,15 +158,15 @@ class _Search:
         )
         self.tries = Tries(conf.max_candidate_combinations)
         #: {resource class: what all groups request of it together}.
-        self.amounts: Counter = Counter()
+        self.amounts: Counter[str] = Counter()
         for group in groups:
             self.amounts.update(group.resources)
         #: {provider id: row with ``id``, ``uuid`` and ``root_provider_uuid``}.
-        self.providers = {}
+        self.providers: dict[int, sa.Row] = {}
         #: [(group without its suffix, result of ``_rows_by_root``), …].
-        self.rows_of_groups = []
+        self.rows_of_groups: list[tuple[Group, dict[str, list[sa.Row]]]] = []
 
-    def candidates(self):
+    def candidates(self) -> list[Candidate]:
         """Return [matching.combinations.Candidate, …], up to the limit of the request and the configuration."""
         limits = [each for each in (self.request.limit, self.conf.max_allocation_candidates) if each and each > 0]
         limit = min(limits, default=None)
@@ -153,17 +181,18 @@ class _Search:
                 break
         return candidates
 
-    def _all(self, limit):
+    def _all(self, limit: int | None) -> Iterator[Candidate]:
         """Yield candidates. ``limit`` allows the query to stop early; it does not limit what is yielded."""
         groups = self.request.groups
         # Without nested or sharing providers, and with one group, each provider that the query returns is a candidate.
         # So the query can have the limit.
         enough = limit if len(groups) == 1 and not (self.nested or self.sharing) else None
-        options = []
-        common = None
+        options: list[_Options] = []
+        common: AbstractSet[str] | None = None
         for group in groups:
             options.append(self._options(group, enough))
-            common = options[-1][1].keys() if common is None else common & options[-1][1].keys()
+            roots = options[-1].by_root.keys()
+            common = roots if common is None else common & roots
             if not common:
                 return
         by_turns = self.conf.allocation_candidates_generation_strategy == 'breadth-first'
@@ -171,17 +200,17 @@ class _Search:
             if not (self.request.flat and self.nested and self._shares_a_tree(candidate)):
                 yield candidate
 
-    def _trees(self, options):
+    def _trees(self, options: list[_Options]) -> Iterator[Groups]:
         """Yield, for each tree in which all groups have options, the functions that return the options of each group.
 
         :param options: [result of ``_options``, …], one of each group.
         """
         roots = self._roots()
-        for root in options[0][1]:
-            if (roots is None or root in roots) and all(root in by_root for _, by_root in options):
-                yield [functools.partial(options_in_tree, by_root[root]) for options_in_tree, by_root in options]
+        for root in options[0].by_root:
+            if (roots is None or root in roots) and all(root in each.by_root for each in options):
+                yield [functools.partial(each.in_tree, each.by_root[root]) for each in options]
 
-    def _rules(self):
+    def _rules(self) -> Rules:
         names = [name for group in self.request.groups for name in group.resources]
         repeated = {self.class_ids[name] for name in names if names.count(name) > 1}
         rooms = {}
@@ -198,32 +227,31 @@ class _Search:
             tries=self.tries,
         )
 
-    def _options(self, group, enough):
+    def _options(self, group: Group, enough: int | None) -> _Options:
         """Find the options of a group.
 
         :param group: Group.
         :param enough: most providers to read; None for all.
-        :returns: (function that returns the options in a tree, {uuid of a root: argument of the function}).
         """
         if group.suffix or not (self.nested or self.sharing):
             return self._options_of_one(group, enough)
         return self._options_of_trees(group)
 
-    def _options_of_one(self, group, enough):
+    def _options_of_one(self, group: Group, enough: int | None) -> _Options:
         """Return the options of a group that one provider fulfils; parameters and result as for ``_options``.
 
         The Option objects are created only when their tree is tried: of thousands of trees, a limit leaves few.
         """
         amounts = [(self.class_ids[name], amount) for name, amount in group.resources.items()]
 
-        def options(rows):
+        def options(rows: Iterable[sa.Row]) -> Iterator[Option]:
             for row in rows:
                 taken = tuple(Amount(row.id, class_id, amount) for class_id, amount in amounts)
                 yield Option(group.suffix, frozenset((row.id,)), taken)
 
-        return options, self._rows_by_root(group, enough)
+        return _Options(options, self._rows_by_root(group, enough))
 
-    def _rows_by_root(self, group, enough):
+    def _rows_by_root(self, group: Group, enough: int | None) -> dict[str, list[sa.Row]]:
         """Return the providers that fulfil a group.
 
         The query runs once for groups that differ in their suffix only.
@@ -241,11 +269,11 @@ class _Search:
         self.rows_of_groups.append((requirements, by_root))
         return by_root
 
-    def _trees_of(self, row):
+    def _trees_of(self, row: sa.Row) -> Collection[str]:
         """Return the roots of the trees that can use a provider: its own, and those that it shares with."""
         return {row.root_provider_uuid, *self.sharing[row.id]} if row.id in self.sharing else (row.root_provider_uuid,)
 
-    def _room_for_all(self, group):
+    def _room_for_all(self, group: Group) -> list[Condition]:
         """Return the conditions on providers that a provider has room for the requests of all groups together.
 
         They apply without nested or sharing providers only, when one provider has to fulfil all groups. Without these
@@ -259,7 +287,7 @@ class _Search:
             if self.amounts[name] > group.resources[name]
         ]
 
-    def _conditions(self, group):
+    def _conditions(self, group: Group) -> Iterator[Condition]:
         """Yield the conditions on providers that a provider fulfils a group alone."""
         for name, amount in group.resources.items():
             yield capacity.has_room(self.class_ids[name], amount)
@@ -271,13 +299,15 @@ class _Search:
         if group.in_tree:
             yield in_tree(group.in_tree)
 
-    def _trait_conditions(self, required, forbidden):
+    def _trait_conditions(
+        self, required: Sequence[AbstractSet[str]], forbidden: AbstractSet[str]
+    ) -> Iterator[Condition]:
         for one_of in required:
             yield provider_traits.has_one_of(self.trait_ids, one_of)
         if forbidden:
             yield ~provider_traits.has_one_of(self.trait_ids, forbidden)
 
-    def _options_of_trees(self, group):
+    def _options_of_trees(self, group: Group) -> _Options:
         """Return the options of a group that several providers of a tree, and those that share with it, may fulfil.
 
         :returns: as for ``_options``.
@@ -307,9 +337,9 @@ class _Search:
             for provider_id in self._ids(provider_traits.has_one_of(self.trait_ids, one_of)):
                 fulfilled[provider_id].add(clause)
         together = Collective(amounts, frozenset(range(len(group.required))), fulfilled, self.tries)
-        return together.options, trees
+        return _Options(together.options, trees)
 
-    def _rows(self, conditions, limit=None):
+    def _rows(self, conditions: Iterable[Condition], limit: int | None = None) -> Sequence[sa.Row]:
         """Return the providers that fulfil conditions, and keep them in ``providers``.
 
         :param conditions: on resource_providers.
@@ -328,23 +358,23 @@ class _Search:
         self.providers.update({row.id: row for row in rows})
         return rows
 
-    def _ids(self, condition):
+    def _ids(self, condition: Condition) -> set[int]:
         return set(self.connection.scalars(sa.select(tables.resource_providers.c.id).where(condition)))
 
-    def _uuids(self, *conditions):
+    def _uuids(self, *conditions: Condition) -> set[str]:
         return set(self.connection.scalars(sa.select(tables.resource_providers.c.uuid).where(*conditions)))
 
-    def _roots(self):
+    def _roots(self) -> set[str] | None:
         """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
         return None if self.request.root_required is None else self._uuids(*self._root_conditions())
 
-    def _root_conditions(self):
+    def _root_conditions(self) -> list[Condition]:
         if self.request.root_required is None:
             return []
         root = tables.resource_providers.c.parent_provider_uuid.is_(None)
         return [root, *self._trait_conditions(*self.request.root_required)]
 
-    def _sharing(self):
+    def _sharing(self) -> dict[int, set[str]]:
         """Return the trees that each sharing provider shares with.
 
         :returns: {id of a sharing provider: {uuid of the root of a provider in one of its aggregates, …}}.
@@ -355,7 +385,7 @@ class _Search:
         shares = provider_traits.has_one_of(ids, [SHARES])
         mine, theirs = tables.resource_provider_aggregates.alias(), tables.resource_provider_aggregates.alias()
         others = tables.resource_providers.alias()
-        sharing: dict[int, set] = {provider_id: set() for provider_id in self._ids(shares)}
+        sharing: dict[int, set[str]] = {provider_id: set() for provider_id in self._ids(shares)}
         if not sharing:
             return {}
         # SELECT DISTINCT mine.resource_provider_id, others.root_provider_uuid
@@ -375,7 +405,7 @@ class _Search:
         # A provider without an aggregate, or alone in its aggregates, shares with no other tree.
         return {provider_id: roots for provider_id, roots in sharing.items() if len(roots) > 1}
 
-    def _above(self):
+    def _above(self) -> dict[int, int]:
         """Return {id of a provider: id of its parent}."""
         parent = tables.resource_providers.alias()
         statement = sa.select(tables.resource_providers.c.id, parent.c.id.label('parent_id')).join(
@@ -383,16 +413,16 @@ class _Search:
         )
         return {row.id: row.parent_id for row in self.connection.execute(statement)}
 
-    def _shares_a_tree(self, candidate):
+    def _shares_a_tree(self, candidate: Candidate) -> bool:
         """Whether a candidate takes from two providers of one tree."""
         taken = {provider_id for (provider_id, _), _ in candidate.amounts}
         return len({self.providers[provider_id].root_provider_uuid for provider_id in taken}) < len(taken)
 
-    def shown(self, candidates):
+    def shown(self, candidates: Sequence[Candidate]) -> Result:
         """Return candidates with uuids and names in place of ids, and summaries of the trees that they take from.
 
         :param candidates: [matching.combinations.Candidate, …].
-        :returns: as for ``find``.
+        :returns: Result.
         """
         names = {class_id: name for name, class_id in self.class_ids.items()}
         shown = []
@@ -415,27 +445,27 @@ class _Search:
         if self.request.flat and self.nested:
             kept = {self.providers[provider_id].uuid for provider_id in used}
             summaries = {uuid: summary for uuid, summary in summaries.items() if uuid in kept}
-        return shown, summaries
+        return Result(shown, summaries)
 
-    def _summaries(self, condition):
+    def _summaries(self, condition: Condition) -> dict[str, Summary]:
         inventories = defaultdict(list)
         for row in capacity.rows(self.connection, condition):
             inventories[row.provider_id].append(row)
         names = defaultdict(list)
         statement = _FOREIGN.where(condition).union_all(_OWN.where(condition))
         for row in self.connection.execute(statement):
-            names[row.id].extend(row.traits.split(','))
+            names[row.id].extend(row.traits)
         rows = self.connection.execute(sa.select(tables.resource_providers).where(condition))
         return {row.uuid: Summary(row, inventories[row.id], sorted(names[row.id], key=_standard_first)) for row in rows}
 
 
-def _standard_first(name):
+def _standard_first(name: str) -> tuple[bool, str]:
     return name.startswith(PREFIX), name
 
 
-#: SELECT the traits of providers, joined by commas: _FOREIGN those that clients have set, _OWN those of nodes.
+#: SELECT the traits of providers: _FOREIGN those that clients have set, _OWN those of nodes.
 _FOREIGN = (
-    sa.select(tables.resource_providers.c.id, sa.func.aggregate_strings(tables.traits.c.name, ',').label('traits'))
+    sa.select(tables.resource_providers.c.id, names_in(tables.traits.c.name).label('traits'))
     .join(
         tables.resource_provider_traits,
         tables.resource_provider_traits.c.resource_provider_id == tables.resource_providers.c.id,
@@ -444,9 +474,7 @@ _FOREIGN = (
     .group_by(tables.resource_providers.c.id)
 )
 _OWN = (
-    sa.select(
-        tables.resource_providers.c.id, sa.func.aggregate_strings(tables.node_traits.c.trait, ',').label('traits')
-    )
+    sa.select(tables.resource_providers.c.id, names_in(tables.node_traits.c.trait).label('traits'))
     .join(tables.node_traits, tables.node_traits.c.node_id == tables.resource_providers.c.node_id)
     .group_by(tables.resource_providers.c.id)
 )

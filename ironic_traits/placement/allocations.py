@@ -6,11 +6,13 @@ allocations and reservations of a node exclude each other.
 
 import dataclasses
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
@@ -18,8 +20,11 @@ from ironic_traits.inventory.reservations import LIVE
 from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
+from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.single_provider import bump, read, take_all
 
+#: {uuid: row of a provider}.
+Providers = Mapping[str, sa.Row]
 #: The generation of a claim in versions without consumer generations: it is not checked.
 ANY = object()
 
@@ -37,11 +42,15 @@ class Claim:
     """
 
     consumer: str
-    resources: dict
+    resources: Mapping[str, Mapping[str, int]]
     project_id: str
     user_id: str
     consumer_type: str | None = None
     generation: object = ANY
+
+
+#: {(uuid of a consumer, provider id, class id): amount}.
+_Used = Counter[tuple[str, int, int]]
 
 
 class _Amount(NamedTuple):
@@ -53,19 +62,21 @@ class _Amount(NamedTuple):
     amount: int
 
 
-def of_consumer(context, uuid):
+def of_consumer(context: Context, uuid: str) -> tuple[Any, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
 
     :param uuid: of the consumer.
-    :returns: (row of the consumer, or None if it has no allocations; [row with ``provider_uuid``,
-        ``provider_generation``, ``resource_class``, ``used``, ``created_at``, …]).
+    :returns: (row of the consumer, [row with ``provider_uuid``, ``provider_generation``, ``resource_class``, ``used``,
+        ``created_at``, …]); (None, []) if it has no allocations.
     """
     with context.read() as connection:
         consumer = connection.execute(sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)).first()
-        return consumer, connection.execute(_LISTED.where(tables.consumers.c.uuid == uuid)).all()
+        rows = connection.execute(_LISTED.where(tables.consumers.c.uuid == uuid)).all()
+    # Another transaction may have written the first allocations, or deleted the last ones, between the two statements.
+    return (consumer, rows) if consumer and rows else (None, [])
 
 
-def of_provider(context, uuid):
+def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return the allocations of a provider.
 
     :param uuid: of the provider.
@@ -79,7 +90,7 @@ def of_provider(context, uuid):
 
 
 @retried
-def replace(context, claims):
+def replace(context: Context, claims: Sequence[Claim]) -> None:
     """Replace the allocations of consumers, in one transaction.
 
     :param claims: [Claim, …].
@@ -96,7 +107,9 @@ def replace(context, claims):
 
 
 @retried
-def reshape(context, reshapes, claims):
+def reshape(
+    context: Context, reshapes: Mapping[str, tuple[int, Mapping[str, Fields]]], claims: Sequence[Claim]
+) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
     :param reshapes: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
@@ -132,7 +145,7 @@ def reshape(context, reshapes, claims):
 
 
 @retried
-def delete(context, uuid):
+def delete(context: Context, uuid: str) -> None:
     """Delete all allocations of a consumer.
 
     :param uuid: of the consumer.
@@ -175,7 +188,7 @@ _LISTED = (
 )
 
 
-def _lock(connection, claims, more=()):
+def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str] = ()) -> Providers:
     """Lock the providers that claims affect: those in the claims, and those of the consumers' present allocations.
 
     :param more: uuids of further providers.
@@ -194,7 +207,7 @@ def _lock(connection, claims, more=()):
     return providers
 
 
-def _held_by(claims):
+def _held_by(claims: Sequence[Claim]) -> sa.Select:
     """Return the SELECT of the uuids of the providers of which the claims' consumers have allocations."""
     return (
         sa.select(tables.resource_providers.c.uuid)
@@ -204,7 +217,9 @@ def _held_by(claims):
     )
 
 
-def _write(connection, claims, providers, moves=None):
+def _write(
+    connection: sa.Connection, claims: Sequence[Claim], providers: Providers, moves: Counter[int] | None = None
+) -> None:
     """Write the allocations of claims, after all checks.
 
     :param providers: {uuid: row}, locked.
@@ -241,7 +256,7 @@ def _write(connection, claims, providers, moves=None):
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
-def _bump(connection, providers, before, moves):
+def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, int], moves: Counter[int]) -> None:
     """Raise the generations of providers.
 
     That of a node's provider moves by 1 if its usage has changed. Those of the others move as ``moves`` says.
@@ -256,14 +271,14 @@ def _bump(connection, providers, before, moves):
             bump(connection, provider, int(times))
 
 
-def _used_of_nodes(connection, providers):
+def _used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:
     """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
     rows = capacity.rows(connection, tables.resource_providers.c.id.in_(ids)) if ids else ()
     return {row.provider_id: row.used for row in rows}
 
 
-def _amounts(claims, providers, ids):
+def _amounts(claims: Sequence[Claim], providers: Providers, ids: Mapping[str, int]) -> list[_Amount]:
     """Return [_Amount, …] of all claims."""
     return [
         _Amount(claim, providers[uuid].id, ids[name], amount)
@@ -273,7 +288,7 @@ def _amounts(claims, providers, ids):
     ]
 
 
-def _check_generations(connection, claims):
+def _check_generations(connection: sa.Connection, claims: Sequence[Claim]) -> dict[str, sa.Row]:
     """Lock the consumers that exist, and check their generations.
 
     :returns: {uuid: row}.
@@ -299,14 +314,14 @@ def _check_generations(connection, claims):
     return existing
 
 
-def _given_back(connection, claims, existing):
+def _given_back(connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]) -> Counter[int]:
     """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
     ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
     statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(ids))
     return Counter(set(connection.scalars(statement)))
 
 
-def _used_by_consumers(connection, consumer_ids):
+def _used_by_consumers(connection: sa.Connection, consumer_ids: Iterable[int]) -> _Used:
     """Return the allocations of consumers, as Counter of {(uuid of the consumer, provider id, class id): amount}."""
     columns = (
         tables.allocations.c.resource_provider_id,
@@ -320,9 +335,9 @@ def _used_by_consumers(connection, consumer_ids):
     return Counter({(row.uuid, row.resource_provider_id, row.resource_class_id): row.used for row in rows})
 
 
-def _used(connection, providers):
+def _used(connection: sa.Connection, providers: Providers) -> dict[int, Counter[int]]:
     """Return the allocated amounts of providers, {provider id: Counter of {class id: amount}}."""
-    used: dict[int, Counter] = {provider.id: Counter() for provider in providers.values()}
+    used: dict[int, Counter[int]] = {provider.id: Counter() for provider in providers.values()}
     statement = (
         sa.select(
             tables.allocations.c.resource_provider_id,
@@ -337,7 +352,13 @@ def _used(connection, providers):
     return used
 
 
-def _check_capacity(connection, providers, amounts, before, own_before):
+def _check_capacity(
+    connection: sa.Connection,
+    providers: Providers,
+    amounts: Sequence[_Amount],
+    before: Mapping[int, Counter[int]],
+    own_before: _Used,
+) -> None:
     """Raise a failure unless providers have room for the requested amounts.
 
     An over-allocated inventory may keep its allocations or lose some. For that, ``before`` is compared, and for a node
@@ -348,19 +369,19 @@ def _check_capacity(connection, providers, amounts, before, own_before):
     :param before: the result of ``_used`` before that.
     :param own_before: the result of ``_used_by_consumers`` before that.
     """
-    providers = {provider.id: provider for provider in providers.values()}
+    by_id = {provider.id: provider for provider in providers.values()}
     provider_ids = {each.provider_id for each in amounts}
     inventories = {
         (row.provider_id, row.class_id): row
         for row in capacity.rows(connection, tables.resource_providers.c.id.in_(provider_ids))
     }
-    holders = _reserved(connection, providers, provider_ids)
-    sums: Counter = Counter()
+    holders = _reserved(connection, by_id, provider_ids)
+    sums: Counter[tuple[int, int]] = Counter()
     for each in amounts:
         sums[each.provider_id, each.class_id] += each.amount
     names = _names(connection, amounts)
     for claim, provider_id, class_id, amount in amounts:
-        row, provider = inventories.get((provider_id, class_id)), providers[provider_id]
+        row, provider = inventories.get((provider_id, class_id)), by_id[provider_id]
         arguments = {'name': names[class_id], 'uuid': provider.uuid}
         if row is None:
             raise failures.InventoryInvalid(**arguments)
@@ -375,7 +396,7 @@ def _check_capacity(connection, providers, amounts, before, own_before):
             raise failures.CapacityExceeded(**arguments)
 
 
-def _used_by_others(row, provider, holders, claim):
+def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], claim: Claim) -> int:
     """Return the used amount of an inventory without what the claim's consumer has reserved.
 
     Its allocations are deleted already.
@@ -388,7 +409,9 @@ def _used_by_others(row, provider, holders, claim):
     return used - 1 if provider.node_id and holders.get(provider.node_id) == claim.consumer else used
 
 
-def _reserved(connection, providers, provider_ids):
+def _reserved(
+    connection: sa.Connection, providers: Mapping[int, sa.Row], provider_ids: Iterable[int]
+) -> dict[int, str]:
     """Return {id of a node: uuid of the instance that has a live reservation of it}."""
     uuids = {providers[each].uuid: providers[each].node_id for each in provider_ids if providers[each].node_id}
     statement = sa.select(tables.reservations.c.node_uuid, tables.reservations.c.instance_uuid)
@@ -396,7 +419,7 @@ def _reserved(connection, providers, provider_ids):
     return {uuids[row.node_uuid]: row.instance_uuid for row in rows}
 
 
-def _names(connection, amounts):
+def _names(connection: sa.Connection, amounts: Iterable[_Amount]) -> dict[int, str]:
     """Return {id of a resource class: name}."""
     ids = {each.class_id for each in amounts}
     statement = sa.select(tables.resource_classes.c.id, tables.resource_classes.c.name).where(
@@ -405,7 +428,9 @@ def _names(connection, amounts):
     return {row.id: row.name for row in connection.execute(statement)}
 
 
-def _write_consumers(connection, claims, existing):
+def _write_consumers(
+    connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]
+) -> dict[str, int]:
     """Insert the new consumers, and update the existing ones.
 
     :param existing: the result of ``_check_generations``.
@@ -414,18 +439,18 @@ def _write_consumers(connection, claims, existing):
     ids = {}
     for claim in claims:
         consumer = existing.get(claim.consumer)
-        values = {'project_id': claim.project_id, 'user_id': claim.user_id}
+        values: dict[str, Any] = {'project_id': claim.project_id, 'user_id': claim.user_id}
         if claim.consumer_type:
             values['consumer_type'] = claim.consumer_type
         if consumer is None and claim.resources:
             values |= {'uuid': claim.consumer, 'generation': 1, 'created_at': now()}
             try:
-                ids[claim.consumer] = connection.execute(
-                    sa.insert(tables.consumers).values(values)
-                ).inserted_primary_key.id
+                result = connection.execute(sa.insert(tables.consumers).values(values))
             except db_exception.DBDuplicateEntry as error:
                 # Another transaction has inserted it since ``_check_generations``: check again.
                 raise db_exception.RetryRequest(_lost()) from error
+            key: Any = result.inserted_primary_key
+            ids[claim.consumer] = key.id
         elif consumer is not None:
             ids[claim.consumer] = consumer.id
             values |= {'generation': consumer.generation + 1, 'updated_at': now()}
@@ -435,6 +460,6 @@ def _write_consumers(connection, claims, existing):
     return ids
 
 
-def _lost():
+def _lost() -> failures.ConcurrentUpdate:
     """Return the failure for a lost race, in case all retries fail."""
     return failures.ConcurrentUpdate(reason='Another thread concurrently updated the data. Please retry your update')

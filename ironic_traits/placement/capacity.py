@@ -7,12 +7,16 @@ A node's provider has one unit of the node's resource class:
 - It is used while it is allocated to a consumer.
 """
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
 
+#: A condition of a statement.
+Condition = sa.ColumnElement[bool]
 #: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
 
@@ -87,7 +91,7 @@ DERIVED = (
 )
 
 
-def rows(connection, *conditions):
+def rows(connection: sa.Connection, *conditions: Condition) -> Sequence[sa.Row]:
     """Return the inventories that fulfil conditions, stored and derived ones.
 
     :param conditions: on ``resource_providers`` and ``resource_classes``.
@@ -98,7 +102,7 @@ def rows(connection, *conditions):
     return connection.execute(both.order_by('class_id')).all()
 
 
-def capacity(row):
+def capacity(row: sa.Row) -> float:
     """Return the capacity of an inventory, used or not: an amount, which may be fractional.
 
     :param row: a row with FIELDS.
@@ -106,7 +110,7 @@ def capacity(row):
     return (row.total - row.reserved) * row.allocation_ratio
 
 
-def units(row):
+def units(row: sa.Row) -> int:
     """Return the capacity of an inventory in whole units, limited to the range of a signed 64-bit integer.
 
     :param row: a row with FIELDS.
@@ -114,7 +118,7 @@ def units(row):
     return min(int(capacity(row)), 2**63 - 1)
 
 
-def has_room(class_id, amount):
+def has_room(class_id: int, amount: int) -> Condition:
     """Return the condition on providers that an amount of a resource class can be allocated.
 
     For a node's provider, the node must be eligible (``eligibility.ELIGIBLE``).

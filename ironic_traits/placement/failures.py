@@ -84,7 +84,7 @@ class VersionNotSupported(PlacementFailure):
     status = 406
     text = 'Invalid microversion: {reason}'
 
-    def __init__(self, reason, minimum, maximum):
+    def __init__(self, reason: str, minimum: str, maximum: str) -> None:
         super().__init__(reason=reason)
         self.beside = {'max_version': maximum, 'min_version': minimum}
 

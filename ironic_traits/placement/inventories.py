@@ -3,9 +3,13 @@
 The inventory of a node's provider is derived from the node at each read (``capacity``), and cannot be written.
 """
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
@@ -13,8 +17,13 @@ from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.single_provider import bump, read, take
 
+#: {field of an inventory: value}.
+Fields = Mapping[str, Any]
+#: (row of the provider, [row as of ``capacity.rows``, …]).
+Inventories = tuple[sa.Row, Sequence[sa.Row]]
 
-def find(context, uuid):
+
+def find(context: Context, uuid: str) -> Inventories:
     """Return the inventories of a provider.
 
     :param uuid: of the provider.
@@ -26,7 +35,7 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, new_inventories):
+def replace(context: Context, uuid: str, generation: int, new_inventories: Mapping[str, Fields]) -> Inventories:
     """Set the inventories of a provider. Change nothing if it is a node's.
 
     :param uuid: of the provider.
@@ -50,7 +59,7 @@ def replace(context, uuid, generation, new_inventories):
 
 
 @retried
-def add(context, uuid, class_name, values):
+def add(context: Context, uuid: str, class_name: str, values: Fields) -> Inventories:
     """Add an inventory to a provider.
 
     :param uuid: of the provider.
@@ -75,7 +84,7 @@ def add(context, uuid, class_name, values):
 
 
 @retried
-def change(context, uuid, class_name, generation, values):
+def change(context: Context, uuid: str, class_name: str, generation: int, values: Fields) -> Inventories:
     """Update an inventory of a provider. Change nothing if it is a node's.
 
     :param uuid: of the provider.
@@ -104,7 +113,7 @@ def change(context, uuid, class_name, generation, values):
 
 
 @retried
-def delete(context, uuid, class_name=None):
+def delete(context: Context, uuid: str, class_name: str | None = None) -> None:
     """Delete one inventory of a provider, or all of them.
 
     :param uuid: of the provider.
@@ -125,7 +134,7 @@ def delete(context, uuid, class_name=None):
         bump(connection, provider)
 
 
-def put(connection, provider, new_inventories):
+def put(connection: sa.Connection, provider: sa.Row, new_inventories: Mapping[int, Fields]) -> None:
     """Add or update inventories of a provider that is not a node's. Its generation does not move.
 
     :param connection: of a writer that has locked the provider.
@@ -138,7 +147,7 @@ def put(connection, provider, new_inventories):
         write(connection, provider, class_id, values)
 
 
-def keep(connection, provider, class_ids):
+def keep(connection: sa.Connection, provider: sa.Row, class_ids: Collection[int]) -> None:
     """Delete all other inventories of a provider that is not a node's. Its generation does not move.
 
     :param connection: of a writer that has locked the provider.
@@ -149,15 +158,15 @@ def keep(connection, provider, class_ids):
     _delete(connection, provider, [row for row in _rows(connection, provider) if row.class_id not in class_ids])
 
 
-def _of(connection, provider):
+def _of(connection: sa.Connection, provider: sa.Row) -> Inventories:
     return provider, _rows(connection, provider)
 
 
-def _rows(connection, provider):
+def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:
     return capacity.rows(connection, tables.resource_providers.c.id == provider.id)
 
 
-def _take_writable(connection, uuid):
+def _take_writable(connection: sa.Connection, uuid: str) -> sa.Row:
     provider = take(connection, uuid)
     if provider.node_id:
         raise failures.Conflict(
@@ -167,18 +176,18 @@ def _take_writable(connection, uuid):
     return provider
 
 
-def _insert(connection, provider, class_id, values):
+def _insert(connection: sa.Connection, provider: sa.Row, class_id: int, values: Fields) -> None:
     key = {'resource_provider_id': provider.id, 'resource_class_id': class_id}
     with referring():
         connection.execute(sa.insert(tables.inventories).values(created_at=now(), **key, **values))
 
 
-def _update(connection, provider, class_id, values):
+def _update(connection: sa.Connection, provider: sa.Row, class_id: int, values: Fields) -> None:
     row = tables.inventories.c.resource_provider_id == provider.id, tables.inventories.c.resource_class_id == class_id
     connection.execute(sa.update(tables.inventories).where(*row).values(updated_at=now(), **values))
 
 
-def _delete(connection, provider, gone):
+def _delete(connection: sa.Connection, provider: sa.Row, gone: Iterable[sa.Row]) -> None:
     used = [row.resource_class for row in gone if row.used]
     if used:
         raise failures.InventoryInUse(classes=', '.join(used), uuid=provider.uuid)

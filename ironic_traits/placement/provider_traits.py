@@ -4,15 +4,18 @@ A node's provider has the node's own traits, and foreign ones that Placement cli
 example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
+from collections.abc import Iterable, Sequence
+
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.placement.single_provider import bump, read, take
 from ironic_traits.placement.traits import check
 
 
-def find(context, uuid):
+def find(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return the traits of a provider.
 
     :param uuid: of the provider.
@@ -25,7 +28,9 @@ def find(context, uuid):
 
 
 @retried
-def replace(context, uuid, generation, requested_names):
+def replace(
+    context: Context, uuid: str, generation: int | None, requested_names: Iterable[str]
+) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Set the traits of a provider.
 
     On a node's provider, the node's own traits stay, and requested custom traits are ignored unless the node has them.
@@ -61,22 +66,23 @@ def replace(context, uuid, generation, requested_names):
         return read(connection, uuid), _rows(connection, provider)
 
 
-def _rows(connection, provider):
+def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:
     """Return the rows of all traits of a provider, as ``find``."""
     columns = (tables.traits.c.name, tables.traits.c.created_at, tables.traits.c.updated_at)
-    rows = _stored(provider).with_only_columns(*columns)
-    if provider.node_id:
-        own = sa.select(*columns).join(tables.node_traits, tables.node_traits.c.trait == tables.traits.c.name)
-        rows = rows.union(own.where(tables.node_traits.c.node_id == provider.node_id))
-    return connection.execute(rows.order_by('name')).all()
+    stored = _stored(provider).with_only_columns(*columns)
+    if not provider.node_id:
+        return connection.execute(stored.order_by('name')).all()
+    own = sa.select(*columns).join(tables.node_traits, tables.node_traits.c.trait == tables.traits.c.name)
+    both = stored.union(own.where(tables.node_traits.c.node_id == provider.node_id))
+    return connection.execute(both.order_by('name')).all()
 
 
-def _own(provider):
+def _own(provider: sa.Row) -> sa.Select:
     """Return the SELECT of the names of the node's own traits. For a provider that is not a node's it has no rows."""
     return sa.select(tables.node_traits.c.trait).where(tables.node_traits.c.node_id == provider.node_id)
 
 
-def _stored(provider):
+def _stored(provider: sa.Row) -> sa.Select:
     """Return the SELECT of the names of the traits that clients have set."""
     return (
         sa.select(tables.traits.c.name)

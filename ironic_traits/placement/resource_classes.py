@@ -1,15 +1,18 @@
 """Resource classes: list, show, add, rename, delete."""
 
+from collections.abc import Iterable, Sequence
+
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now
 from ironic_traits.placement import failures
 
 
-def find(context):
+def find(context: Context) -> Sequence[sa.Row]:
     """List all resource classes.
 
     :returns: [row with ``name``, ``created_at``, ``updated_at``, …], in the order of their creation.
@@ -18,7 +21,7 @@ def find(context):
         return connection.execute(sa.select(tables.resource_classes).order_by(tables.resource_classes.c.id)).all()
 
 
-def get(context, name):
+def get(context: Context, name: str) -> sa.Row:
     """Return a resource class.
 
     :returns: row with ``name``, ``created_at``, ``updated_at``.
@@ -29,7 +32,7 @@ def get(context, name):
 
 
 @retried
-def create(context, name):
+def create(context: Context, name: str) -> bool:
     """Create a custom resource class unless it exists.
 
     :param name: a valid name, CUSTOM_….
@@ -40,7 +43,7 @@ def create(context, name):
 
 
 @retried
-def rename(context, name, new_name):
+def rename(context: Context, name: str, new_name: str) -> sa.Row:
     """Rename a custom resource class.
 
     :param name: its present name.
@@ -69,7 +72,7 @@ def rename(context, name, new_name):
 
 
 @retried
-def delete(context, name):
+def delete(context: Context, name: str) -> None:
     """Delete a custom resource class.
 
     :raises failures.ResourceClassNotFound: there is no such resource class.
@@ -84,7 +87,7 @@ def delete(context, name):
             raise failures.Conflict(reason=f'{message} resource class {name}. Class is in use in inventory.')
 
 
-def check(connection, class_names):
+def check(connection: sa.Connection, class_names: Iterable[str]) -> dict[str, int]:
     """Return the ids of resource classes, all of which must exist.
 
     :param class_names: names.
@@ -98,19 +101,19 @@ def check(connection, class_names):
     return ids
 
 
-def _check_custom(name, reason):
+def _check_custom(name: str, reason: str) -> None:
     if not name.startswith(names.PREFIX):
         raise failures.BadRequest(reason=reason)
 
 
-def _read(connection, name):
+def _read(connection: sa.Connection, name: str) -> sa.Row:
     row = names.read(connection, tables.resource_classes, name)
     if row is None:
         raise failures.ResourceClassNotFound(name=name)
     return row
 
 
-def _lock(connection, name):
+def _lock(connection: sa.Connection, name: str) -> sa.Row:
     """Lock a resource class until the end of the transaction, and return its row.
 
     :param connection: of a writer.

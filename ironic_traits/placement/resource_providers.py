@@ -3,18 +3,23 @@
 A node's provider is created, named and deleted by ``inventory.node_providers``.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
+from ironic_traits.placement.capacity import Condition
 from ironic_traits.placement.single_provider import COLUMNS, read, take
 
 
-def get(context, uuid):
+def get(context: Context, uuid: str) -> sa.Row:
     """Return a provider.
 
     :returns: row with ``single_provider.COLUMNS``.
@@ -24,7 +29,7 @@ def get(context, uuid):
         return read(connection, uuid)
 
 
-def find(context, filters):
+def find(context: Context, filters: Mapping[str, Any]) -> Sequence[sa.Row]:
     """List providers.
 
     :param filters: {'name': name, 'uuid': uuid, 'in_tree': uuid of a provider, 'resources': {resource class: amount},
@@ -40,7 +45,7 @@ def find(context, filters):
 
 
 @retried
-def create(context, name, uuid=None, parent_uuid=None):
+def create(context: Context, name: str, uuid: str | None = None, parent_uuid: str | None = None) -> sa.Row:
     """Create a provider.
 
     :param name: of the provider.
@@ -74,7 +79,7 @@ def create(context, name, uuid=None, parent_uuid=None):
 
 
 @retried
-def update(context, uuid, name, parent, may_move):
+def update(context: Context, uuid: str, name: str, parent: Sequence[str | None], may_move: bool) -> sa.Row:
     """Rename a provider, or move it to another parent.
 
     :param uuid: of the provider.
@@ -105,7 +110,7 @@ def update(context, uuid, name, parent, may_move):
 
 
 @retried
-def delete(context, uuid):
+def delete(context: Context, uuid: str) -> None:
     """Delete a provider with its inventories, traits and aggregates.
 
     :raises failures.ProviderNotFound: there is no such provider.
@@ -132,7 +137,7 @@ def delete(context, uuid):
         raise failures.ProviderHasChildren(uuid=uuid) from error
 
 
-def _where(connection, filters):
+def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Condition]:
     for column in ('name', 'uuid'):
         if column in filters:
             yield tables.resource_providers.c[column] == filters[column]
@@ -154,14 +159,14 @@ def _where(connection, filters):
         yield capacity.has_room(class_ids[name], amount)
 
 
-def in_tree(uuid):
+def in_tree(uuid: str) -> Condition:
     """Return the condition on providers that a provider is in the tree of the one with this uuid."""
     member = tables.resource_providers.alias()
     root = sa.select(member.c.root_provider_uuid).where(member.c.uuid == uuid).scalar_subquery()
     return tables.resource_providers.c.root_provider_uuid == root
 
 
-def is_in(aggregates):
+def is_in(aggregates: Iterable[str]) -> Condition:
     """Return the condition on providers that a provider is a member of at least one of these aggregates.
 
     :param aggregates: uuids.
@@ -173,12 +178,12 @@ def is_in(aggregates):
     return sa.or_(tables.resource_providers.c.id.in_(members), tables.resource_providers.c.id < 0)
 
 
-def _set(connection, provider, **values):
+def _set(connection: sa.Connection, provider: sa.Row, **values: Any) -> None:
     statement = sa.update(tables.resource_providers).where(tables.resource_providers.c.id == provider.id)
     connection.execute(statement.values(updated_at=now(), **values))
 
 
-def _lock_trees(connection, uuids):
+def _lock_trees(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
     """Lock the trees of providers against moves.
 
     :param uuids: uuids of providers; None among them is ignored.
@@ -200,13 +205,15 @@ def _lock_trees(connection, uuids):
     return roots
 
 
-def _roots(connection, uuids):
+def _roots(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
     columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.root_provider_uuid)
     rows = connection.execute(sa.select(*columns).where(tables.resource_providers.c.uuid.in_(uuids)))
     return {row.uuid: row.root_provider_uuid for row in rows}
 
 
-def _move(connection, provider, parent_uuid, roots, may_move):
+def _move(
+    connection: sa.Connection, provider: sa.Row, parent_uuid: str | None, roots: Mapping[str, str], may_move: bool
+) -> None:
     message = f'Unable to save resource provider {provider.uuid}: Object action update failed because: '
     old_parent = provider.parent_provider_uuid
     if old_parent and not may_move:
@@ -224,7 +231,7 @@ def _move(connection, provider, parent_uuid, roots, may_move):
     connection.execute(below.values(root_provider_uuid=new_root))
 
 
-def _subtree(connection, uuid):
+def _subtree(connection: sa.Connection, uuid: str) -> set[str]:
     """Return the uuids of a provider and all its descendants, a set."""
     tree = (
         sa.select(tables.resource_providers.c.uuid).where(tables.resource_providers.c.uuid == uuid).cte(recursive=True)
@@ -235,7 +242,7 @@ def _subtree(connection, uuid):
     return set(connection.scalars(sa.select(tree.union_all(below).c.uuid)))
 
 
-def _duplicate(error, values):
+def _duplicate(error: db_exception.DBDuplicateEntry, values: Mapping[str, Any]) -> failures.DuplicateProvider:
     # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     column = 'uuid' if 'uuid' in key else 'name'

@@ -1,5 +1,7 @@
 """Read providers, or lock them and read them; and raise their generations."""
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
@@ -26,7 +28,7 @@ COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for colum
 _ONE = sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid'))
 
 
-def read(connection, uuid):
+def read(connection: sa.Connection, uuid: str) -> sa.Row:
     """Return a provider.
 
     :param uuid: of the provider; any string.
@@ -40,7 +42,7 @@ def read(connection, uuid):
     return row
 
 
-def take(connection, uuid, generation=None):
+def take(connection: sa.Connection, uuid: str, generation: int | None = None) -> sa.Row:
     """Lock a provider until the end of the transaction, and read it. If it is a node's, lock the node first.
 
     :param connection: of a writer.
@@ -61,7 +63,7 @@ def take(connection, uuid, generation=None):
     return provider
 
 
-def take_all(connection, uuids):
+def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Row]:
     """Lock providers until the end of the transaction, and read them. Lock the nodes of nodes' providers first.
 
     The nodes, and then the providers, are locked in the order of their ids, so that two transactions cannot deadlock.
@@ -89,7 +91,7 @@ def take_all(connection, uuids):
     return providers
 
 
-def bump(connection, provider, times=1):
+def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
     """Raise the generation of a provider.
 
     :param connection: of a writer.
@@ -111,7 +113,7 @@ def bump(connection, provider, times=1):
     return provider.generation + times
 
 
-def _overtaken():
+def _overtaken() -> failures.ConcurrentUpdate:
     return failures.ConcurrentUpdate(
         reason='Another thread concurrently updated the resource provider data. Please retry your update'
     )

@@ -1,10 +1,14 @@
 """Traits: list, show, add, delete; and conditions on the traits of providers."""
 
+from collections.abc import Iterable, Mapping, Sequence
+
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.placement import failures
+from ironic_traits.placement.capacity import Condition
 
 _FOREIGN = sa.exists().where(tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
 _OWN = sa.exists().where(
@@ -13,7 +17,9 @@ _OWN = sa.exists().where(
 )
 
 
-def find(context, name_in=None, prefix=None, associated=None):
+def find(
+    context: Context, name_in: Iterable[str] | None = None, prefix: str | None = None, associated: bool | None = None
+) -> Sequence[sa.Row]:
     """List traits.
 
     :param name_in: only traits with one of these names; None for all.
@@ -37,7 +43,7 @@ def find(context, name_in=None, prefix=None, associated=None):
         return connection.execute(statement).all()
 
 
-def get(context, name):
+def get(context: Context, name: str) -> sa.Row:
     """Return a trait.
 
     :returns: row with ``name``, ``created_at``, ``updated_at``.
@@ -48,7 +54,7 @@ def get(context, name):
 
 
 @retried
-def create(context, name):
+def create(context: Context, name: str) -> tuple[sa.Row, bool]:
     """Create a custom trait unless it exists.
 
     :param name: a valid name, CUSTOM_….
@@ -60,7 +66,7 @@ def create(context, name):
 
 
 @retried
-def delete(context, name):
+def delete(context: Context, name: str) -> None:
     """Delete a custom trait.
 
     :raises failures.TraitNotFound: there is no such trait.
@@ -75,7 +81,7 @@ def delete(context, name):
             raise failures.Conflict(reason=f'The trait {name} is in use by a resource provider.')
 
 
-def check(connection, trait_names):
+def check(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits, all of which must exist.
 
     :param trait_names: names.
@@ -89,7 +95,7 @@ def check(connection, trait_names):
     return existing
 
 
-def ids(connection, trait_names):
+def ids(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, int]:
     """Return the ids of the traits that exist.
 
     :param trait_names: names.
@@ -98,7 +104,7 @@ def ids(connection, trait_names):
     return names.ids(connection, tables.traits, trait_names)
 
 
-def has_one_of(trait_ids, trait_names):
+def has_one_of(trait_ids: Mapping[str, int], trait_names: Iterable[str]) -> Condition:
     """Return the condition on providers that a provider has at least one of these traits, a node's own included.
 
     :param trait_ids: {name: id}, the result of ``check`` or ``ids``.
@@ -116,7 +122,7 @@ def has_one_of(trait_ids, trait_names):
     )
 
 
-def _read(connection, name):
+def _read(connection: sa.Connection, name: str) -> sa.Row:
     row = names.read(connection, tables.traits, name)
     if row is None:
         raise failures.TraitNotFound(names=name)

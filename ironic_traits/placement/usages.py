@@ -2,12 +2,13 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.placement import capacity
 from ironic_traits.placement.single_provider import read
 
 
-def of_provider(context, uuid):
+def of_provider(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
     """Return the usage of a provider.
 
     :param uuid: of the provider.
@@ -20,7 +21,7 @@ def of_provider(context, uuid):
         return provider, {row.resource_class: int(row.used) for row in rows}
 
 
-def of_project(context, project_id, user_id=None):
+def of_project(context: Context, project_id: str, user_id: str | None = None) -> dict[str, int]:
     """Return the usage of a project's consumers.
 
     :param project_id: of the consumers.
@@ -33,7 +34,9 @@ def of_project(context, project_id, user_id=None):
         return {row.name: int(row.used) for row in rows}
 
 
-def by_type(context, project_id, user_id=None, consumer_type=None):
+def by_type(
+    context: Context, project_id: str, user_id: str | None = None, consumer_type: str | None = None
+) -> dict[str, dict[str, int]]:
     """Return the usage of a project's consumers by consumer type.
 
     :param project_id: of the consumers.
@@ -65,7 +68,7 @@ def by_type(context, project_id, user_id=None, consumer_type=None):
         return usages
 
 
-def _by_class(statement, project_id, user_id):
+def _by_class(statement: sa.Select, project_id: str, user_id: str | None) -> sa.Select:
     joined = (
         statement.select_from(tables.allocations)
         .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
@@ -74,7 +77,7 @@ def _by_class(statement, project_id, user_id):
     return _of_project(joined, project_id, user_id)
 
 
-def _of_project(statement, project_id, user_id):
+def _of_project(statement: sa.Select, project_id: str, user_id: str | None) -> sa.Select:
     conditions = [tables.consumers.c.project_id == project_id] + (
         [tables.consumers.c.user_id == user_id] if user_id else []
     )

@@ -364,3 +364,31 @@ def test_query_with_as_many_conditions_as_allowed(client):
 def test_paths_that_are_not_ascii(client, method, path, status):
     """MariaDB refuses to compare them with columns that are ASCII."""
     assert client.placement(method, path).status_int == status
+
+
+@pytest.mark.parametrize('present', [False, True], ids=['created', 'deleted'])
+def test_allocations_are_replaced_while_they_are_read(app, client, present):
+    """A response has the allocations of a consumer with its attributes, or neither."""
+    make_providers(app, 1)
+    allocations = {uuid(1): {'resources': {'VCPU': 1}}}
+    body = {'project_id': 'project', 'user_id': 'user', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
+    path = f'/allocations/{instance(1)}'
+    if present:
+        assert client.placement('PUT', path, body | {'allocations': allocations}).status_int == 204
+    arguments = ('DELETE', path) if present else ('PUT', path, body | {'allocations': allocations})
+    writes = [lambda: Client(app).placement(*arguments)]
+
+    def write(connection, cursor, statement, *others):
+        """Write between the SELECT of the consumer and that of its allocations, in a thread, as another request."""
+        if writes and 'FROM consumers' in statement:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                assert pool.submit(writes.pop()).result().status_int == 204
+
+    sa.event.listen(sa.Engine, 'after_cursor_execute', write)
+    try:
+        response = client.placement('GET', path)
+    finally:
+        sa.event.remove(sa.Engine, 'after_cursor_execute', write)
+    assert not writes
+    assert (response.status_int, response.json) == (200, {'allocations': {}})
+    assert client.placement('GET', path).json['allocations'].keys() == (set() if present else {uuid(1)})

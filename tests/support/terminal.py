@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -95,6 +96,8 @@ class Terminal:
 
 
 def _take_terminal():
+    # A shell starts programs in the background with SIGINT ignored, and they pass that on.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setsid()
     # Opening it makes it the controlling terminal of the new session.
     os.close(os.open(os.ttyname(0), os.O_RDWR))

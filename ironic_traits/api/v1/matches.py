@@ -7,7 +7,6 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
 from ironic_traits.inventory import explanations, instances, matches
-from ironic_traits.inventory.node_traits import split
 from ironic_traits.matching import rebuilds
 
 SINCE = 38
@@ -65,7 +64,7 @@ def _absence_warning(names):
 
 
 def _node(row):
-    return {'uuid': row.uuid, 'name': row.name, 'resource_class': row.resource_class, 'traits': split(row.traits)}
+    return {'uuid': row.uuid, 'name': row.name, 'resource_class': row.resource_class, 'traits': row.traits}
 
 
 def _show(request):

@@ -5,7 +5,6 @@ import functools
 import orjson
 
 from ironic_traits import failures
-from ironic_traits.inventory import node_traits
 from ironic_traits.inventory.nodes import JSON_FIELDS
 
 #: The minor version that brought each field.
@@ -167,5 +166,4 @@ def _state_converter(minor):
 _CONVERTERS = {
     # The database has JSON text, which goes into the response unchanged.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
-    'traits': node_traits.split,
 }

@@ -1,0 +1,51 @@
+"""The alert rules and the dashboard in etc/ use metrics and labels that the service has."""
+
+import json
+import pathlib
+import re
+
+import pytest
+import yaml
+from prometheus_client import parser
+
+from tests.support.client import Client
+from tests.support.service import make_app, upgraded
+
+ETC = pathlib.Path(__file__).parents[2] / 'etc'
+
+
+def alert_expressions():
+    document = yaml.safe_load((ETC / 'prometheus-alerts.yaml').read_text())
+    return [rule['expr'] for group in document['groups'] for rule in group['rules']]
+
+
+def dashboard_expressions():
+    panels = json.loads((ETC / 'grafana-dashboard.json').read_text())['panels']
+    return [target['expr'] for panel in panels for target in panel['targets']]
+
+
+@pytest.fixture(scope='module')
+def samples(tmp_path_factory):
+    """{name of a metric: names of its labels}, after a reservation that was refused."""
+    url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("monitoring")}/x.sqlite')
+    with make_app(url, metrics__enabled=True) as app:
+        client = Client(app)
+        client.node(name='one', maintenance=True)
+        body = {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000001', 'node_uuid': ['one']}
+        assert client.ask('POST', '/v1/reservations', body).status_int == 409
+        families = list(parser.text_string_to_metric_families(client.ask('GET', '/metrics').text))
+    return {sample.name: sample.labels for family in families for sample in family.samples}
+
+
+@pytest.mark.parametrize('expression', [*alert_expressions(), *dashboard_expressions()])
+def test_metrics_and_labels(samples, expression):
+    names = set(re.findall(r'ironic_traits_\w+', expression))
+    assert names <= samples.keys()
+    # "instance" and "job" come from Prometheus.
+    known = {'instance', 'job', 'le'}.union(*(samples[name] for name in names))
+    grouped = ','.join(re.findall(r'by \(([^)]*)\)', expression))
+    assert set(re.findall(r'\w+', grouped)) | set(re.findall(r'(\w+)=~?"', expression)) <= known
+
+
+def test_the_value_of_maintenance(samples):
+    assert samples['ironic_traits_nodes']['maintenance'] == 'true'
