@@ -5,7 +5,7 @@ them.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 PREFIX = 'CUSTOM_'
 
 
-def ids(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> dict[str, int]:
+def ids(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> dict[str, int]:
     """Return the ids of the names that exist, {name: id}.
 
     :param table: ``tables.traits`` or ``tables.resource_classes``.
@@ -33,7 +33,7 @@ def ids(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> dic
     return {row.name: row.id for row in connection.execute(statement)}
 
 
-def ensure(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> int:
+def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:
     """Insert the names that are missing. Another transaction may insert the same names meanwhile.
 
     :param connection: of a writer.
@@ -49,7 +49,7 @@ def ensure(connection: sa.Connection, table: sa.Table, names: Iterable[str]) -> 
 
 
 @retried
-def add(service: Writer, table: sa.Table, names: Iterable[str]) -> None:
+def add(service: Writer, table: sa.Table, names: Collection[str]) -> None:
     """Insert the names that are missing, in a transaction of its own.
 
     :param service: ironic_traits.service.Service or a Context.
@@ -58,7 +58,7 @@ def add(service: Writer, table: sa.Table, names: Iterable[str]) -> None:
         ensure(connection, table, names)
 
 
-def sync(connection: sa.Connection, table: sa.Table, standard: Iterable[str]) -> int:
+def sync(connection: sa.Connection, table: sa.Table, standard: Collection[str]) -> int:
     """Insert the standard names that are missing. Names that the library has dropped stay, and are logged.
 
     :param connection: of a writer.

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+from ironic_traits.resources.nodes import INTERFACES
 
 metadata = sa.MetaData(
     naming_convention={
@@ -11,22 +12,6 @@ metadata = sa.MetaData(
         'fk': '%(table_name)s_%(column_0_N_name)s_fkey',
         'pk': '%(table_name)s_pkey',
     }
-)
-
-#: The driver interfaces of a node; each has a column ``{name}_interface``.
-INTERFACES = (
-    'bios',
-    'boot',
-    'console',
-    'deploy',
-    'inspect',
-    'management',
-    'network',
-    'power',
-    'raid',
-    'rescue',
-    'storage',
-    'vendor',
 )
 
 nodes = sa.Table(

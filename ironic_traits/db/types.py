@@ -84,13 +84,6 @@ class Json(sa.types.TypeDecorator):
         return None if value is None else orjson.loads(value)
 
 
-def differ(one: Any, other: Any) -> bool:
-    """Whether two values of a column differ. In JSON objects, 1 and true differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) != orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
-    return one != other
-
-
 class Names(sa.types.TypeDecorator):
     """Names in one string, joined by commas, which no name contains. It is read as a sorted list; NULL as []."""
 

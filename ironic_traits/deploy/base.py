@@ -56,7 +56,8 @@ class Driver(abc.ABC):
     """A driver, which performs actions on nodes.
 
     :param conf: ConfigOpts of the service.
-    :cvar interfaces: for each of ``db.tables.INTERFACES`` the implementations that a node can use, the default first.
+    :cvar interfaces: for each of ``resources.nodes.INTERFACES`` the implementations that a node can use, the default
+        first.
     :cvar properties: {driver_info key that the driver reads: its description}.
     :cvar clean_steps: ironic_traits.deploy.steps.Step of each available clean step; None if ``work`` itself checks
         the steps.

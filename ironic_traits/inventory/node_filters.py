@@ -10,7 +10,7 @@ from ironic_traits.inventory import eligibility
 def conditions(filters):
     """Return the conditions that implement filters.
 
-    :param filters: {column of nodes: value that it must equal}, or {key of ``_CONDITIONS``: value}.
+    :param filters: {column of nodes: value that it must equal}, or {key of ``CONDITIONS``: value}.
     :returns: {filter: condition on nodes}.
     """
     return {name: _condition(name, value) for name, value in filters.items()}
@@ -39,7 +39,7 @@ def seen(context):
 
 
 def _condition(name, value):
-    condition = _CONDITIONS.get(name)
+    condition = CONDITIONS.get(name)
     return condition(value) if condition else tables.nodes.c[name] == value
 
 
@@ -52,7 +52,7 @@ def _is_of(project):
 
 
 #: {filter that is not a column compared with a value: function from its value to the condition}.
-_CONDITIONS = {
+CONDITIONS = {
     'associated': _is_set(tables.nodes.c.instance_uuid),
     'sharded': _is_set(tables.nodes.c.shard),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,

@@ -1,8 +1,8 @@
 """Checks of whether a node's state allows an update or a deletion."""
 
 from ironic_traits import failures
-from ironic_traits.db import tables
 from ironic_traits.deploy import states
+from ironic_traits.resources.nodes import INTERFACES
 
 
 def check_update(node, changes):
@@ -79,7 +79,7 @@ def _check_configuration(node, changes):
     if node.provision_state in states.RECONFIGURABLE:
         return
     requirement = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."
-    for interface in tables.INTERFACES:
+    for interface in INTERFACES:
         if f'{interface}_interface' in changes and not node.maintenance:
             raise failures.InvalidState(
                 reason=f'Node {node.uuid} can not have {interface}_interface updated unless it is in one of allowed '

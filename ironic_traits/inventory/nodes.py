@@ -17,7 +17,7 @@ from ironic_traits import failures
 from ironic_traits.context import target_of
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import Json, differ, now
+from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
     node_filters,
@@ -34,54 +34,18 @@ from ironic_traits.inventory.paging import Page, fetch
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change as write
 from ironic_traits.inventory.single_node import read, take
+from ironic_traits.resources.nodes import INTERFACES, NODES
+from ironic_traits.resources.values import differ
 
-#: Fields that a client may set at creation and update later. (The uuid can be set at creation only.)
-SETTABLE = (
-    'automated_clean',
-    'chassis_uuid',
-    'conductor_group',
-    'description',
-    'driver',
-    'driver_info',
-    'extra',
-    'instance_info',
-    'instance_uuid',
-    'lessee',
-    'maintenance',
-    'name',
-    'network_data',
-    'owner',
-    'properties',
-    'protected',
-    'protected_reason',
-    'resource_class',
-    'retired',
-    'retired_reason',
-    'shard',
-    *(f'{interface}_interface' for interface in tables.INTERFACES),
-)
-#: Fields of Ironic that are always null here.
-_ABSENT = frozenset({'allocation_uuid', 'conductor'})
-#: Fields that have policy rules of their own.
-_WITH_RULES = frozenset({'last_error', 'reservation', 'driver_internal_info', 'driver_info'})
+#: {field with a policy rule of its own for showing it: name of the rule}.
+_SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if field.show_rule}
 #: Columns that the checks of a write need, besides the settable fields.
 _GUARDED = (tables.nodes.c.provision_state, tables.nodes.c.target_provision_state, tables.nodes.c.reservation)
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
 JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
-#: {field that cannot be null: its value if the client does not set it}.
-UNSET = {
-    **{name: {} for name in SETTABLE if name in JSON_FIELDS},
-    **dict.fromkeys(('maintenance', 'protected', 'retired'), False),
-    'conductor_group': '',
-}
 #: Fields that a list can be sorted by.
-SORTABLE = (
-    frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column))
-    - JSON_FIELDS
-    - {
-        'generation',
-        'configdrive',
-    }
+SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column)).difference(
+    JSON_FIELDS, NODES.hidden
 )
 
 
@@ -123,7 +87,7 @@ def find(context, fields, filters, traits, page: Page):
 def create(context, values, fields):
     """Create a node.
 
-    :param values: {field: value} of SETTABLE fields, ``uuid`` and ``provision_state``.
+    :param values: {field: value} of the fields that clients may set, and of ``provision_state``.
     :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
     :raises failures.InvalidInput: the driver, one of its interfaces, or the chassis does not exist.
@@ -175,7 +139,7 @@ def update(context, ident, change, fields):
     """Change a node.
 
     :param ident: uuid or name of the node.
-    :param change: function from {SETTABLE field: present value} to {SETTABLE field: new value}, both of all fields.
+    :param change: function from {settable field: present value} to {settable field: new value}, both of all fields.
         It is called under the node's lock, and again if the transaction is retried.
     :param fields: names of the fields to return, a tuple.
     :returns: a row with these fields.
@@ -190,8 +154,8 @@ def update(context, ident, change, fields):
     new = {}
     try:
         with context.write() as connection:
-            node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in SETTABLE))
-            old = {name: getattr(node, name) for name in SETTABLE}
+            node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable))
+            old = {name: getattr(node, name) for name in NODES.settable}
             new = change(old)
             new |= _interfaces(context, new)
             if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
@@ -268,7 +232,7 @@ def _hidden(context, fields):
     """Return the fields that the caller may see of some nodes at most, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
         return set()
-    return {field for field in fields if field in _WITH_RULES and not context.may(f'baremetal:node:get:{field}')}
+    return {field for field in fields if field in _SHOW_RULES and not context.may(_SHOW_RULES[field])}
 
 
 def _sort_column(context, key):
@@ -283,7 +247,7 @@ def _all_columns(fields, masked):
 
 def _shown_to(context, field, is_masked=False):
     """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
-    rule, project = f'baremetal:node:get:{field}', context.project_id
+    rule, project = _SHOW_RULES[field], context.project_id
     visible = [
         tables.nodes.c[role] == project
         for role in ('owner', 'lessee')
@@ -300,7 +264,7 @@ def _column(field, is_masked=False):
         return node_traits.JOINED
     if field == 'reservation_uuid':
         return reservations.UUID
-    if field in _ABSENT:
+    if not NODES[field].is_column:
         return sa.null().label(field)
     if field in JSON_FIELDS:
         return secrets.column(tables.nodes, field, is_masked)
@@ -349,7 +313,7 @@ def _check_free(connection, node):
 
 
 def _interfaces(context, values):
-    requested = {interface: values.get(f'{interface}_interface') for interface in tables.INTERFACES}
+    requested = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
     return drivers.interfaces(context.drivers, values['driver'], requested)
 
 

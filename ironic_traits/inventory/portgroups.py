@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits import failures
+from ironic_traits import failures, resources
 from ironic_traits.db import tables
 from ironic_traits.inventory.records import UNUSED, Kind
 
@@ -23,17 +23,7 @@ def _decide(connection, node, old, new):
 
 
 PORTGROUPS = Kind(
-    table=tables.portgroups,
-    what='portgroup',
-    settable={
-        'node_uuid': None,
-        'name': None,
-        'address': None,
-        'mode': 'active-backup',
-        'standalone_ports_supported': True,
-        'properties': {},
-        'extra': {},
-    },
+    resource=resources.PORTGROUPS,
     duplicates={'name': 'with name {name}', 'address': 'with MAC address {address}'},
     decide=_decide,
     list_all='baremetal:portgroup:list_all',

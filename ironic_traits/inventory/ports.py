@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from ironic_traits import failures
+from ironic_traits import failures, resources
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import UNUSED, Kind
@@ -71,18 +71,7 @@ def _check_network(connection, port):
 
 
 PORTS = Kind(
-    table=tables.ports,
-    what='port',
-    settable={
-        'node_uuid': None,
-        'address': None,
-        'portgroup_uuid': None,
-        'pxe_enabled': True,
-        'is_smartnic': False,
-        'physical_network': None,
-        'local_link_connection': {},
-        'extra': {},
-    },
+    resource=resources.PORTS,
     duplicates={'address': 'with MAC address {address}'},
     decide=_decide,
     list_all='baremetal:port:list_all',

@@ -19,12 +19,14 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import Json, differ, now
+from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_filters, secrets, single_node
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import fetch
 from ironic_traits.inventory.secrets import with_masks
+from ironic_traits.resources.fields import Resource
+from ironic_traits.resources.values import differ
 
 #: The provision states in which a node is not in use: its ports and portgroups may be rewired.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
@@ -46,9 +48,7 @@ def _anything_goes(connection, node, old, new):
 class Kind:
     """A kind of record.
 
-    :ivar table: its table.
-    :ivar what: its name, for messages.
-    :ivar settable: {field that clients may set: value if the client does not set it}, without ``uuid``.
+    :ivar resource: the table of its fields.
     :ivar duplicates: {column of a unique key: description of the key for the message about a duplicate}.
     :ivar decide: function (connection, node, old, new) that raises a failure if a write is not allowed. ``node`` is the
         row of the locked node with the columns of ``_STATE``; ``old`` and ``new`` are {field: value} of the record.
@@ -58,13 +58,26 @@ class Kind:
         Their default is set after that.
     """
 
-    table: sa.Table
-    what: str
-    settable: dict[str, Any]
+    resource: Resource
     duplicates: dict[str, str] = dataclasses.field(default_factory=dict)
     decide: Callable = _anything_goes
     list_all: str = ''
     implicit: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def table(self):
+        """Its table in the database."""
+        return tables.metadata.tables[self.resource.name]
+
+    @property
+    def what(self):
+        """Its name, for messages."""
+        return self.resource.singular
+
+    @property
+    def settable(self):
+        """{field that clients may change: value if the client does not set it}."""
+        return self.resource.settable
 
     @functools.cached_property
     def json_fields(self):
@@ -74,7 +87,8 @@ class Kind:
     @functools.cached_property
     def sortable(self):
         """Names of the columns that a list can be sorted by."""
-        return frozenset(column.name for column in self.table.c if not secrets.is_mask(column)) - self.json_fields
+        names = frozenset(column.name for column in self.table.c if not secrets.is_mask(column))
+        return names.difference(self.json_fields, self.resource.hidden)
 
     @functools.cached_property
     def has_node(self):

@@ -8,14 +8,11 @@ import orjson
 import sqlalchemy as sa
 from oslo_utils import strutils
 
-from ironic_traits.db import tables
+from ironic_traits.resources import RESOURCES
 
 MASK = '******'
 #: {table: {field: policy rule that allows the caller to see it unmasked}}.
-RULES = {
-    tables.nodes.name: {'driver_info': 'show_password', 'instance_info': 'show_instance_secrets'},
-    tables.volume_targets.name: {'properties': 'show_password'},
-}
+RULES = {each.name: each.secrets for each in RESOURCES if each.secrets}
 #: Shown if a row has no masked text. Only another program can have written such a row.
 _NOT_MASKED = '{"content": "** Not shown: its secrets have not been masked. **"}'
 

@@ -2,8 +2,7 @@
 
 import functools
 
-from ironic_traits import failures
-from ironic_traits.db import tables
+from ironic_traits import failures, resources
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import Kind
 
@@ -24,25 +23,14 @@ def _decide(what, connection, node, old, new):
 
 
 CONNECTORS = Kind(
-    table=tables.volume_connectors,
-    what='volume connector',
-    settable={'node_uuid': None, 'type': None, 'connector_id': None, 'extra': {}},
+    resource=resources.CONNECTORS,
     duplicates={'connector_id': 'with type {type} and connector ID {connector_id}'},
     decide=functools.partial(_decide, 'volume connector'),
     list_all='baremetal:volume:list_all',
 )
 
 TARGETS = Kind(
-    table=tables.volume_targets,
-    what='volume target',
-    settable={
-        'node_uuid': None,
-        'volume_type': None,
-        'boot_index': None,
-        'volume_id': None,
-        'properties': {},
-        'extra': {},
-    },
+    resource=resources.TARGETS,
     duplicates={'boot_index': "with boot index '{boot_index}' for the same node"},
     decide=functools.partial(_decide, 'volume target'),
     list_all='baremetal:volume:list_all',

@@ -1,6 +1,6 @@
 """The aggregates of providers: list, replace."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import sqlalchemy as sa
 
@@ -25,7 +25,7 @@ def find(context: Context, uuid: str) -> tuple[sa.Row, list[str]]:
 
 
 @retried
-def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids: Iterable[str]) -> sa.Row:
+def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids: Collection[str]) -> sa.Row:
     """Set the aggregates of a provider.
 
     :param uuid: of the provider.

@@ -150,12 +150,9 @@ class _Search:
             trait_names = trait_names.union(*group.required, group.forbidden)
         self.trait_ids = provider_traits.check(connection, trait_names)
         self.sharing = self._sharing()
+        children = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
         #: Whether any provider has a parent.
-        self.nested = bool(
-            connection.scalar(
-                sa.select(sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None)))
-            )
-        )
+        self.nested = bool(connection.scalar(sa.select(children)))
         self.tries = Tries(conf.max_candidate_combinations)
         #: {resource class: what all groups request of it together}.
         self.amounts: Counter[str] = Counter()
@@ -407,10 +404,9 @@ class _Search:
 
     def _above(self) -> dict[int, int]:
         """Return {id of a provider: id of its parent}."""
-        parent = tables.resource_providers.alias()
-        statement = sa.select(tables.resource_providers.c.id, parent.c.id.label('parent_id')).join(
-            parent, parent.c.uuid == tables.resource_providers.c.parent_provider_uuid
-        )
+        child, parent = tables.resource_providers, tables.resource_providers.alias()
+        columns = child.c.id, parent.c.id.label('parent_id')
+        statement = sa.select(*columns).join(parent, parent.c.uuid == child.c.parent_provider_uuid)
         return {row.id: row.parent_id for row in self.connection.execute(statement)}
 
     def _shares_a_tree(self, candidate: Candidate) -> bool:

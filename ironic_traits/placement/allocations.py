@@ -154,9 +154,8 @@ def delete(context: Context, uuid: str) -> None:
     with context.write() as connection:
         claim = Claim(consumer=uuid, resources={}, project_id='', user_id='')
         providers = _lock(connection, [claim])
-        consumer = connection.execute(
-            sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid).with_for_update()
-        ).first()
+        statement = sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)
+        consumer = connection.execute(statement.with_for_update()).first()
         if consumer is None:
             raise failures.NotFound(reason=f"No allocations for consumer '{uuid}'")
         before = _used_of_nodes(connection, providers)
@@ -323,29 +322,25 @@ def _given_back(connection: sa.Connection, claims: Sequence[Claim], existing: Ma
 
 def _used_by_consumers(connection: sa.Connection, consumer_ids: Iterable[int]) -> _Used:
     """Return the allocations of consumers, as Counter of {(uuid of the consumer, provider id, class id): amount}."""
-    columns = (
-        tables.allocations.c.resource_provider_id,
-        tables.allocations.c.resource_class_id,
-        tables.allocations.c.used,
+    columns = tables.allocations.c
+    statement = (
+        sa.select(tables.consumers.c.uuid, columns.resource_provider_id, columns.resource_class_id, columns.used)
+        .join(tables.allocations, columns.consumer_id == tables.consumers.c.id)
+        .where(tables.consumers.c.id.in_(consumer_ids))
     )
-    statement = sa.select(tables.consumers.c.uuid, *columns).join(
-        tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id
-    )
-    rows = connection.execute(statement.where(tables.consumers.c.id.in_(consumer_ids)))
+    rows = connection.execute(statement)
     return Counter({(row.uuid, row.resource_provider_id, row.resource_class_id): row.used for row in rows})
 
 
 def _used(connection: sa.Connection, providers: Providers) -> dict[int, Counter[int]]:
     """Return the allocated amounts of providers, {provider id: Counter of {class id: amount}}."""
     used: dict[int, Counter[int]] = {provider.id: Counter() for provider in providers.values()}
+    columns = tables.allocations.c
+    key = columns.resource_provider_id, columns.resource_class_id
     statement = (
-        sa.select(
-            tables.allocations.c.resource_provider_id,
-            tables.allocations.c.resource_class_id,
-            sa.func.sum(tables.allocations.c.used).label('used'),
-        )
-        .where(tables.allocations.c.resource_provider_id.in_(used))
-        .group_by(tables.allocations.c.resource_provider_id, tables.allocations.c.resource_class_id)
+        sa.select(*key, sa.func.sum(columns.used).label('used'))
+        .where(columns.resource_provider_id.in_(used))
+        .group_by(*key)
     )
     for row in connection.execute(statement):
         used[row.resource_provider_id][row.resource_class_id] = int(row.used)
@@ -422,9 +417,8 @@ def _reserved(
 def _names(connection: sa.Connection, amounts: Iterable[_Amount]) -> dict[int, str]:
     """Return {id of a resource class: name}."""
     ids = {each.class_id for each in amounts}
-    statement = sa.select(tables.resource_classes.c.id, tables.resource_classes.c.name).where(
-        tables.resource_classes.c.id.in_(ids)
-    )
+    columns = tables.resource_classes.c
+    statement = sa.select(columns.id, columns.name).where(columns.id.in_(ids))
     return {row.id: row.name for row in connection.execute(statement)}
 
 

@@ -3,7 +3,7 @@
 The inventory of a node's provider is derived from the node at each read (``capacity``), and cannot be written.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -187,7 +187,7 @@ def _update(connection: sa.Connection, provider: sa.Row, class_id: int, values: 
     connection.execute(sa.update(tables.inventories).where(*row).values(updated_at=now(), **values))
 
 
-def _delete(connection: sa.Connection, provider: sa.Row, gone: Iterable[sa.Row]) -> None:
+def _delete(connection: sa.Connection, provider: sa.Row, gone: Sequence[sa.Row]) -> None:
     used = [row.resource_class for row in gone if row.used]
     if used:
         raise failures.InventoryInUse(classes=', '.join(used), uuid=provider.uuid)

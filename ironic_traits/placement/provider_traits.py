@@ -4,7 +4,7 @@ A node's provider has the node's own traits, and foreign ones that Placement cli
 example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -29,7 +29,7 @@ def find(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
 
 @retried
 def replace(
-    context: Context, uuid: str, generation: int | None, requested_names: Iterable[str]
+    context: Context, uuid: str, generation: int | None, requested_names: Collection[str]
 ) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Set the traits of a provider.
 
@@ -51,13 +51,10 @@ def replace(
         target = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
         if target == stored:
             return provider, _rows(connection, provider)
-        of_provider = tables.resource_provider_traits.c.resource_provider_id == provider.id
-        gone = sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(stored - target))
-        connection.execute(
-            sa.delete(tables.resource_provider_traits).where(
-                of_provider, tables.resource_provider_traits.c.trait_id.in_(gone)
-            )
-        )
+        columns = tables.resource_provider_traits.c
+        gone = columns.trait_id.in_(sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(stored - target)))
+        delete = sa.delete(tables.resource_provider_traits).where(columns.resource_provider_id == provider.id, gone)
+        connection.execute(delete)
         new = [{'resource_provider_id': provider.id, 'trait_id': ids[name]} for name in sorted(target - stored)]
         if new:
             with referring():

@@ -1,6 +1,6 @@
 """Resource classes: list, show, add, rename, delete."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -59,13 +59,11 @@ def rename(context: Context, name: str, new_name: str) -> sa.Row:
             _check_custom(name, f'Cannot update standard resource class {name}')
             # A transaction that gives a node this class locks the class, too: either its node is visible here, or it
             # does not find the old name.
-            if connection.scalar(sa.select(sa.exists().where(tables.resource_providers.c.resource_class_id == row.id))):
+            of_nodes = sa.exists().where(tables.resource_providers.c.resource_class_id == row.id)
+            if connection.scalar(sa.select(of_nodes)):
                 raise failures.Conflict(reason=f'Resource class {name} cannot be renamed: nodes have it.')
-            connection.execute(
-                sa.update(tables.resource_classes)
-                .where(tables.resource_classes.c.id == row.id)
-                .values(name=new_name, updated_at=now())
-            )
+            update = sa.update(tables.resource_classes).where(tables.resource_classes.c.id == row.id)
+            connection.execute(update.values(name=new_name, updated_at=now()))
             return _read(connection, new_name)
     except db_exception.DBDuplicateEntry as error:
         raise failures.Conflict(reason=f'Resource class already exists: {new_name}') from error
@@ -87,7 +85,7 @@ def delete(context: Context, name: str) -> None:
             raise failures.Conflict(reason=f'{message} resource class {name}. Class is in use in inventory.')
 
 
-def check(connection: sa.Connection, class_names: Iterable[str]) -> dict[str, int]:
+def check(connection: sa.Connection, class_names: Collection[str]) -> dict[str, int]:
     """Return the ids of resource classes, all of which must exist.
 
     :param class_names: names.

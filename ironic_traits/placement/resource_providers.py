@@ -120,19 +120,16 @@ def delete(context: Context, uuid: str) -> None:
     try:
         with context.write() as connection:
             provider = take(connection, uuid)
-            if connection.scalar(
-                sa.select(sa.exists().where(tables.resource_providers.c.parent_provider_uuid == uuid))
-            ):
+            children = sa.exists().where(tables.resource_providers.c.parent_provider_uuid == uuid)
+            if connection.scalar(sa.select(children)):
                 raise failures.ProviderHasChildren(uuid=uuid)
             if provider.node_id:
                 raise failures.ProviderInUse(uuid=uuid, reason='it is a node, and is deleted with the node.')
-            if connection.scalar(
-                sa.select(sa.exists().where(tables.allocations.c.resource_provider_id == provider.id))
-            ):
+            allocations = sa.exists().where(tables.allocations.c.resource_provider_id == provider.id)
+            if connection.scalar(sa.select(allocations)):
                 raise failures.ProviderInUse(uuid=uuid, reason='Resource provider has allocations.')
-            connection.execute(
-                sa.delete(tables.resource_providers).where(tables.resource_providers.c.id == provider.id)
-            )
+            same = tables.resource_providers.c.id == provider.id
+            connection.execute(sa.delete(tables.resource_providers).where(same))
     except db_exception.DBReferenceError as error:
         raise failures.ProviderHasChildren(uuid=uuid) from error
 
@@ -196,9 +193,8 @@ def _lock_trees(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[
     # locks of the latter to its other machines.
     for root in sorted(set(roots.values())):
         still_root = (tables.resource_providers.c.uuid == root, tables.resource_providers.c.root_provider_uuid == root)
-        if not connection.execute(
-            sa.update(tables.resource_providers).where(*still_root).values(updated_at=now())
-        ).rowcount:
+        lock = sa.update(tables.resource_providers).where(*still_root).values(updated_at=now())
+        if not connection.execute(lock).rowcount:
             raise db_exception.RetryRequest(moved)
     if _roots(connection, uuids) != roots:
         raise db_exception.RetryRequest(moved)
@@ -233,12 +229,9 @@ def _move(
 
 def _subtree(connection: sa.Connection, uuid: str) -> set[str]:
     """Return the uuids of a provider and all its descendants, a set."""
-    tree = (
-        sa.select(tables.resource_providers.c.uuid).where(tables.resource_providers.c.uuid == uuid).cte(recursive=True)
-    )
-    below = sa.select(tables.resource_providers.c.uuid).join(
-        tree, tables.resource_providers.c.parent_provider_uuid == tree.c.uuid
-    )
+    columns = tables.resource_providers.c
+    tree = sa.select(columns.uuid).where(columns.uuid == uuid).cte(recursive=True)
+    below = sa.select(columns.uuid).join(tree, columns.parent_provider_uuid == tree.c.uuid)
     return set(connection.scalars(sa.select(tree.union_all(below).c.uuid)))
 
 

@@ -77,10 +77,9 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
     columns = tables.resource_providers.c.node_id, tables.resource_providers.c.uuid
     of_nodes = sa.select(*columns).where(same, tables.resource_providers.c.node_id.is_not(None))
     locked = {row.node_id: row.uuid for row in connection.execute(of_nodes)}
+    lock = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
     for node_id in sorted(locked):
-        connection.execute(
-            sa.update(tables.nodes).where(tables.nodes.c.id == node_id).values(generation=tables.nodes.c.generation + 1)
-        )
+        connection.execute(lock.where(tables.nodes.c.id == node_id))
     if locked:
         settle(connection, tables.reservations.c.node_uuid.in_(list(locked.values())))
     statement = sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id)
@@ -101,13 +100,10 @@ def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
     :raises failures.ConcurrentUpdate: another transaction has raised it: on another machine of a Galera cluster, which
         does not replicate locks.
     """
-    result = connection.execute(
-        sa.update(tables.resource_providers)
-        .where(
-            tables.resource_providers.c.id == provider.id, tables.resource_providers.c.generation == provider.generation
-        )
-        .values(generation=provider.generation + times, updated_at=now())
-    )
+    columns = tables.resource_providers.c
+    unchanged = columns.id == provider.id, columns.generation == provider.generation
+    update = sa.update(tables.resource_providers).where(*unchanged)
+    result = connection.execute(update.values(generation=provider.generation + times, updated_at=now()))
     if not result.rowcount:
         raise _overtaken()
     return provider.generation + times

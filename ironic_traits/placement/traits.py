@@ -1,6 +1,6 @@
 """Traits: list, show, add, delete; and conditions on the traits of providers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -18,7 +18,7 @@ _OWN = sa.exists().where(
 
 
 def find(
-    context: Context, name_in: Iterable[str] | None = None, prefix: str | None = None, associated: bool | None = None
+    context: Context, name_in: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None
 ) -> Sequence[sa.Row]:
     """List traits.
 
@@ -27,9 +27,8 @@ def find(
     :param associated: True for traits that a provider has, False for the others; None for all.
     :returns: [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name.
     """
-    statement = sa.select(tables.traits.c.name, tables.traits.c.created_at, tables.traits.c.updated_at).order_by(
-        tables.traits.c.name
-    )
+    columns = tables.traits.c
+    statement = sa.select(columns.name, columns.created_at, columns.updated_at).order_by(columns.name)
     if name_in is not None:
         statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:
@@ -81,7 +80,7 @@ def delete(context: Context, name: str) -> None:
             raise failures.Conflict(reason=f'The trait {name} is in use by a resource provider.')
 
 
-def check(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, int]:
+def check(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, int]:
     """Return the ids of traits, all of which must exist.
 
     :param trait_names: names.
@@ -95,7 +94,7 @@ def check(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, in
     return existing
 
 
-def ids(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, int]:
+def ids(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, int]:
     """Return the ids of the traits that exist.
 
     :param trait_names: names.
@@ -104,15 +103,15 @@ def ids(connection: sa.Connection, trait_names: Iterable[str]) -> dict[str, int]
     return names.ids(connection, tables.traits, trait_names)
 
 
-def has_one_of(trait_ids: Mapping[str, int], trait_names: Iterable[str]) -> Condition:
+def has_one_of(trait_ids: Mapping[str, int], trait_names: Collection[str]) -> Condition:
     """Return the condition on providers that a provider has at least one of these traits, a node's own included.
 
     :param trait_ids: {name: id}, the result of ``check`` or ``ids``.
     :param trait_names: names.
     """
-    foreign = sa.select(tables.resource_provider_traits.c.resource_provider_id).where(
-        tables.resource_provider_traits.c.trait_id.in_(sorted(trait_ids[name] for name in trait_names))
-    )
+    columns = tables.resource_provider_traits.c
+    requested_ids = sorted(trait_ids[name] for name in trait_names)
+    foreign = sa.select(columns.resource_provider_id).where(columns.trait_id.in_(requested_ids))
     own = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(trait_names)))
     # Two subqueries, each of which the databases run once. With one UNION, PostgreSQL makes a join, estimates its
     # result as tiny, and runs it again and again.

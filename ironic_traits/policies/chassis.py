@@ -1,6 +1,7 @@
 """Policy rules of chassis."""
 
-from ironic_traits.policies.base import SYSTEM_ADMIN, SYSTEM_MEMBER, SYSTEM_READER, SYSTEM_SERVICE, any_of, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import SYSTEM_ADMIN, SYSTEM_MEMBER, SYSTEM_READER, SYSTEM_SERVICE, any_of
 
 RULES = [
     rule('baremetal:chassis:create', SYSTEM_ADMIN, 'Create a chassis.', 'POST /v1/chassis'),

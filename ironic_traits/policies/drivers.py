@@ -1,6 +1,7 @@
 """Policy rules of drivers."""
 
-from ironic_traits.policies.base import SYSTEM_READER, SYSTEM_SERVICE, any_of, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import SYSTEM_READER, SYSTEM_SERVICE, any_of
 
 RULES = [
     rule(

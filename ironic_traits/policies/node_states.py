@@ -1,6 +1,7 @@
 """Policy rules of the states of nodes."""
 
-from ironic_traits.policies.base import NODE_OPERATOR, NODE_READER, NODE_USER, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import NODE_OPERATOR, NODE_READER, NODE_USER
 
 RULES = [
     rule('baremetal:node:get_states', NODE_READER, 'Show the states of a node.', 'GET /v1/nodes/{node_ident}/states'),

@@ -1,6 +1,7 @@
 """Policy rules of the traits of nodes."""
 
-from ironic_traits.policies.base import NODE_OWNER_ADMIN, NODE_READER, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import NODE_OWNER_ADMIN, NODE_READER
 
 RULES = [
     rule('baremetal:node:traits:list', NODE_READER, 'List the traits of a node.', 'GET /v1/nodes/{node_ident}/traits'),

@@ -1,6 +1,7 @@
 """Policy rules of the VIFs of nodes."""
 
-from ironic_traits.policies.base import NODE_OPERATOR, NODE_READER, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import NODE_OPERATOR, NODE_READER
 
 RULES = [
     rule('baremetal:node:vif:list', NODE_READER, 'List the VIFs of a node.', 'GET /v1/nodes/{node_ident}/vifs'),

@@ -2,38 +2,20 @@
 
 from oslo_policy import policy
 
-from ironic_traits.policies.base import (
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.nodes import NODES
+from ironic_traits.resources.roles import (
     NODE_OPERATOR,
-    NODE_OWNER,
-    NODE_OWNER_ADMIN,
     NODE_READER,
     NODE_USER,
-    OWNER_READER,
-    OWNER_SERVICE,
     READER,
     READER_OF_ALL,
-    SERVICE,
     SYSTEM_ADMIN,
-    SYSTEM_MEMBER,
-    SYSTEM_READER,
     SYSTEM_SERVICE,
     any_of,
-    rule,
 )
 
 _NODE = '/v1/nodes/{node_ident}'
-_WHOLE = any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE)
-#: Rules of single fields, which apply in addition to those of nodes: who may see each field, and who may change it.
-_SEEN = {name: _WHOLE for name in ('last_error', 'reservation', 'driver_internal_info', 'driver_info')}
-_CHANGED = {
-    **dict.fromkeys(
-        ('driver_info', 'properties', 'instance_uuid', 'lessee', 'network_data', 'name', 'retired'),
-        NODE_OWNER,
-    ),
-    'driver_interfaces': NODE_OWNER_ADMIN,
-    **dict.fromkeys(('owner', 'conductor_group'), any_of(SYSTEM_MEMBER, 'rule:service_role')),
-    **dict.fromkeys(('chassis_uuid', 'shard'), SYSTEM_ADMIN),
-}
 
 RULES = [
     policy.RuleDefault('show_password', '!', description='See the passwords in driver_info, instead of a mask.'),
@@ -67,13 +49,7 @@ RULES = [
     ),
     rule('baremetal:node:get', NODE_READER, 'Show a node.', 'GET /v1/nodes/{node_ident}'),
     rule('baremetal:node:update', NODE_USER, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
-    rule('baremetal:node:update_extra', NODE_USER, 'Change the extra field of a node.', f'PATCH {_NODE}'),
-    rule('baremetal:node:update_instance_info', NODE_OPERATOR, 'Change the instance_info of a node.', f'PATCH {_NODE}'),
-    rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Change the automated_clean of a node.', f'PATCH {_NODE}'),
-    *(
-        rule(f'baremetal:node:update:{name}', check, f'Change the {name} of a node.', f'PATCH {_NODE}')
-        for name, check in _CHANGED.items()
-    ),
+    *(rule(each.name, each.check, each.description, f'PATCH {_NODE}') for each in NODES.change_rules),
     rule(
         'baremetal:node:update_owner_provisioned',
         SYSTEM_ADMIN,
@@ -86,10 +62,7 @@ RULES = [
         'See all fields of a node: the rules of single fields are not checked.',
         f'GET {_NODE}',
     ),
-    *(
-        rule(f'baremetal:node:get:{name}', check, f'See the {name} of a node.', f'GET {_NODE}')
-        for name, check in _SEEN.items()
-    ),
+    *(rule(each.name, each.check, each.description, f'GET {_NODE}') for each in NODES.show_rules),
     rule('baremetal:node:delete', SYSTEM_ADMIN, 'Delete a node.', f'DELETE {_NODE}'),
     rule(
         'baremetal:node:delete:self_owned_node',

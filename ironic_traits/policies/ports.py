@@ -1,6 +1,7 @@
 """Policy rules of ports."""
 
-from ironic_traits.policies.base import NODE_ADMIN, NODE_OWNER_ADMIN, NODE_READER, READER, READER_OF_ALL, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import NODE_ADMIN, NODE_OWNER_ADMIN, NODE_READER, READER, READER_OF_ALL
 
 RULES = [
     rule('baremetal:port:create', NODE_ADMIN, 'Create a port.', 'POST /v1/ports'),

@@ -1,6 +1,7 @@
 """Policy rules of reservations."""
 
-from ironic_traits.policies.base import NODE_READER, NODE_USER, READER, SERVICE, SYSTEM_MEMBER, any_of, rule
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import NODE_READER, NODE_USER, READER, SERVICE, SYSTEM_MEMBER, any_of
 
 RULES = [
     rule(

@@ -1,6 +1,7 @@
 """Policy rules of volume connectors and targets."""
 
-from ironic_traits.policies.base import (
+from ironic_traits.policies.base import rule
+from ironic_traits.resources.roles import (
     LESSEE_ADMIN,
     NODE_OPERATOR,
     NODE_READER,
@@ -11,8 +12,8 @@ from ironic_traits.policies.base import (
     SERVICE,
     SYSTEM_MEMBER,
     any_of,
-    rule,
 )
+from ironic_traits.resources.volume import TARGETS
 
 _CONNECTOR_ADMIN = any_of(SYSTEM_MEMBER, SERVICE, OWNER_ADMIN, LESSEE_ADMIN, OWNER_SERVICE)
 _CONNECTORS, _TARGETS = '/v1/volume/connectors', '/v1/volume/targets'
@@ -44,13 +45,14 @@ RULES = [
         f'GET {_CONNECTOR}',
         f'GET {_TARGET}',
     ),
-    rule(
-        'baremetal:volume:view_target_properties',
-        any_of(READER_OF_ALL, 'role:admin'),
-        'See the properties of volume targets.',
-        f'GET {_TARGETS}',
-        f'GET {_TARGET}',
-        'GET /v1/nodes/{node_ident}/volume/targets',
+    *(
+        rule(
+            *(each.name, each.check, each.description),
+            f'GET {_TARGETS}',
+            f'GET {_TARGET}',
+            'GET /v1/nodes/{node_ident}/volume/targets',
+        )
+        for each in TARGETS.show_rules
     ),
     rule(
         'baremetal:volume:create',

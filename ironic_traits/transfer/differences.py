@@ -4,7 +4,7 @@ import json
 
 from oslo_utils import strutils
 
-from ironic_traits.db.types import differ
+from ironic_traits.resources.values import differ
 from ironic_traits.transfer.documents import MASK
 
 #: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.

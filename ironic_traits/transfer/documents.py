@@ -8,13 +8,10 @@ from typing import Any
 
 import os_resource_classes
 
+from ironic_traits import resources
 from ironic_traits.deploy import states
-from ironic_traits.inventory.chassis import CHASSIS as _CHASSIS_KIND
-from ironic_traits.inventory.nodes import SETTABLE, UNSET
-from ironic_traits.inventory.portgroups import PORTGROUPS
-from ironic_traits.inventory.ports import PORTS
-from ironic_traits.inventory.volume import CONNECTORS, TARGETS
 from ironic_traits.matching.traits import is_trait
+from ironic_traits.resources.fields import Resource
 
 #: States of a node, which no request of the API sets directly.
 STATES = ('provision_state', 'power_state')
@@ -57,25 +54,36 @@ class Invalid(ValueError):
 class Noun:
     """A type of item, of which documents have lists.
 
-    :ivar key: key of the list in a document.
-    :ivar path: path of the list in the API.
-    :ivar defaults: {field: its default}.
+    :ivar resource: the table of its fields.
     :ivar identifiers: sets of fields that identify an item; the first set that the item states in full is used.
     :ivar owner_field: the field of children that names the item which they belong to.
     :ivar children: the types of item that belong to this one.
     """
 
-    key: str
-    path: str
-    defaults: dict[str, Any]
+    resource: Resource
     identifiers: tuple[tuple[str, ...], ...]
     owner_field: str = ''
     children: tuple['Noun', ...] = ()
 
     @property
+    def key(self):
+        """The key of the list in a document."""
+        return self.resource.name
+
+    @property
+    def path(self):
+        """The path of the list in the API."""
+        return f'/v1/{self.resource.path}'
+
+    @property
     def singular(self):
         """The name of one item."""
-        return (self.key if self.key == 'chassis' else self.key[:-1]).replace('_', ' ')
+        return self.resource.singular
+
+    @property
+    def defaults(self):
+        """{field that an import sets: its default}."""
+        return self.resource.settable
 
     @property
     def fields(self):
@@ -88,22 +96,16 @@ class Noun:
         return self.path.rpartition('/')[2]
 
 
-_PORTS = Noun('ports', '/v1/ports', PORTS.settable, (('uuid',), ('address',)))
-_PORTGROUPS = Noun(
-    *('portgroups', '/v1/portgroups', PORTGROUPS.settable, (('uuid',), ('name',), ('address',))),
-    'portgroup_uuid',
-    (_PORTS,),
-)
-_CONNECTORS = Noun(
-    'volume_connectors', '/v1/volume/connectors', CONNECTORS.settable, (('uuid',), ('type', 'connector_id'))
-)
-_TARGETS = Noun('volume_targets', '/v1/volume/targets', TARGETS.settable, (('uuid',), ('boot_index',)))
-# Portgroups first, because ports refer to them.
+_PORTS = Noun(resources.PORTS, (('uuid',), ('address',)))
+_PORTGROUPS = Noun(resources.PORTGROUPS, (('uuid',), ('name',), ('address',)), 'portgroup_uuid', (_PORTS,))
+_CONNECTORS = Noun(resources.CONNECTORS, (('uuid',), ('type', 'connector_id')))
+_TARGETS = Noun(resources.TARGETS, (('uuid',), ('boot_index',)))
 NODES = Noun(
-    *('nodes', '/v1/nodes', dict.fromkeys(SETTABLE) | UNSET, (('uuid',), ('name',)), 'node_uuid'),
+    *(resources.NODES, (('uuid',), ('name',)), 'node_uuid'),
+    # Portgroups first, because ports refer to them.
     (_PORTGROUPS, _PORTS, _CONNECTORS, _TARGETS),
 )
-CHASSIS = Noun('chassis', '/v1/chassis', _CHASSIS_KIND.settable, (('uuid',),), 'chassis_uuid', (NODES,))
+CHASSIS = Noun(resources.CHASSIS, (('uuid',),), 'chassis_uuid', (NODES,))
 
 
 def masked(document) -> list[str]:

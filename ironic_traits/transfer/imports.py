@@ -4,13 +4,11 @@ import collections
 import urllib.parse
 import uuid
 
-from ironic_traits.db.types import differ
 from ironic_traits.deploy.states import PROTECTABLE
+from ironic_traits.resources.nodes import NODES
+from ironic_traits.resources.values import differ
 from ironic_traits.transfer import differences
 from ironic_traits.transfer.documents import REASON, STATES, ident
-
-#: Fields that can be set on an active node only, and so not when a node is created.
-_LATER = ('protected', 'protected_reason')
 
 
 class Importer:
@@ -104,7 +102,7 @@ class Importer:
         }
         if not self._settle and existing.get('provision_state') not in PROTECTABLE:
             # The node is not in the document's state, and cannot be protected in the state that it is in.
-            changes = {name: value for name, value in changes.items() if name not in _LATER}
+            changes = {name: value for name, value in changes.items() if name not in NODES.later}
         # Compare with the response: the service normalizes some values, and masks others.
         updated = self._client.ask('PATCH', f'{noun.path}/{existing["uuid"]}', _patch(changes)) if changes else existing
         self.changes += differences.fields(label, existing, updated, changes)
@@ -120,7 +118,7 @@ def path(noun, item):
 def split(noun, item):
     """Return the fields that are set when an item is created, and those that can only be set later: two dicts."""
     fields = {name: value for name, value in _fields(noun, item).items() if value is not None}
-    later = {name: fields.pop(name) for name in _LATER if name in fields}
+    later = {name: fields.pop(name) for name in NODES.later if name in fields}
     return fields, {name: value for name, value in later.items() if value}
 
 

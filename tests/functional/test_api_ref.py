@@ -14,7 +14,7 @@ import wsme.types
 from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
-from ironic_traits.api.v1 import node_fields, node_types
+from ironic_traits.api.v1 import node_types
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
 from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
@@ -23,8 +23,8 @@ from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
-from ironic_traits.inventory.nodes import SETTABLE
 from ironic_traits.placement import failures as placement_failures
+from ironic_traits.resources.nodes import NODES
 from tests.support.api_samples import RECORD, sampled
 from tests.support.client import Client
 from tests.support.routes import routes
@@ -133,13 +133,13 @@ def test_every_field_is_documented(documented):
     show = show.split('Show a node\n')[1]
     for attribute in wsme.types.list_attributes(node_types.Node):
         assert f'  - {attribute.name}: ' in show, attribute.name
-    for name in SETTABLE:
+    for name in NODES.settable:
         assert f'  - {name}: ' in create, name
 
 
 def test_every_field_has_a_type_and_a_version():
     declared = {attribute.name for attribute in wsme.types.list_attributes(node_types.Node)}
-    assert declared == set(node_fields.SINCE) | set(node_fields.LINKS_SINCE) | {'links'}
+    assert declared == set(NODES.since) | set(NODES.links) | {'links'}
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from ironic_traits.api.v1 import node_fields
 from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.deploy import states
+from ironic_traits.resources.nodes import NODES
 from tests.conftest import empty
 from tests.support.client import Client, message
 from tests.support.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-FIELDS = (*node_fields.SINCE, 'links', 'id', 'generation', 'configdrive', 'colour')
+FIELDS = (*NODES.since, 'links', 'id', 'generation', 'configdrive', 'colour')
 LISTS = ('fields', *LIST_QUERY)
 RECORD_FIELDS = (
     *('extra', 'description', 'type', 'connector_id', 'volume_id', 'volume_type', 'properties', 'id', 'name', 'mode'),

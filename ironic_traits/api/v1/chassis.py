@@ -34,14 +34,7 @@ class ChassisList(wsme.types.Base):
     next = str
 
 
-CHASSIS = Records(
-    kind=KIND,
-    path='chassis',
-    body=ChassisBody,
-    since=dict.fromkeys(('uuid', 'created_at', 'updated_at', 'description', 'extra', 'links', 'nodes'), 1),
-    listed=('uuid', 'description'),
-    members=('nodes',),
-)
+CHASSIS = Records(kind=KIND, body=ChassisBody)
 
 
 class ChassisNodesDetailController(Resource):

@@ -8,7 +8,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.db import tables
+from ironic_traits.resources.nodes import INTERFACES
 
 #: The minor versions that brought interfaces. All others came with 1.30, as did details of drivers.
 _INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40}
@@ -29,8 +29,8 @@ class _Driver(wsme.types.Base):
 Driver = type(
     'Driver',
     (_Driver,),
-    {f'default_{interface}_interface': str for interface in tables.INTERFACES}
-    | {f'enabled_{interface}_interfaces': [str] for interface in tables.INTERFACES},
+    {f'default_{interface}_interface': str for interface in INTERFACES}
+    | {f'enabled_{interface}_interfaces': [str] for interface in INTERFACES},
 )
 
 

@@ -1,40 +1,24 @@
 """WSME types of requests for matching nodes, for /v1/matches and /v1/reservations."""
 
+from typing import Any
+
 import wsme.types
 
 from ironic_traits import glance
-from ironic_traits.api import types
+from ironic_traits.api import arguments, types
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
+from ironic_traits.resources.nodes import NODES
 
-
-class Filters(wsme.types.Base):
-    """The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation."""
-
-    associated = types.BOOLEAN
-    chassis_uuid = types.UUID
-    conductor = types.TEXT_255
-    conductor_group = types.ConductorGroup()
-    description_contains = types.Text(maximum=4096)
-    driver = types.TEXT_255
-    fault = types.Fault()
-    lessee = types.TEXT_255
-    maintenance = types.BOOLEAN
-    owner = types.TEXT_255
-    project = types.TEXT_255
-    provision_state = types.TEXT_255
-    retired = types.BOOLEAN
-    shard = types.Texts()
-    sharded = types.BOOLEAN
-
-
+#: The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation.
+_Filters: Any = type('_Filters', (wsme.types.Base,), arguments.body(NODES))
 #: The names of these filters.
-FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(Filters))
+FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(_Filters))
 
 
-class RequestBody(Filters):
+class RequestBody(_Filters):
     """A request for nodes: the requirements of a flavor, of an image and of the client together, and filters."""
 
     flavor = types.Any()

@@ -1,4 +1,4 @@
-"""The fields of a node: the version that brought each, and how each is shown."""
+"""The fields of a node in a response: which a request selects, and how each is shown."""
 
 import functools
 
@@ -6,85 +6,17 @@ import orjson
 
 from ironic_traits import failures
 from ironic_traits.inventory.nodes import JSON_FIELDS
-
-#: The minor version that brought each field.
-SINCE = {
-    'uuid': 1,
-    'created_at': 1,
-    'updated_at': 1,
-    'automated_clean': 47,
-    'bios_interface': 40,
-    'boot_interface': 31,
-    'boot_mode': 75,
-    'clean_step': 7,
-    'conductor_group': 46,
-    'console_enabled': 1,
-    'console_interface': 31,
-    'deploy_interface': 31,
-    'deploy_step': 44,
-    'description': 51,
-    'driver': 1,
-    'driver_info': 1,
-    'driver_internal_info': 3,
-    'extra': 1,
-    'fault': 42,
-    'inspection_finished_at': 6,
-    'inspection_started_at': 6,
-    'inspect_interface': 31,
-    'instance_info': 1,
-    'instance_uuid': 1,
-    'last_error': 1,
-    'lessee': 65,
-    'maintenance': 1,
-    'maintenance_reason': 1,
-    'management_interface': 31,
-    'name': 5,
-    'network_data': 66,
-    'network_interface': 20,
-    'owner': 50,
-    'power_interface': 31,
-    'power_state': 1,
-    'properties': 1,
-    'protected': 48,
-    'protected_reason': 48,
-    'provision_state': 1,
-    'provision_updated_at': 1,
-    'raid_config': 12,
-    'raid_interface': 31,
-    'rescue_interface': 38,
-    'reservation': 1,
-    'reservation_uuid': 38,
-    'resource_class': 21,
-    'retired': 61,
-    'retired_reason': 61,
-    'secure_boot': 75,
-    'shard': 82,
-    'storage_interface': 33,
-    'target_power_state': 1,
-    'target_provision_state': 1,
-    'target_raid_config': 12,
-    'traits': 37,
-    'vendor_interface': 31,
-    'conductor': 49,
-    'allocation_uuid': 52,
-    'chassis_uuid': 1,
-}
-#: The minor versions that brought the links to resources below a node.
-LINKS_SINCE = {'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32}
-#: Fields that ``fields`` cannot select.
-_NOT_SELECTABLE = ('created_at', 'updated_at')
-#: The fields in a list without ``fields`` and ``detail``.
-_LISTED = ('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name')
+from ironic_traits.resources.nodes import NODES
 
 
 def all_fields(context):
     """Return the names of all fields of a node at the version of the request, a tuple."""
-    return _up_to(context.minor, tuple(SINCE))
+    return _up_to(context.minor, tuple(NODES.since))
 
 
 def listed_fields(context):
     """Return the names of the fields of a node in a list at the version of the request, a tuple."""
-    return _up_to(context.minor, _LISTED)
+    return _up_to(context.minor, NODES.listed)
 
 
 def selected(context, lists):
@@ -98,7 +30,7 @@ def selected(context, lists):
     context.needs(8, "the argument 'fields'")
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
-        if name not in SINCE or name in _NOT_SELECTABLE:
+        if name not in NODES or not NODES[name].is_selectable:
             raise failures.InvalidInput(reason=f'Field {name} is not a valid field.')
         check(context, name)
     if not names:
@@ -111,7 +43,7 @@ def check(context, name):
 
     :raises failures.VersionTooLow: the field needs a later version.
     """
-    context.needs(SINCE.get(name, 1), f"the field '{name}'")
+    context.needs(NODES.since.get(name, 1), f"the field '{name}'")
 
 
 def presenter(context, fields, links=False):
@@ -124,7 +56,7 @@ def presenter(context, fields, links=False):
     :returns: function from a row to a dict.
     """
     converters = [(name, _converter(context, name)) for name in fields]
-    members = [name for name, since in LINKS_SINCE.items() if since <= context.minor] if links == 'all' else []
+    members = [name for name, since in NODES.links.items() if since <= context.minor] if links == 'all' else []
 
     def show(row):
         node = {
@@ -142,7 +74,7 @@ def presenter(context, fields, links=False):
 
 @functools.lru_cache
 def _up_to(minor, names):
-    return tuple(name for name in names if SINCE[name] <= minor)
+    return tuple(name for name in names if NODES[name].since <= minor)
 
 
 def _converter(context, name):

@@ -5,23 +5,7 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api import patch as json_patch
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_fields, node_ident, node_types
-from ironic_traits.inventory.nodes import SETTABLE, UNSET
-
-#: The policy rules of single fields. All other fields have the rule baremetal:node:update.
-_RULES = {
-    'extra': 'baremetal:node:update_extra',
-    'instance_info': 'baremetal:node:update_instance_info',
-    'automated_clean': 'baremetal:node:disable_cleaning',
-    **{
-        name: f'baremetal:node:update:{name}'
-        for name in (
-            *('driver_info', 'properties', 'instance_uuid', 'lessee', 'network_data', 'name', 'retired', 'owner'),
-            *('conductor_group', 'chassis_uuid', 'shard'),
-        )
-    },
-    'driver': 'baremetal:node:update:driver_interfaces',
-    'retired_reason': 'baremetal:node:update:retired',
-}
+from ironic_traits.resources.nodes import NODES
 
 
 def rules(operations):
@@ -32,10 +16,9 @@ def rules(operations):
     return {_rule(operation.path.split('/')[1]) for operation in operations} or {'baremetal:node:update'}
 
 
-def _rule(field):
-    if field.endswith('_interface'):
-        field = 'driver'
-    return _RULES.get(field, 'baremetal:node:update')
+def _rule(name):
+    rule = NODES[name].change_rule if name in NODES else None
+    return rule.name if rule else 'baremetal:node:update'
 
 
 def changer(context, operations, reset_interfaces=False):
@@ -74,8 +57,7 @@ def settable(context, body, before):
     :returns: {field: value} with every settable field.
     :raises failures.InvalidInput: the driver is missing, or the name or the network_data is invalid.
     """
-    values = dict.fromkeys(SETTABLE) | UNSET
-    values |= {name: value for name, value in stated_fields(body).items() if value is not None}
+    values = NODES.settable | {name: value for name, value in stated_fields(body).items() if value is not None}
     if values['driver'] is None:
         raise failures.InvalidInput(reason='A node needs a driver.')
     if values['name'] is not None and values['name'] != before.get('name'):
@@ -93,11 +75,11 @@ def _check_network_data(data):
 
 def _operation(context, operation):
     field = json_patch.field(operation)
-    if field in SETTABLE:
+    if field in NODES.settable:
         node_fields.check(context, field)
     if operation.op == 'remove' and operation.path == '/chassis_uuid':
         context.needs(25, "to remove 'chassis_uuid'")
-    plain = json_patch.plain(operation, SETTABLE)
+    plain = json_patch.plain(operation, NODES.settable)
     if operation.op != 'remove' and field == 'name' and operation.value is None:
         raise failures.InvalidInput(
             reason="The name of a node cannot be null. To delete it, use the operation 'remove'."

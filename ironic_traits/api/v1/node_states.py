@@ -9,6 +9,7 @@ from ironic_traits.api.v1 import access, node_fields
 from ironic_traits.api.v1.node_power import NodePowerController
 from ironic_traits.api.v1.node_provision import NodeProvisionController
 from ironic_traits.inventory import nodes
+from ironic_traits.resources.nodes import NODES
 
 _FIELDS = (
     'console_enabled',
@@ -49,6 +50,6 @@ class NodeStatesController(Resource):
     @expose(NodeStates)
     def get_all(self, context, node_ident, /):
         context.limit_to('baremetal:node:get_states')
-        names = tuple(name for name in _FIELDS if node_fields.SINCE[name] <= context.minor)
+        names = tuple(name for name in _FIELDS if NODES[name].since <= context.minor)
         row = nodes.get(context, access.node(context, node_ident), names)
         return node_fields.presenter(context, names)(row)

@@ -20,6 +20,7 @@ from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
 from ironic_traits.inventory import nodes
+from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
 
@@ -102,7 +103,7 @@ def new_values(context, body):
     fields = stated_fields(body)
     for name in fields:
         node_fields.check(context, name)
-    if not {'protected', 'protected_reason'}.isdisjoint(fields):
+    if not fields.keys().isdisjoint(NODES.later):
         raise failures.InvalidInput(reason='A node can be protected only when it is active.')
     return node_patch.settable(context, body, {}) | _initial_states(context)
 

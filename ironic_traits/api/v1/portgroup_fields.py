@@ -45,20 +45,4 @@ def _check(context, old, new):
         raise failures.InvalidInput(reason=f"A portgroup cannot have the invalid name '{name}'")
 
 
-PORTGROUPS = Records(
-    kind=KIND,
-    path='portgroups',
-    body=PortgroupBody,
-    required=('node_uuid',),
-    since={
-        **dict.fromkeys(('uuid', 'created_at', 'updated_at', 'name', 'address', 'node_uuid'), 23),
-        **dict.fromkeys(('extra', 'internal_info', 'standalone_ports_supported'), 23),
-        **dict.fromkeys(('mode', 'properties'), 26),
-        **dict.fromkeys(('links', 'ports'), 23),
-    },
-    listed=('uuid', 'address', 'name'),
-    served_since=23,
-    names_since=23,
-    members=('ports',),
-    check=_check,
-)
+PORTGROUPS = Records(kind=KIND, body=PortgroupBody, check=_check)

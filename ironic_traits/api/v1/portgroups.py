@@ -6,11 +6,11 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, ports
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS, Portgroup, PortgroupBody, Portgroups
-from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY
+from ironic_traits.api.v1.records import FIELDS_QUERY
 
 #: Query parameters of the portgroups of one node.
-NODE_QUERY = {**LIST_QUERY, 'address': types.Mac()}
-QUERY = {**NODE_QUERY, 'node': types.TEXT}
+NODE_QUERY = {name: kind for name, kind in PORTGROUPS.query.items() if name != 'node'}
+QUERY = PORTGROUPS.query
 #: Query parameters of the ports in one portgroup.
 PORTS_QUERY = {name: kind for name, kind in ports.QUERY.items() if name != 'portgroup'}
 #: The minor version that brought the resources below a portgroup, and portgroups below a node.

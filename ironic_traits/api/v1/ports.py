@@ -9,7 +9,7 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
-from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
+from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.inventory.ports import PORTS as KIND
 
 
@@ -51,32 +51,11 @@ def _check(context, old, new):
         raise failures.InvalidInput(reason='Smart NIC port must have port_id and hostname in local_link_connection')
 
 
-PORTS = Records(
-    kind=KIND,
-    path='ports',
-    body=PortBody,
-    required=(
-        'node_uuid',
-        'address',
-    ),
-    since={
-        **dict.fromkeys(('uuid', 'created_at', 'updated_at', 'address', 'node_uuid', 'extra'), 1),
-        'internal_info': 18,
-        'local_link_connection': 19,
-        'pxe_enabled': 19,
-        'portgroup_uuid': 24,
-        'physical_network': 34,
-        'is_smartnic': 53,
-        'links': 1,
-    },
-    listed=('uuid', 'address'),
-    names_since=88,
-    check=_check,
-)
+PORTS = Records(kind=KIND, body=PortBody, check=_check)
 
 #: Query parameters of the ports of one node.
-NODE_QUERY = {**LIST_QUERY, 'address': types.Mac(), 'portgroup': types.TEXT}
-QUERY = {**NODE_QUERY, 'node': types.TEXT, 'node_uuid': types.UUID, 'shard': types.Texts()}
+NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in ('node', 'node_uuid', 'shard')}
+QUERY = PORTS.query
 
 
 def list_page(context, query, detail):
@@ -85,11 +64,9 @@ def list_page(context, query, detail):
     :param query: {query parameter: value}.
     :param detail: whether to show all fields.
     """
+    PORTS.check_filters(context, query)
     if 'portgroup' in query:
-        context.needs(24, "the filter 'portgroup'")
         query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
-    if 'shard' in query:
-        context.needs(82, "the filter 'shard'")
     if 'node_uuid' in query:
         # Both parameters are the same filter: a node that does not exist is a 404.
         query['node'] = query.pop('node_uuid')

@@ -4,6 +4,7 @@ Each of these resources declares a Records. Its routes check policy, and call th
 """
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
 
@@ -12,8 +13,8 @@ import pecan
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api import body as request_body
-from ironic_traits.api import paging, patch, types
 from ironic_traits.api.expose import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.inventory import records
@@ -33,32 +34,39 @@ class Records:
     """A resource of stored records.
 
     :ivar kind: ironic_traits.inventory.records.Kind of the records.
-    :ivar path: path below /v1.
     :ivar body: WSME type of the fields that clients may set.
-    :ivar since: {field: the minor version that brought it}, in the order in which they are shown.
-    :ivar listed: the fields in a list without ``fields`` and ``detail``.
-    :ivar required: the fields that a record must have.
-    :ivar served_since: the minor version that brought the resource.
-    :ivar detail_since: the minor version that brought the query parameter ``detail``.
-    :ivar names_since: the minor version that brought names in place of uuids; None if records have no names.
-    :ivar members: resources below a record, to which the record has links.
-    :ivar secret: {field: the policy rule for showing it}. Other callers see a placeholder.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
     """
 
     kind: Kind
-    path: str
     body: type
-    since: dict[str, int]
-    listed: tuple[str, ...]
-    required: tuple[str, ...] = ()
-    served_since: int = 1
-    detail_since: int = 43
-    names_since: int | None = None
-    members: tuple[str, ...] = ()
-    secret: dict[str, str] = dataclasses.field(default_factory=dict)
     check: Callable = _no_check
+
+    @property
+    def resource(self):
+        """The table of its fields."""
+        return self.kind.resource
+
+    @property
+    def path(self):
+        """The path below /v1."""
+        return self.resource.path
+
+    @property
+    def served_since(self):
+        """The minor version that brought the resource."""
+        return self.resource.served_since
+
+    @functools.cached_property
+    def since(self):
+        """{field, or key of links: the minor version that brought it}, in the order in which they are shown."""
+        return {**self.resource.since, 'links': self.served_since, **self.resource.links}
+
+    @functools.cached_property
+    def query(self):
+        """The query parameters of a list: {parameter: type}."""
+        return {**LIST_QUERY, **arguments.query(self.resource)}
 
     def page(self, context, query, detail=False):
         """Return a page of records, with a link to the next page.
@@ -72,6 +80,7 @@ class Records:
         selection = {name: query.pop(name) for name in ('fields', 'detail') if name in query}
         names = self._listed(context, selection, detail)
         page = paging.page(context, query, self.kind.sortable, self._check_field)
+        self.check_filters(context, query)
         filters = {name: value for name, value in query.items() if name not in paging.QUERY}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
@@ -81,6 +90,10 @@ class Records:
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
+
+    def check_filters(self, context, query):
+        """Raise VersionTooLow unless the version of the request has the filters of a query."""
+        arguments.check_versions(context, self.resource, query)
 
     def show(self, context, ident, fields=None):
         """Return one record.
@@ -172,11 +185,11 @@ class Records:
         """
         if uuidutils.is_uuid_like(text):
             return str(uuidutils.uuid.UUID(text))
-        if self.names_since is None:
+        if self.resource.names_since is None:
             raise failures.InvalidInput(reason=f'Expected UUID for {self.kind.what}: {text}')
         if not node_ident.is_ident(text):
             raise failures.InvalidInput(reason=f'Expected UUID or name for {self.kind.what}: {text}')
-        if context.minor < self.names_since:
+        if context.minor < self.resource.names_since:
             raise failures.RecordNotFound(what=self.kind.what.capitalize(), ident=text)
         return text
 
@@ -189,12 +202,14 @@ class Records:
 
     def _listed(self, context, selection, detail):
         if selection.get('detail') is not None:
-            context.needs(self.detail_since, "the argument 'detail'")
+            context.needs(self.resource.detail_since, "the argument 'detail'")
         if detail or selection.get('detail'):
             if 'fields' in selection:
                 raise failures.InvalidInput(reason="Can't fetch a subset of fields with 'detail' set")
             return self._all(context)
-        return self._selected(context, selection['fields']) if 'fields' in selection else (*self.listed, 'links')
+        return (
+            self._selected(context, selection['fields']) if 'fields' in selection else (*self.resource.listed, 'links')
+        )
 
     def _all(self, context):
         return tuple(name for name, since in self.since.items() if since <= context.minor)
@@ -226,12 +241,12 @@ class Records:
         """Return a function that returns a field of a row for the response."""
         if name == 'links':
             return lambda row: context.links(self.path, row.uuid)
-        if name in self.members:
+        if name in self.resource.links:
             return lambda row: context.links(self.path, row.uuid, name)
         value = operator.attrgetter(name)
-        rule = self.secret.get(name)
-        if rule and not context.may(rule):
-            placeholder = f'** Value redacted: Requires permission {rule} access. Permission denied. **'
+        rule = self.resource[name].show_rule
+        if rule and not context.may(rule.name):
+            placeholder = f'** Value redacted: Requires permission {rule.name} access. Permission denied. **'
             return lambda row: {'redacted_contents': placeholder}
         if name in self.kind.json_fields:
             # The database has JSON text, which goes into the response unchanged.
@@ -245,7 +260,7 @@ class Records:
         """
         fields = patch.stated_fields(body)
         values = {name: value for name, value in fields.items() if value is not None and name != 'uuid'}
-        for name in self.required:
+        for name in self.resource.required:
             if name not in values:
                 raise failures.InvalidInput(reason=f"'{name}' is a required property")
         return self.kind.settable | values

@@ -35,21 +35,7 @@ class Connectors(wsme.types.Base):
     next = str
 
 
-_FIELDS = ('uuid', 'created_at', 'updated_at', 'node_uuid', 'type', 'connector_id', 'extra', 'links')
-CONNECTORS = Records(
-    kind=KIND,
-    path='volume/connectors',
-    body=ConnectorBody,
-    required=(
-        'node_uuid',
-        'type',
-        'connector_id',
-    ),
-    since=dict.fromkeys(_FIELDS, 32),
-    listed=('uuid', 'node_uuid', 'type', 'connector_id'),
-    served_since=32,
-    detail_since=32,
-)
+CONNECTORS = Records(kind=KIND, body=ConnectorBody)
 
 
 class NodeConnectorsController(Resource):

@@ -37,26 +37,7 @@ class Targets(wsme.types.Base):
     next = str
 
 
-_FIELDS = (
-    *('uuid', 'created_at', 'updated_at', 'node_uuid', 'volume_type', 'boot_index', 'volume_id', 'properties'),
-    *('extra', 'links'),
-)
-TARGETS = Records(
-    kind=KIND,
-    path='volume/targets',
-    body=TargetBody,
-    required=(
-        'node_uuid',
-        'volume_type',
-        'boot_index',
-        'volume_id',
-    ),
-    since=dict.fromkeys(_FIELDS, 32),
-    listed=('uuid', 'node_uuid', 'volume_type', 'boot_index', 'volume_id'),
-    served_since=32,
-    detail_since=32,
-    secret={'properties': 'baremetal:volume:view_target_properties'},
-)
+TARGETS = Records(kind=KIND, body=TargetBody)
 
 
 class NodeTargetsController(Resource):

@@ -1,0 +1,46 @@
+"""The filters of lists as query parameters, and as keys of bodies: their WSME types and versions."""
+
+from ironic_traits.api import types
+from ironic_traits.resources.fields import Argument
+
+_TYPES = {
+    Argument.BOOLEAN: types.BOOLEAN,
+    Argument.CONDUCTOR_GROUP: types.ConductorGroup(),
+    Argument.FAULT: types.Fault(),
+    # SQLite limits LIKE patterns to about ten times this length.
+    Argument.LONG_TEXT: types.Text(maximum=4096),
+    Argument.MAC: types.Mac(),
+    Argument.TEXT: types.TEXT,
+    Argument.TEXTS: types.Texts(),
+    Argument.TRAITS: [types.TraitNames()],
+    Argument.UUID: types.UUID,
+}
+
+
+def query(resource):
+    """Return the query parameters that filter a list: {parameter: type}.
+
+    :param resource: ironic_traits.resources.fields.Resource.
+    """
+    return {each.argument: _TYPES[each.type] for each in resource.list_filters.values()}
+
+
+def body(resource):
+    """Return the filters that requests for nodes have: {key of the body: type}.
+
+    :param resource: ironic_traits.resources.fields.Resource.
+    """
+    filters = [each for each in resource.list_filters.values() if each.in_requests]
+    return {each.name: types.TEXT_255 if each.type is Argument.TEXT else _TYPES[each.type] for each in filters}
+
+
+def check_versions(context, resource, names):
+    """Raise VersionTooLow unless the version of the request has all these filters.
+
+    :param resource: ironic_traits.resources.fields.Resource.
+    :param names: names of filters, and of other query parameters, which are ignored.
+    :raises failures.VersionTooLow: a filter needs a later version.
+    """
+    for name, each in resource.list_filters.items():
+        if name in names:
+            context.needs(each.since, f"the filter '{each.argument}'")

@@ -1,0 +1,155 @@
+"""The fields of nodes."""
+
+from ironic_traits.resources.fields import Argument, Field, Filter, Resource, Rule, When
+from ironic_traits.resources.roles import (
+    NODE_OPERATOR,
+    NODE_OWNER,
+    NODE_OWNER_ADMIN,
+    NODE_USER,
+    OWNER_READER,
+    OWNER_SERVICE,
+    SERVICE,
+    SYSTEM_ADMIN,
+    SYSTEM_MEMBER,
+    SYSTEM_READER,
+    any_of,
+)
+
+_SYSTEM_OR_SERVICE = any_of(SYSTEM_MEMBER, 'rule:service_role')
+_WHOLE = any_of(SYSTEM_READER, SERVICE, OWNER_READER, OWNER_SERVICE)
+
+
+def _update(name: str, check: str) -> Rule:
+    return Rule(f'baremetal:node:update:{name}', check, f'Change the {name} of a node.')
+
+
+def _show(name: str) -> Rule:
+    return Rule(f'baremetal:node:get:{name}', _WHOLE, f'See the {name} of a node.')
+
+
+_UPDATE_DRIVER = _update('driver_interfaces', NODE_OWNER_ADMIN)
+_UPDATE_RETIRED = _update('retired', NODE_OWNER)
+_BOOLEAN, _TEXT = Filter(Argument.BOOLEAN), Filter(Argument.TEXT)
+
+
+def _interface(name: str, since: int) -> Field:
+    return Field(f'{name}_interface', since, When.ALWAYS, change_rule=_UPDATE_DRIVER)
+
+
+_FIELDS = (
+    Field('uuid', 1, When.AT_CREATION),
+    Field('created_at', 1, is_selectable=False),
+    Field('updated_at', 1, is_selectable=False),
+    Field(
+        *('automated_clean', 47, When.ALWAYS),
+        change_rule=Rule('baremetal:node:disable_cleaning', SYSTEM_ADMIN, 'Change the automated_clean of a node.'),
+    ),
+    _interface('bios', 40),
+    _interface('boot', 31),
+    Field('boot_mode', 75),
+    Field('clean_step', 7),
+    Field(
+        *('conductor_group', 46, When.ALWAYS, ''),
+        filter=Filter(Argument.CONDUCTOR_GROUP),
+        change_rule=_update('conductor_group', _SYSTEM_OR_SERVICE),
+    ),
+    # As in Ironic, which stores it from a POST and refuses a PATCH.
+    Field('console_enabled', 1, When.AT_CREATION),
+    _interface('console', 31),
+    _interface('deploy', 31),
+    Field('deploy_step', 44),
+    Field('description', 51, When.ALWAYS),
+    Field('driver', 1, When.ALWAYS, filter=Filter(Argument.TEXT, 16), change_rule=_UPDATE_DRIVER),
+    Field(
+        *('driver_info', 1, When.ALWAYS, {}),
+        change_rule=_update('driver_info', NODE_OWNER),
+        show_rule=_show('driver_info'),
+        secrets_rule='show_password',
+    ),
+    Field('driver_internal_info', 3, show_rule=_show('driver_internal_info')),
+    Field(
+        *('extra', 1, When.ALWAYS, {}),
+        change_rule=Rule('baremetal:node:update_extra', NODE_USER, 'Change the extra field of a node.'),
+    ),
+    Field('fault', 42, filter=Filter(Argument.FAULT)),
+    Field('inspection_finished_at', 6),
+    Field('inspection_started_at', 6),
+    _interface('inspect', 31),
+    Field(
+        *('instance_info', 1, When.ALWAYS, {}),
+        change_rule=Rule('baremetal:node:update_instance_info', NODE_OPERATOR, 'Change the instance_info of a node.'),
+        secrets_rule='show_instance_secrets',
+    ),
+    Field(
+        *('instance_uuid', 1, When.ALWAYS),
+        filter=Filter(Argument.UUID, in_requests=False),
+        change_rule=_update('instance_uuid', NODE_OWNER),
+    ),
+    Field('last_error', 1, show_rule=_show('last_error')),
+    Field('lessee', 65, When.ALWAYS, filter=_TEXT, change_rule=_update('lessee', NODE_OWNER)),
+    Field('maintenance', 1, When.ALWAYS, False, filter=_BOOLEAN),
+    Field('maintenance_reason', 1),
+    _interface('management', 31),
+    Field('name', 5, When.ALWAYS, change_rule=_update('name', NODE_OWNER)),
+    Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
+    _interface('network', 20),
+    Field('owner', 50, When.ALWAYS, filter=_TEXT, change_rule=_update('owner', _SYSTEM_OR_SERVICE)),
+    _interface('power', 31),
+    Field('power_state', 1),
+    Field('properties', 1, When.ALWAYS, {}, change_rule=_update('properties', NODE_OWNER)),
+    # An active node can be protected, a new one cannot.
+    Field('protected', 48, When.LATER, False),
+    Field('protected_reason', 48, When.LATER),
+    Field('provision_state', 1, filter=Filter(Argument.TEXT, 9)),
+    Field('provision_updated_at', 1),
+    Field('raid_config', 12),
+    _interface('raid', 31),
+    _interface('rescue', 38),
+    Field('reservation', 1, show_rule=_show('reservation')),
+    Field('reservation_uuid', 38, is_column=False),
+    Field('resource_class', 21, When.ALWAYS, filter=Filter(Argument.TEXT, in_requests=False)),
+    Field('retired', 61, When.ALWAYS, False, filter=_BOOLEAN, change_rule=_UPDATE_RETIRED),
+    Field('retired_reason', 61, When.ALWAYS, change_rule=_UPDATE_RETIRED),
+    Field('secure_boot', 75),
+    Field('shard', 82, When.ALWAYS, filter=Filter(Argument.TEXTS), change_rule=_update('shard', SYSTEM_ADMIN)),
+    _interface('storage', 33),
+    Field('target_power_state', 1),
+    Field('target_provision_state', 1),
+    Field('target_raid_config', 12),
+    # A filter by traits is one of the four below.
+    Field('traits', 37, is_column=False),
+    _interface('vendor', 31),
+    # Always null: there are no conductors, and no allocations of Ironic.
+    Field('conductor', 49, is_column=False, filter=_TEXT),
+    Field('allocation_uuid', 52, is_column=False),
+    Field(
+        *('chassis_uuid', 1, When.ALWAYS),
+        filter=Filter(Argument.UUID),
+        change_rule=_update('chassis_uuid', SYSTEM_ADMIN),
+    ),
+)
+
+NODES = Resource(
+    name='nodes',
+    path='nodes',
+    fields=_FIELDS,
+    listed=('uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'name'),
+    required=('driver',),
+    filters=(
+        Filter(Argument.BOOLEAN, 1, 'associated'),
+        *(
+            Filter(Argument.TRAITS, 37, name, in_requests=False)
+            for name in ('traits', 'traits_any', 'not_traits', 'not_traits_any')
+        ),
+        Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False),
+        Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False),
+        Filter(Argument.LONG_TEXT, 51, 'description_contains'),
+        Filter(Argument.TEXT, 65, 'project'),
+        Filter(Argument.BOOLEAN, 82, 'sharded'),
+    ),
+    links={'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32},
+    hidden=('generation', 'configdrive'),
+)
+
+#: The driver interfaces of a node. Each has a field ``{name}_interface``.
+INTERFACES = tuple(name.removesuffix('_interface') for name in NODES.since if name.endswith('_interface'))

@@ -1,0 +1,27 @@
+"""The fields of portgroups."""
+
+from ironic_traits.resources.fields import Argument, Field, Filter, Resource, When
+
+PORTGROUPS = Resource(
+    name='portgroups',
+    path='portgroups',
+    fields=(
+        Field('uuid', 23, When.AT_CREATION),
+        Field('created_at', 23),
+        Field('updated_at', 23),
+        Field('name', 23, When.ALWAYS),
+        Field('address', 23, When.ALWAYS, filter=Filter(Argument.MAC)),
+        Field('node_uuid', 23, When.ALWAYS),
+        Field('extra', 23, When.ALWAYS, {}),
+        Field('internal_info', 23),
+        Field('standalone_ports_supported', 23, When.ALWAYS, True),
+        Field('mode', 26, When.ALWAYS, 'active-backup'),
+        Field('properties', 26, When.ALWAYS, {}),
+    ),
+    listed=('uuid', 'address', 'name'),
+    required=('node_uuid',),
+    filters=(Filter(Argument.TEXT, 23, 'node'),),
+    links={'ports': 23},
+    served_since=23,
+    names_since=23,
+)

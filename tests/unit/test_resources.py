@@ -1,0 +1,184 @@
+"""Each resource has one table of its fields, and all layers agree with it."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from ironic_traits import policies
+from ironic_traits.api.v1 import chassis, node_types, portgroup_fields, ports, volume_connectors, volume_targets
+from ironic_traits.api.v1 import node_filters as node_queries
+from ironic_traits.inventory import node_filters
+from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
+from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
+from tests.support.resources import declared, problems
+from tests.support.routes import routes
+
+#: Rules of nodes whose names look like those of a single field.
+_NOT_OF_A_FIELD = {
+    'baremetal:node:update',
+    'baremetal:node:update_owner_provisioned',
+    'baremetal:node:get:filter_threshold',
+}
+_RULES = {
+    rule.name
+    for rule in policies.list_rules()
+    if rule.name.startswith(('baremetal:node:update', 'baremetal:node:disable', 'baremetal:node:get:'))
+} - _NOT_OF_A_FIELD
+_TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
+#: The filters by traits have one condition together (inventory/node_traits.py).
+_CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
+
+#: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
+_OF_RECORDS = {'node', 'portgroup', 'shard'}
+
+LAYERS = {
+    NODES: declared(NODES, node_types.Settable, node_types.Node, _RULES, _CONDITIONS),
+    CHASSIS: declared(CHASSIS, chassis.ChassisBody, chassis.Chassis),
+    PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), {'node'}),
+    PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_RECORDS),
+    CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
+    TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+}
+
+
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
+def test_every_fact_is_declared_in_full(resource):
+    assert list(problems(resource, LAYERS[resource])) == []
+
+
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
+def test_every_name_occurs_once(resource):
+    names = [field.name for field in resource.fields]
+    assert len(names) == len(set(names))
+    assert len(resource.list_filters) == len(resource.filters) + sum(1 for field in resource.fields if field.filter)
+
+
+_UPDATE_COLOUR = Rule('baremetal:node:update:colour', '', 'Change the colour of a node.')
+#: A field that is declared in full: in the table, and in all layers.
+COLOUR = Field('colour', 82, When.ALWAYS, filter=Filter(Argument.TEXT), change_rule=_UPDATE_COLOUR)
+
+
+def _table(field=COLOUR, **more):
+    return dataclasses.replace(NODES, fields=(*NODES.fields, field), **more)
+
+
+def _layers(**more):
+    layers = LAYERS[NODES]
+    complete = {name: getattr(layers, name) | {'colour'} for name in ('body', 'item')}
+    complete |= {name: getattr(layers, name) | {_UPDATE_COLOUR.name} for name in ('policies', 'rules')}
+    return dataclasses.replace(layers, **complete | {'columns': layers.columns | {'colour': False}} | more)
+
+
+_WITH_HUE = _CONDITIONS | {'hue'}
+
+
+def _colour(**more):
+    return _table(dataclasses.replace(COLOUR, **more))
+
+
+#: {what is missing: (table, layers, the only problem)}.
+INCOMPLETE = {
+    'settable': (
+        *(_colour(settable=When.NEVER), _layers()),
+        'clients can send colour, but the table does not say when it is settable.',
+    ),
+    'field of a list': (
+        *(_table(listed=('uuid', 'hue')), _layers()),
+        'hue is listed or required, but no field.',
+    ),
+    'key of requests': (
+        *(_table(), _layers(body=LAYERS[NODES].body)),
+        'colour is settable, but the WSME type of requests lacks it.',
+    ),
+    'key of responses': (
+        *(_table(), _layers(item=LAYERS[NODES].item)),
+        'the WSME type of responses lacks colour.',
+    ),
+    'field of a key': (
+        *(_table(), _layers(item=LAYERS[NODES].item | {'colour', 'shape'})),
+        'responses have shape, which the table lacks.',
+    ),
+    'field of a column': (
+        *(_table(), _layers(columns=LAYERS[NODES].columns | {'colour': False, 'shape': False})),
+        'the column shape has no field in the table.',
+    ),
+    'column': (
+        *(_colour(filter=None), _layers(columns=LAYERS[NODES].columns)),
+        'colour has no column in db/tables.py.',
+    ),
+    'column of the mask': (
+        *(_colour(secrets_rule='show_password'), _layers()),
+        'colour_masked has no column in db/tables.py.',
+    ),
+    'default': (
+        *(_table(), _layers(columns=LAYERS[NODES].columns | {'colour': True})),
+        'colour cannot be null, and needs a default in the table, or must be required.',
+    ),
+    'version of a filter': (
+        *(
+            _table(filters=(*NODES.filters, Filter(Argument.TEXT, name='hue'))),
+            _layers(conditions=_WITH_HUE),
+        ),
+        'the filter hue has no version.',
+    ),
+    'condition of a filter': (
+        *(_table(filters=(*NODES.filters, Filter(Argument.TEXT, 82, 'hue'))), _layers()),
+        'the filter hue is no column, and has no condition in inventory.',
+    ),
+    'filter of a condition': (
+        *(_table(), _layers(conditions=_WITH_HUE)),
+        'inventory has a condition for hue, which is no filter.',
+    ),
+    'field of a rule': (
+        *(_colour(change_rule=None), _layers()),
+        'no field names the policy rule baremetal:node:update:colour, so it is never asked.',
+    ),
+    'rule of a field': (
+        *(_table(), _layers(policies=LAYERS[NODES].policies)),
+        'a field names the policy rule baremetal:node:update:colour, which policies/ lacks.',
+    ),
+}
+
+
+def test_a_field_that_is_declared_in_full_is_no_problem():
+    assert list(problems(_table(), _layers())) == []
+
+
+@pytest.mark.parametrize('missing', INCOMPLETE)
+def test_what_is_missing_is_named(missing):
+    table, layers, problem = INCOMPLETE[missing]
+    assert list(problems(table, layers)) == [f'nodes: {problem}']
+
+
+@pytest.mark.parametrize('resource', RESOURCES, ids=lambda resource: resource.name)
+def test_lists_take_the_filters_of_the_table(resource):
+    (function,) = [route.function for route in routes() if str(route) == f'GET /v1/{resource.path}']
+    parameters = {argument.name for argument in function.definition.arguments}
+    filters = {each.argument for each in resource.list_filters.values()}
+    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields', 'detail'}
+
+
+@pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
+def test_tables_of_records_say_only_what_records_support(resource):
+    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py."""
+    assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
+        **dict.fromkeys(resource.settable, When.ALWAYS),
+        'uuid': When.AT_CREATION,
+    }
+    assert resource.change_rules == ()
+    assert all(field.is_column and field.is_selectable for field in resource.fields)
+
+
+@pytest.mark.parametrize('module', [
+    'client', 'osc', 'osc.inventory', 'osc.matches', 'osc.nodes', 'osc.reservations', 'osc.traits', 'resources',
+    'transfer.documents', 'transfer.exports', 'transfer.files', 'transfer.imports',
+])  # fmt: skip
+def test_clients_load_no_library_of_the_service(module):
+    command = (
+        f'import sys, ironic_traits.{module}\n'
+        'print(*(name for name in ("sqlalchemy", "oslo_db", "alembic", "wsme", "pecan") if name in sys.modules))'
+    )
+    done = subprocess.run([sys.executable, '-c', command], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
