@@ -10,6 +10,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.types import now
+from tests.support.rows import insert_node
 from tests.support.service import make_conf
 
 
@@ -20,25 +21,10 @@ def database(database_url):
     opened.close()
 
 
-def insert(database, name='one', **values):
-    row = {
-        'uuid': f'5c2d0a5e-2f0c-4b7b-9a6b-{abs(hash(name)) % 10**12:012}',
-        'name': name,
-        'driver': 'fake-hardware',
-        'provision_state': 'enroll',
-        'created_at': now(),
-    }
-    json = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra')
-    json += ('clean_step', 'raid_config', 'target_raid_config')
-    with database.write() as connection:
-        result = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
-        return result.inserted_primary_key.id
-
-
 def test_values_round_trip(database):
     """Microseconds, every kind of character, and more than 64 KiB."""
     extra = {'text': 'é 😀 \\ " \n' * 10_000, 'number': 2**53, 'nothing': None}
-    identity = insert(database, extra=extra, maintenance_reason='é 😀')
+    identity = insert_node(database, extra=extra, maintenance_reason='é 😀')
     with database.read() as connection:
         row = connection.execute(sa.select(tables.nodes).where(tables.nodes.c.id == identity)).one()
     assert row.extra == extra
@@ -53,9 +39,9 @@ def test_values_round_trip(database):
 
 def test_names_are_compared_exactly(database):
     """Names that differ in case or trailing blanks are different."""
-    insert(database, 'name')
-    insert(database, 'NAME')
-    insert(database, 'näme')
+    insert_node(database, 'name')
+    insert_node(database, 'NAME')
+    insert_node(database, 'näme')
     with database.read() as connection:
         matches = connection.scalars(sa.select(tables.nodes.c.name).where(tables.nodes.c.name == 'Name')).all()
         assert matches == []
@@ -63,7 +49,7 @@ def test_names_are_compared_exactly(database):
 
 
 def test_traits_are_deleted_with_their_node(database):
-    identity = insert(database)
+    identity = insert_node(database)
     with database.write() as connection:
         connection.execute(sa.insert(tables.node_traits).values(node_id=identity, trait='HW_CPU_X86_VMX'))
     with database.write() as connection:
@@ -78,10 +64,10 @@ def test_a_trait_without_a_node_is_refused(database):
 
 
 def test_ids_are_not_reused(database):
-    first = insert(database, 'first')
+    first = insert_node(database, 'first')
     with database.write() as connection:
         connection.execute(sa.delete(tables.nodes))
-    assert insert(database, 'second') > first
+    assert insert_node(database, 'second') > first
 
 
 def test_an_exception_rolls_back(database):
@@ -101,7 +87,7 @@ def insert_id(connection):
 
 def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
     """It does not read a snapshot from before the wait."""
-    insert(database)
+    insert_node(database)
     locked, seen = threading.Event(), []
 
     def first():
@@ -127,8 +113,8 @@ def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
 
 def test_a_deadlock_is_tried_again(database):
     """Two writers take two locks in opposite orders. Both succeed."""
-    insert(database, 'a')
-    insert(database, 'b')
+    insert_node(database, 'a')
+    insert_node(database, 'b')
     barrier = threading.Barrier(2, timeout=5)
     tries = []
 
@@ -159,7 +145,7 @@ def test_a_deadlock_is_tried_again(database):
 def test_errors_do_not_show_values(database):
     """The logs would have the passwords of machines."""
     for_both = {'uuid': 'x', 'driver_info': {'password': 'hush-hush'}}
-    insert(database, **for_both)
+    insert_node(database, **for_both)
     with pytest.raises(db_exception.DBDuplicateEntry) as failed:
-        insert(database, **for_both)
+        insert_node(database, **for_both)
     assert 'hush-hush' not in f'{failed.value} {failed.value.__cause__}'

@@ -9,7 +9,7 @@ from oslo_db import exception as db_exception
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.db.one_transaction import Lost, OneTransaction
-from tests.db.test_engine import insert
+from tests.support.rows import insert_node
 from tests.support.service import make_conf
 
 
@@ -32,7 +32,7 @@ def test_deadlock_repeats_the_whole_transaction(database_url, database_kind):
         pytest.skip('its writers take turns')
     database, both, events = Database(make_conf(database_url)), threading.Barrier(2), []
     for name in ('one', 'two'):
-        insert(database, name)
+        insert_node(database, name)
 
     def write(*names):
         try:

@@ -10,9 +10,9 @@ from ironic_traits.api import worker_check
 from ironic_traits.db import tables
 from ironic_traits.heartbeat import Heartbeat
 from ironic_traits.inventory import workers as alive
-from tests.functional.test_worker import ask, pass_time
 from tests.support.client import Client
 from tests.support.service import Server, make_app
+from tests.support.transitions import ask, pass_time
 
 
 def rows(app):
@@ -119,8 +119,8 @@ def test_the_warning_of_a_running_service(tmp_path):
     (tmp_path / 'soon.conf').write_text('[deploy]\nwaiting_warning = 1\n')
     url = f'sqlite:///{tmp_path}/own.sqlite'
     with Server(url, '--nostart-worker', '--config-file', 'soon.conf', cwd=tmp_path) as server:
-        from tests.functional.test_server import ask as request
-        from tests.functional.test_server import make
+        from tests.support.http_client import ask as request
+        from tests.support.http_client import make
 
         uuid = make(server.base)
         request(server.base, 'PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from ironic_traits.inventory import node_providers
-from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
-from tests.functional.test_reservations import instance, reserve
 from tests.support.client import Client
+from tests.support.concurrency import at_once
+from tests.support.reservations import instance, reserve
 from tests.support.service import make_app
 
 PROCESSES = 4
@@ -151,7 +151,7 @@ def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
     assert held | allocated == set(uuids)
 
 
-def test_the_last_unit(app, clients):  # noqa: F811
+def test_the_last_unit(app, clients):
     """Of sixteen claims one is a 204. The others are 409s."""
     make_providers(app, 1)
 
@@ -168,7 +168,7 @@ def test_the_last_unit(app, clients):  # noqa: F811
     assert sorted(at_once(clients, work)) == [204] + [409] * 15
 
 
-def test_concurrent_creation_of_a_consumer(app, clients):  # noqa: F811
+def test_concurrent_creation_of_a_consumer(app, clients):
     """Sixteen clients create the same consumer, each with another provider. One wins, and the others leave no rows."""
     make_providers(app, 16)
 
@@ -190,7 +190,7 @@ def test_concurrent_creation_of_a_consumer(app, clients):  # noqa: F811
     assert len(shown['allocations']) == 1
 
 
-def test_opposite_moves(app, clients):  # noqa: F811
+def test_opposite_moves(app, clients):
     """POSTs that move allocations in opposite directions do not deadlock, and each is applied as a whole."""
     make_providers(app, 2)
 

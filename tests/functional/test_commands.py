@@ -1,7 +1,5 @@
 """The Python library and the commands of this service, against a running service."""
 
-import json
-import os
 import pathlib
 import sys
 
@@ -11,43 +9,10 @@ import yaml
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client, Failed
-from tests.functional.test_reservations import instance
-from tests.support import commands
-from tests.support.service import Server
+from tests.support.cli import BAREMETAL, OPENSTACK, rows, run
+from tests.support.reservations import instance
 
 BIN = pathlib.Path(sys.executable).parent
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    """A running service with two nodes. One of them has CUSTOM_FAST."""
-    with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
-        for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
-            run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', name)
-            run(running, 'baremetal', 'node', 'manage', name, '--wait')
-            run(running, 'baremetal', 'node', 'provide', name, '--wait')
-            run(running, 'baremetal', 'node', 'add', 'trait', name, *traits)
-        yield running
-
-
-def run(server, *command, path='', code=0, stream='stdout'):
-    """Run a command, and return its output, or its errors if it fails.
-
-    :param stream: where one that works prints what is returned.
-    """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
-    environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
-    done = commands.run(*command, env=environment)
-    assert done.returncode == code, done.stderr
-    return getattr(done, stream) if code == 0 else done.stderr
-
-
-def rows(server, *command, path=''):
-    """Run a command, and return the rows that it prints."""
-    return json.loads(run(server, *command, '-f', 'json', path=path))
-
-
-OPENSTACK, BAREMETAL = ('openstack', 'baremetal'), ('baremetal',)
 
 
 @pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])

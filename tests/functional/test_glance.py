@@ -9,8 +9,8 @@ from wsgiref import simple_server
 import pytest
 
 from ironic_traits.db import migrations
-from tests.functional.test_reservations import available, instance
 from tests.support.client import Client, message
+from tests.support.reservations import available, instance
 from tests.support.servers import free_port
 from tests.support.service import make_app, peer
 

@@ -4,9 +4,9 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.inventory import reservations
-from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
-from tests.functional.test_reservations import available, expire, instance, reserve
+from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider
+from tests.support.reservations import available, expire, instance, reserve
 
 
 def test_reserved_node_stays_held_beside_other_allocations(client):
@@ -100,7 +100,7 @@ def test_many_expired_reservations_are_purged(app, client, monkeypatch):
     assert [generations(client, node) for node in nodes] == before
 
 
-def test_concurrent_reservation_and_use_by_one_instance(clients):  # noqa: F811
+def test_concurrent_reservation_and_use_by_one_instance(clients):
     """The instance ends up with exactly one of the nodes."""
     held, on, new = available(clients[0]), available(clients[0]), {'driver': 'fake-hardware'}
     for number in range(40):
@@ -123,7 +123,7 @@ def test_concurrent_reservation_and_use_by_one_instance(clients):  # noqa: F811
             patch(clients[0], each['uuid'], {'op': 'remove', 'path': '/instance_uuid'})
 
 
-def test_concurrent_requests_count_each_expiry_once(app, clients):  # noqa: F811
+def test_concurrent_requests_count_each_expiry_once(app, clients):
     """Four clients reserve the nodes again, and one purges."""
     nodes = [golden(clients[0]) for _ in range(4)]
     for _ in range(10):

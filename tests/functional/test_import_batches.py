@@ -13,7 +13,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.transfer import documents, exports, imports, local
-from tests.functional.test_inventory_files import MANAGE, file, manage  # noqa: F401
+from tests.support.inventory_files import MANAGE, manage
 from tests.support.service import make_app, make_conf, upgraded
 
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
@@ -144,7 +144,7 @@ def test_batches_equal_requests(database_url):
     database.close()
 
 
-def test_one_invalid_node_among_many(database_url, client, file):  # noqa: F811
+def test_one_invalid_node_among_many(database_url, client, file):
     rack = [
         {'name': f'node{n}', 'driver': 'fake-hardware', 'ports': [{'address': f'52:54:00:00:{n:02x}:00'}]}
         for n in range(100)
@@ -159,7 +159,7 @@ def test_one_invalid_node_among_many(database_url, client, file):  # noqa: F811
     assert errors.endswith('Nothing was imported: 2 of 100 nodes and chassis cannot be imported.\n')
 
 
-def test_existing_provider_is_adopted(database_url, client, file):  # noqa: F811
+def test_existing_provider_is_adopted(database_url, client, file):
     """nova may have created it before the import."""
     response = client.placement('POST', '/resource_providers', {'uuid': UUIDS[0], 'name': UUIDS[0]})
     assert response.status_int == 200
@@ -169,7 +169,7 @@ def test_existing_provider_is_adopted(database_url, client, file):  # noqa: F811
     assert list(inventories) == ['CUSTOM_GOLD']
 
 
-def test_warning_about_a_long_lock(tmp_path, file):  # noqa: F811
+def test_warning_about_a_long_lock(tmp_path, file):
     """SQLite only, because its writers wait for each other. With --continue each node has its own transaction."""
     url = f'sqlite:///{tmp_path}/new.sqlite'
     upgraded(url)

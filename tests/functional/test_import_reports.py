@@ -2,7 +2,7 @@
 
 import json
 
-from tests.functional.test_inventory_files import file, manage  # noqa: F401
+from tests.support.inventory_files import manage
 
 WRONG = """\
 nodes:
@@ -17,7 +17,7 @@ nodes:
 """
 
 
-def test_all_problems_of_a_document(database_url, client, file):  # noqa: F811
+def test_all_problems_of_a_document(database_url, client, file):
     """Each has its line, node and key, in YAML and in JSON."""
     path = file(WRONG)
     errors = manage(database_url, 'import', path, code=1)
@@ -41,7 +41,7 @@ NODE = {'name': 'one', 'driver': 'fake-hardware', 'traits': ['CUSTOM_A', 'CUSTOM
 PORT = {'address': '52:54:00:00:00:01'}
 
 
-def test_a_dry_run_shows_each_difference(database_url, client, file):  # noqa: F811
+def test_a_dry_run_shows_each_difference(database_url, client, file):
     """Secrets are masked."""
     secret = {'redfish_password': 'hush-hush', 'redfish_address': 'https://a'}
     first = NODE | {'driver_info': secret, 'provision_state': 'active', 'ports': [PORT]}
@@ -79,7 +79,7 @@ def test_a_dry_run_shows_each_difference(database_url, client, file):  # noqa: F
     assert client.get('/v1/nodes/one')['description'] is None
 
 
-def test_an_ignored_state_is_warned_about(database_url, client, file):  # noqa: F811
+def test_an_ignored_state_is_warned_about(database_url, client, file):
     manage(database_url, 'import', file({'nodes': [NODE | {'provision_state': 'active'}]}))
     path = file({'nodes': [NODE | {'provision_state': 'available'}, {'name': 'x', 'driver': 'none'}]})
     errors = manage(database_url, 'import', '--continue', path, code=1)

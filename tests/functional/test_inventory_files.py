@@ -2,18 +2,14 @@
 
 import concurrent.futures
 import json
-import pathlib
-import sys
 
-import pytest
 import sqlalchemy as sa
 import yaml
 
-from tests.support import commands
 from tests.support.client import Client
+from tests.support.inventory_files import manage
 from tests.support.service import make_app, upgraded
 
-MANAGE = pathlib.Path(sys.executable).parent / 'ironic-traits-manage'
 INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
 #: A YAML 1.1 parser reads the MAC address as a number to the base of 60, and the description as a date.
@@ -49,25 +45,6 @@ nodes:
   maintenance: true
   maintenance_reason: fan
 """
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Function that writes a document, or a text, and returns its path."""
-
-    def write(document):
-        path = tmp_path / 'rack.yaml'
-        path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
-        return path
-
-    return write
-
-
-def manage(url, *arguments, code=0):
-    """Run an inventory command, and return its output, or its errors if it fails."""
-    ended = commands.run('ironic-traits-manage', '--database', url, 'inventory', *arguments)
-    assert ended.returncode == code, ended.stderr
-    return ended.stdout if code == 0 else ended.stderr
 
 
 def shown(url):

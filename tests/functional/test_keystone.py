@@ -131,7 +131,7 @@ def test_refused_tokens(keystone, client):
 
 def test_service_tokens(keystone, client):
     """A service forwards a user's token. The user's scope and roles decide, not the service's."""
-    reader = keystone.user('somebody', 'reader', 'people4')
+    reader = keystone.user('reader', 'reader', 'people4')
     token = keystone.user('project-admin', 'admin', 'people5')
     service_token = keystone.login('traits', SECRET, 'service')
     of_system = keystone.user('system-service', 'service')

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ironic_traits.db import tables
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
-from tests.functional.test_reservations import available, instance
 from tests.support.client import Client
+from tests.support.reservations import available, instance
 from tests.support.service import finish_work, make_app
 
 TRAITS = [f'CUSTOM_{letter}' for letter in 'ABCD']

@@ -12,8 +12,8 @@ from webob import Request
 
 from ironic_traits.api.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
-from tests.functional.test_reservations import instance
 from tests.support.client import Client
+from tests.support.reservations import instance
 from tests.support.routes import routes
 from tests.support.service import Server, make_app
 

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from tests.functional.test_reservations import expire, instance, reserve
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provider, provision
+from tests.support.reservations import expire, instance, reserve
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ironic_traits.inventory import reservations
 from tests.conftest import empty
-from tests.functional.test_reservations import expire, instance, reserve
 from tests.support import machines
 from tests.support.client import Client
 from tests.support.providers import golden, provider
+from tests.support.reservations import expire, instance, reserve
 from tests.support.service import finish_work
 
 TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'COMPUTE_NODE', 'HW_CPU_X86_VMX']

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.functional.test_reservations import expire, instance, reserve
 from tests.support.providers import GOLD, free, golden, moves, patch, provider, provision, put_traits
+from tests.support.reservations import expire, instance, reserve
 
 
 @pytest.fixture

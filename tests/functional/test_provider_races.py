@@ -4,11 +4,11 @@ import uuid
 
 import pytest
 
-from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
+from tests.support.concurrency import at_once
 from tests.support.providers import GOLD, golden, provider
 
 
-def test_one_writer_wins_each_generation(clients):  # noqa: F811
+def test_one_writer_wins_each_generation(clients):
     """Of 16 concurrent writes of a provider's traits, one wins each generation. The others are 409s."""
     provider = clients[0].placement('POST', '/resource_providers', {'name': 'contended'}).json
     path = f'/resource_providers/{provider["uuid"]}/traits'
@@ -30,7 +30,7 @@ def test_one_writer_wins_each_generation(clients):  # noqa: F811
         assert won['resource_provider_generation'] == generation + 1
 
 
-def test_concurrent_writes_to_a_node_and_its_provider(clients):  # noqa: F811
+def test_concurrent_writes_to_a_node_and_its_provider(clients):
     """Neither the node's traits nor those of others are lost, and there is no 5xx."""
     node = golden(clients[0])
 
@@ -49,7 +49,7 @@ def test_concurrent_writes_to_a_node_and_its_provider(clients):  # noqa: F811
     assert set(own) <= set(provider(clients[0], node)[1]['traits']['traits'])
 
 
-def test_trait_is_deleted_while_it_is_added(clients):  # noqa: F811
+def test_trait_is_deleted_while_it_is_added(clients):
     """Either the trait stays with all its providers, or it is deleted and no provider has it."""
     node = golden(clients[0])
     for _ in range(5):
@@ -68,7 +68,7 @@ def test_trait_is_deleted_while_it_is_added(clients):  # noqa: F811
         assert clients[0].placement('GET', '/traits/CUSTOM_FLEETING').status_int == 204
 
 
-def test_concurrent_moves_make_no_circle(clients):  # noqa: F811
+def test_concurrent_moves_make_no_circle(clients):
     """Each is moved below the other. One of the moves is refused."""
     for round_ in range(5):
         providers = [
@@ -140,7 +140,7 @@ def put_custom_trait(client, provider, parent):
 
 
 @pytest.mark.parametrize('beside', [delete, move, rename, take_some, put_inventories, put_custom_trait])
-def test_provider_is_adopted_during_another_write(clients, beside):  # noqa: F811
+def test_provider_is_adopted_during_another_write(clients, beside):
     """Either it becomes the node's provider as a whole, or the other client's write applies."""
     client = clients[0]
     client.placement('PUT', '/traits/CUSTOM_X')
@@ -171,7 +171,7 @@ def test_provider_is_adopted_during_another_write(clients, beside):  # noqa: F81
 
 @pytest.mark.parametrize('reclass', [False, True], ids=['new', 'reclassed'])
 @pytest.mark.parametrize('method', ['PUT', 'DELETE'])
-def test_resource_class_changes_while_nodes_use_it(clients, method, reclass):  # noqa: F811
+def test_resource_class_changes_while_nodes_use_it(clients, method, reclass):
     """A node's provider has the node's class, whatever happens to the class meanwhile."""
     client = clients[0]
     for number in range(10):
@@ -197,7 +197,7 @@ def test_resource_class_changes_while_nodes_use_it(clients, method, reclass):  #
 
 
 @pytest.mark.parametrize('gone', ['a provider', 'a node', 'the class of a node'])
-def test_child_is_created_while_its_parent_is_deleted(clients, gone):  # noqa: F811
+def test_child_is_created_while_its_parent_is_deleted(clients, gone):
     """Either the deletion of the parent is refused, or the creation of the child."""
     client = clients[0]
     for _ in range(20):
@@ -226,7 +226,7 @@ def test_child_is_created_while_its_parent_is_deleted(clients, gone):  # noqa: F
 
 
 @pytest.mark.parametrize('grandparent', [False, True])
-def test_provider_moves_while_its_new_parent_is_deleted(clients, grandparent):  # noqa: F811
+def test_provider_moves_while_its_new_parent_is_deleted(clients, grandparent):
     """Either it moves and the parent stays, or it stays where it was."""
     client = clients[0]
 

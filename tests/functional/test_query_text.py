@@ -4,7 +4,7 @@ import urllib.parse
 
 import pytest
 
-from tests.functional.test_reservations import instance
+from tests.support.reservations import instance
 
 #: Not ASCII, or more than the three bytes of MariaDB's utf8mb3. A lone surrogate is refused earlier.
 TEXTS = ['é', 'CUSTOM_É', '😀', f'{instance(1)[:-1]}é']

@@ -8,26 +8,8 @@ import sqlalchemy as sa
 from ironic_traits.db import tables, timeouts
 from ironic_traits.deploy import validate
 from tests.support.client import Client
+from tests.support.concurrency import CLIENTS, at_once
 from tests.support.service import make_app
-
-CLIENTS = 16
-
-
-@pytest.fixture
-def clients(database_url):
-    """As many applications as there are clients, each with connections of its own, as worker processes have."""
-    with make_app(database_url) as first, make_app(database_url) as second:
-        yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
-
-
-def at_once(clients, work):
-    """Let every client do its work, at the same time.
-
-    :param work: function of a client and its number.
-    :returns: what each gave.
-    """
-    with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
-        return list(pool.map(work, clients, range(len(clients))))
 
 
 def test_row_lock_times_out(database_url, monkeypatch):

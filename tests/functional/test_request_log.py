@@ -10,9 +10,9 @@ import pytest
 
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
-from tests.functional.test_server import ask, make
 from tests.support import servers
 from tests.support.client import Client
+from tests.support.http_client import ask, make
 from tests.support.service import Server, finish_work, make_app, make_conf
 
 AUTHORIZATION = {'Authorization': 'Basic b3BlcmF0b3I6aHVzaC1odXNo'}

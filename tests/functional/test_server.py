@@ -5,7 +5,6 @@ import contextlib
 import http.client
 import json
 import os
-import pathlib
 import signal
 import socket
 import sqlite3
@@ -20,26 +19,9 @@ import pytest
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from tests.support import servers
+from tests.support.http_client import ask, make
+from tests.support.programs import BIN
 from tests.support.service import Server, make_conf
-
-BIN = pathlib.Path(sys.executable).parent
-VERSION = {'X-OpenStack-Ironic-API-Version': '1.37', 'Content-Type': 'application/json'}
-
-
-def ask(base, method, path, document=None, headers=()):
-    """Send a request, and return (status, headers, body)."""
-    with contextlib.closing(http.client.HTTPConnection(urllib.parse.urlparse(base).netloc, timeout=60)) as connection:
-        body = None if document is None else json.dumps(document)
-        connection.request(method, path, body, VERSION | dict(headers))
-        response = connection.getresponse()
-        return response.status, response.headers, response.read()
-
-
-def make(base, **fields):
-    """Create a node, and return its uuid."""
-    status, _, body = ask(base, 'POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})
-    assert status == 201, body
-    return json.loads(body)['uuid']
 
 
 def test_in_an_empty_directory(tmp_path):

@@ -16,8 +16,8 @@ import time
 
 import pytest
 
-from tests.functional.test_server import ask, make
 from tests.support import servers
+from tests.support.http_client import ask, make
 from tests.support.service import Server, upgraded
 from tests.support.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
 
@@ -154,7 +154,11 @@ def test_ctrl_c_for_a_command(tmp_path):
 
 def test_sigkill_ends_the_children(tmp_path):
     with Server(None, '--workers', '2', cwd=tmp_path) as server:
-        children = descendants(server.process.pid)
+        # The second web server may start after the first one serves requests.
+        deadline = time.monotonic() + 30
+        while len(children := descendants(server.process.pid)) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert len(children) == 3
         server.process.kill()
         server.process.wait()

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
 from ironic_traits.placement import standard
-from tests.functional.test_races import at_once, clients  # noqa: F401 (a fixture)
 from tests.support.client import Client
+from tests.support.concurrency import at_once
 from tests.support.providers import golden, provider
 from tests.support.service import make_app, make_conf
 
@@ -84,7 +84,7 @@ def test_sync_removes_nothing(app, client, caplog):
         )
 
 
-def test_concurrent_syncs(app, clients):  # noqa: F811
+def test_concurrent_syncs(app, clients):
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.traits))
     inserted = at_once(clients[:8], lambda client, number: standard.sync(client.app.service))

@@ -10,24 +10,13 @@ import time
 import bcrypt
 import pytest
 
-from tests.functional.test_server import BIN, ask, make
 from tests.support import servers
+from tests.support.http_client import ask, make
+from tests.support.programs import BIN, run
 from tests.support.service import Server
 from tests.support.terminal import descendants
 
 SECRET = 'hush-hush'
-
-
-def run(program, *arguments, cwd, **environment):
-    """Run a command to its end."""
-    return subprocess.run(
-        [BIN / program, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | environment,
-        timeout=60,
-    )
 
 
 def assert_refused(done, *reasons):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.functional.test_commands import BAREMETAL, OPENSTACK, rows, run, server  # noqa: F401
-from tests.functional.test_reservations import instance
+from tests.support.cli import BAREMETAL, OPENSTACK, rows, run
+from tests.support.reservations import instance
 
 BOTH = pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
 
 
 @BOTH
-def test_filters_and_matches(server, prefix):  # noqa: F811
+def test_filters_and_matches(server, prefix):
     """'one' has CUSTOM_A and CUSTOM_FAST, 'two' has CUSTOM_A."""
     listed = (*prefix, 'node', 'list', '--fields', 'name')
     assert rows(server, *listed, '--not-trait', 'CUSTOM_X', 'CUSTOM_FAST') == [{'name': 'two'}]
@@ -20,7 +20,7 @@ def test_filters_and_matches(server, prefix):  # noqa: F811
     assert "Did you mean 'CUSTOM_FAST'?" in run(server, *listed, '--trait', 'custom_fast', code=1)
 
 
-def test_a_reservation_with_lists(server):  # noqa: F811
+def test_a_reservation_with_lists(server):
     """The instance may stand behind a list."""
     create = ('baremetal', 'reservation', 'create')
     held = rows(server, *create, '--trait', 'CUSTOM_A', 'CUSTOM_FAST', instance(1))
@@ -29,7 +29,7 @@ def test_a_reservation_with_lists(server):  # noqa: F811
     assert 'The UUID of an instance is missing' in run(server, *create, '--trait', 'CUSTOM_A', code=1)
 
 
-def test_no_match_prints_the_reason(server):  # noqa: F811
+def test_no_match_prints_the_reason(server):
     """It is printed on stderr. The output for programs stays the same."""
     command = ('baremetal', 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE')
     assert run(server, *command) == ''
@@ -41,13 +41,13 @@ def test_no_match_prints_the_reason(server):  # noqa: F811
     assert 'Without "has the trait CUSTOM_NOWHERE", 1 node would match.\n' in errors
 
 
-def errors_of(server, *command):  # noqa: F811
+def errors_of(server, *command):
     """Run a command, and return its stderr."""
     return run(server, *command, stream='stderr')
 
 
 @BOTH
-def test_an_explanation_for_people(server, prefix):  # noqa: F811
+def test_an_explanation_for_people(server, prefix):
     command = (*prefix, 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE', '--explain')
     assert run(server, *command).splitlines() == [
         'No node matches (0 of 2 nodes).',

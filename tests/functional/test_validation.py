@@ -9,7 +9,7 @@ import pytest
 
 from ironic_traits import validation
 from ironic_traits.cmd import manage
-from tests.functional.test_starting import run
+from tests.support.programs import run
 from tests.support.service import Server, make_conf
 
 CHECKOUT = pathlib.Path(__file__).parents[2]

@@ -1,15 +1,5 @@
 """Transitions: workers perform them, in spite of delays, failures and killed workers."""
 
-import concurrent.futures
-import contextlib
-import os
-import pathlib
-import random
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 import sqlalchemy as sa
 
@@ -17,60 +7,8 @@ from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
 from ironic_traits.inventory import transitions as carried
 from tests.support.client import Client
-from tests.support.service import Server, finish_work, make_app, worker
-
-LONG = 300
-
-
-@pytest.fixture
-def available(app, client):
-    """Function that creates an available node, and returns its uuid."""
-
-    def make(**fields):
-        uuid = client.node(**fields)['uuid']
-        with app.service.write() as connection:
-            changes = {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
-            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
-        return uuid
-
-    return make
-
-
-def ask(client, uuid, target, **more):
-    """Request a provision state, which must be accepted."""
-    response = client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': target, **more})
-    assert response.status_int == 202, response.text
-
-
-def state(client, uuid):
-    """Return the provision state of a node."""
-    return client.get(f'/v1/nodes/{uuid}/states')['provision_state']
-
-
-def until(client, uuid, names, seconds=30):
-    """Wait until a node is in one of some states, and return it."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        node = client.get(f'/v1/nodes/{uuid}')
-        if node['provision_state'] in names:
-            return node
-        time.sleep(0.02)
-    raise TimeoutError(node)
-
-
-def pass_time(app, seconds=LONG):
-    """Move the times of all transitions back, as if some seconds had passed."""
-    with app.service.write() as connection:
-        for row in connection.execute(sa.select(tables.transitions)).all():
-            earlier = {
-                name: getattr(row, name) - carried.datetime.timedelta(seconds=seconds)
-                for name in ('due_at', 'leased_until')
-                if getattr(row, name)
-            }
-            connection.execute(
-                sa.update(tables.transitions).where(tables.transitions.c.node_id == row.node_id).values(earlier)
-            )
-
+from tests.support.service import finish_work, make_app
+from tests.support.transitions import LONG, MORE, ask, pass_time, put_in, state
 
 #: {verb: (initial state, state of the wait, final state)}.
 WAYS = {
@@ -85,10 +23,6 @@ WAYS = {
     'unrescue': ('rescue', 'unrescuing', 'active'),
     'deleted': ('active', 'deleting', 'available'),
 }
-MORE = {
-    'clean': {'clean_steps': [{'interface': 'bios', 'step': 'factory_reset'}]},
-    'rescue': {'rescue_password': 'hush-hush'},
-}
 FAILED = {
     'manage': 'enroll',
     'provide': 'clean failed',
@@ -101,13 +35,6 @@ FAILED = {
     'unrescue': 'unrescue failed',
     'deleted': 'error',
 }
-
-
-def put_in(app, uuid, name):
-    """Put a node into a provision state."""
-    with app.service.write() as connection:
-        changes = {'provision_state': name, 'power_state': states.POWER_OFF}
-        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
 
 
 @pytest.mark.parametrize('verb', WAYS)
@@ -329,170 +256,3 @@ def test_driver_without_a_power_state(app, client, monkeypatch):
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['power_state']) == ('enroll', None)
     assert node['last_error'] == "The driver 'fake-hardware' did not determine the power state."
-
-
-def test_workers_share_the_work(app, client, available, database_url):
-    """One worker performs each transition."""
-    uuids = [available() for _ in range(30)]
-    for uuid in uuids:
-        ask(client, uuid, 'active')
-    with contextlib.ExitStack() as stack:
-        for _ in range(3):
-            stack.enter_context(worker(database_url))
-        for uuid in uuids:
-            assert until(client, uuid, {'active', 'deploy failed'})['last_error'] is None
-
-
-def start(url, *options):
-    """Start an ironic-traits-worker."""
-    program = pathlib.Path(sys.executable).parent / 'ironic-traits-worker'
-    return subprocess.Popen([program, '--database', url, *options])
-
-
-def test_a_worker_is_killed(app, client, available, database_url, tmp_path):
-    """kill -9 in the middle of a deploy: another worker takes over, and the node becomes active."""
-    config = tmp_path / 'worker.conf'
-    # This driver works in the worker itself, so that there is a middle of the deploy.
-    config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
-    uuid = available()
-    stubborn = subprocess.Popen(
-        [sys.executable, '-c', _STUBBORN, '--database', database_url, '--config-file', config], env=os.environ
-    )
-    try:
-        ask(client, uuid, 'active')
-        deadline = time.monotonic() + 30
-        while not _leased(app) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert _leased(app)
-    finally:
-        stubborn.send_signal(signal.SIGKILL)
-        stubborn.wait()
-    assert state(client, uuid) == 'deploying'
-    process = start(database_url, '--config-file', str(config))
-    try:
-        node = until(client, uuid, {'active', 'deploy failed'})
-        assert (node['provision_state'], node['reservation']) == ('active', None)
-    finally:
-        process.terminate()
-        assert process.wait(20) == 0
-
-
-_STUBBORN = """
-import time
-from ironic_traits.cmd import worker
-from ironic_traits.deploy.fake_hardware import FakeHardware
-FakeHardware.work = lambda self, task: time.sleep(300)
-worker.main()
-"""
-
-
-def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
-    """The only worker hangs. The work is ended with its lease, and the worker goes on."""
-    config = tmp_path / 'worker.conf'
-    config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
-    uuids = [available(), available()]
-    for uuid in uuids:
-        ask(client, uuid, 'active')
-    hanging = subprocess.Popen([sys.executable, '-c', _STUBBORN, '--database', database_url, '--config-file', config])
-    try:
-        for uuid in uuids:
-            node = until(client, uuid, {'active', 'deploy failed'})
-            assert node['provision_state'] == 'deploy failed'
-            assert node['last_error'] == 'The driver failed in "deploy": TimeoutError: it took longer than 1 seconds'
-    finally:
-        hanging.terminate()
-        assert hanging.wait(20) == 0
-
-
-def _leased(app):
-    with app.service.read() as connection:
-        return connection.scalar(sa.select(tables.transitions.c.lease))
-
-
-def test_the_service_starts_a_worker_again(app, client, available, database_url):
-    """The worker ends with the service, also if that is killed."""
-    with Server(database_url) as server:
-        (first,) = _workers(server.process.pid)
-        os.kill(first, signal.SIGKILL)
-        uuid = available()
-        ask(client, uuid, 'active')
-        assert until(client, uuid, {'active'})
-        (second,) = _workers(server.process.pid)
-        assert second != first
-    assert not _is_there(second)
-    with Server(database_url) as server:
-        (third,) = _workers(server.process.pid)
-        server.process.kill()
-        server.process.wait()
-        deadline = time.monotonic() + 20
-        while _is_there(third) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not _is_there(third)
-
-
-def test_the_service_without_a_worker(app, client, available, database_url):
-    """A separate worker does the work."""
-    with Server(database_url, '--nostart-worker') as server:
-        assert _workers(server.process.pid) == []
-        uuid = available()
-        ask(client, uuid, 'active')
-        assert state(client, uuid) == 'deploying'
-        with worker(database_url):
-            until(client, uuid, {'active'})
-
-
-def _workers(parent):
-    """Return the pids of the workers that a process started."""
-    pids = []
-    for entry in pathlib.Path('/proc').iterdir():
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            fields = (entry / 'stat').read_text().rpartition(')')[2].split()
-            if int(fields[1]) == parent and b'ironic_traits.cmd.worker' in (entry / 'cmdline').read_bytes():
-                pids.append(int(entry.name))
-    return pids
-
-
-def _is_there(pid):
-    return pathlib.Path(f'/proc/{pid}').exists()
-
-
-def test_in_the_end_every_node_is_at_rest(app, database_url):
-    """Clients send requests at random while workers run. Nothing fails, and no work stays unfinished."""
-    clients = [Client(app) for _ in range(6)]
-    uuids = [clients[0].node(driver_info={'fake_delays': {'deploy': 0.02, 'clean': 0.02}})['uuid'] for _ in range(3)]
-    statuses = set()
-
-    def work(client, number):
-        choose = random.Random(number)
-        for _ in range(60):
-            path = f'/v1/nodes/{choose.choice(uuids)}'
-            verb = choose.choice([*states.VERBS, 'power', 'maintenance', 'patch', 'delete'])
-            if verb in states.VERBS:
-                body = {'target': verb, **MORE.get(verb, {})}
-                response = client.ask('PUT', f'{path}/states/provision', body)
-            elif verb == 'power':
-                response = client.ask('PUT', f'{path}/states/power', {'target': choose.choice([*states.POWER_TARGETS])})
-            elif verb == 'maintenance':
-                response = client.ask(choose.choice(['PUT', 'DELETE', 'DELETE']), f'{path}/maintenance')
-            elif verb == 'patch':
-                name = choose.choice(['retired', 'protected'])
-                patch = [{'op': 'add', 'path': f'/{name}', 'value': choose.choice([True, False, False])}]
-                response = client.ask('PATCH', path, patch)
-            else:
-                response = client.ask('DELETE', f'{path}/maintenance')
-            statuses.add(response.status_int)
-
-    with worker(database_url), worker(database_url), concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
-        list(pool.map(work, clients, range(len(clients))))
-        for uuid in uuids:
-            until(clients[0], uuid, states.TRANSITIONS.keys() - states.WORKING - states.WAITING)
-    finish_work(app)
-    assert max(statuses) < 500
-    assert 202 in statuses
-    with app.service.read() as connection:
-        assert connection.execute(sa.select(tables.transitions)).all() == []
-        rows = connection.execute(sa.select(tables.nodes)).all()
-    for row in rows:
-        assert (row.reservation, row.target_power_state) == (None, None)
-        assert row.provision_state not in states.WORKING | states.WAITING
-        assert row.target_provision_state in (states.TARGETS.get(row.provision_state), states.MANAGEABLE)

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from tests.functional.test_reservations import available, instance
+from tests.support.reservations import available, instance
 from tests.support.service import finish_work
 
 GOLD = 'CUSTOM_GOLD'

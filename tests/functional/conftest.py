@@ -1,0 +1,57 @@
+"""Fixtures that several modules use."""
+
+import pytest
+import sqlalchemy as sa
+import yaml
+
+from ironic_traits.db import tables
+from ironic_traits.deploy import states
+from tests.support.cli import run
+from tests.support.client import Client
+from tests.support.concurrency import CLIENTS
+from tests.support.service import Server, make_app
+
+
+@pytest.fixture
+def clients(database_url):
+    """Clients of two applications on one database, in turns, as of two processes."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory):
+    """A running service with two nodes. One of them has CUSTOM_FAST."""
+    with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
+        for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
+            run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', name)
+            run(running, 'baremetal', 'node', 'manage', name, '--wait')
+            run(running, 'baremetal', 'node', 'provide', name, '--wait')
+            run(running, 'baremetal', 'node', 'add', 'trait', name, *traits)
+        yield running
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Function that writes a document, or a text, and returns its path."""
+
+    def write(document):
+        path = tmp_path / 'rack.yaml'
+        path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def available(app, client):
+    """Function that creates an available node, and returns its uuid."""
+
+    def make(**fields):
+        uuid = client.node(**fields)['uuid']
+        with app.service.write() as connection:
+            changes = {'provision_state': states.AVAILABLE, 'power_state': states.POWER_OFF}
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(changes))
+        return uuid
+
+    return make

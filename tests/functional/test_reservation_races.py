@@ -1,0 +1,166 @@
+"""Concurrent clients that reserve nodes, on each database."""
+
+import concurrent.futures
+import datetime
+import multiprocessing
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.types import Json
+from tests.support.client import Client
+from tests.support.concurrency import at_once
+from tests.support.reservations import PATH, available, instance, reserve
+from tests.support.service import make_app
+
+
+@pytest.fixture
+def clients(database_url):
+    """Eight clients of two applications, each application with its own connections."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        yield [Client((first, second)[i % 2]) for i in range(8)]
+
+
+def test_concurrent_requests_of_one_instance(clients):
+    """One creates the reservation, the others return the same one."""
+    uuids = [available(clients[0]) for _ in clients]
+
+    def work(client, number):
+        return reserve(client, 1, uuids[number:] + uuids[:number])
+
+    responses = at_once(clients, work)
+    assert sorted(response.status_int for response in responses) == [200] * (len(clients) - 1) + [201]
+    assert len({response.json['reservation']['uuid'] for response in responses}) == 1
+
+
+@pytest.mark.parametrize('body', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
+def test_reservation_is_deleted_during_requests_for_it(clients, body):
+    """A request returns it, or creates another one. There is no 5xx."""
+    for name in ('one', 'two'):
+        available(clients[0], name=name)
+
+    def work(client, number):
+        seen = set()
+        for _ in range(40):
+            if number % 2:
+                for held in client.get(PATH)['reservations']:
+                    seen.add(client.ask('DELETE', f'{PATH}/{held["uuid"]}').status_int)
+            else:
+                seen.add(client.ask('POST', PATH, {'instance_uuid': instance(1), **body}).status_int)
+        return seen
+
+    assert set().union(*at_once(clients, work)) <= {200, 201, 204, 404}
+
+
+def test_one_holder(clients):
+    """A reservation, an instance_uuid, a deploy without either, and a deletion compete. One of them gets the node."""
+    for _ in range(5):
+        uuid = available(clients[0])
+
+        def work(client, number, uuid=uuid):
+            if number % 4 == 0:
+                return reserve(client, number, [uuid]).status_int
+            if number % 4 == 1:
+                patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(number)}]
+                return client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int
+            if number % 4 == 2:
+                return client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'}).status_int
+            return client.ask('DELETE', f'/v1/nodes/{uuid}').status_int
+
+        statuses = at_once(clients, work)
+        assert max(statuses) < 500
+        node = clients[0].ask('GET', f'/v1/nodes/{uuid}?fields=instance_uuid,reservation_uuid,provision_state')
+        if node.status_int == 404:
+            assert statuses[3::4].count(204) == 1
+            assert not {200, 201, 202}.intersection(statuses)
+            continue
+        assert 204 not in statuses
+        held = [number for number in range(8) if statuses[number] in (200, 201)]
+        assert len(held) <= 1
+        holders = [node.json['instance_uuid'], node.json['reservation_uuid']]
+        assert sum(holder is not None for holder in holders) == len(held)
+        for path in clients[0].get(PATH)['reservations']:
+            clients[0].ask('DELETE', f'{PATH}/{path["uuid"]}')
+        clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}])
+
+
+PROCESSES = 4
+
+
+CLIENTS = 8
+
+
+HELD = 1000
+
+
+def of_the_list(uuids, offset, who):
+    """Return a request for one node of an overlapping list."""
+    return {'instance_uuid': who[0], 'node_uuid': uuids[offset:] + uuids[:offset]}
+
+
+def by_request(uuids, offset, who):
+    """Return a request that all of the nodes match. Every other client wants two of them."""
+    request = {'required': ['CUSTOM_A'], 'forbidden': ['CUSTOM_B']}
+    return request | ({'instance_uuid': who[0]} if offset % 2 else {'instance_uuids': who})
+
+
+def _grab(url, wants, process, uuids, gate, results):
+    """Run some clients in this process that reserve until no node is left."""
+    with make_app(url) as app:
+        client = Client(app)
+        gate.wait()
+
+        def work(number):
+            mine, seen, offset = [], set(), (process * CLIENTS + number) * 31
+            while True:
+                who = [instance((process * CLIENTS + number) * 10_000 + len(mine) + more) for more in range(2)]
+                response = client.ask('POST', PATH, wants(uuids, offset, who))
+                seen.add(response.status_int)
+                if response.status_int != 201:
+                    return mine, seen
+                created = response.json.get('reservations') or [response.json['reservation']]
+                mine += [held['node_uuid'] for held in created]
+
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+            results.put([result for result in pool.map(work, range(CLIENTS))])
+
+
+@pytest.mark.parametrize('wants', [of_the_list, by_request])
+def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, wants):
+    """In four processes, until no node is left. Each node is reserved once, without a 5xx."""
+    with app.service.write() as connection:
+        blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
+        new_rows = [
+            {
+                **blank,
+                'uuid': f'aaaaaaaa-0000-4000-8000-{number:012}',
+                'created_at': datetime.datetime.fromisoformat('2026-01-01'),
+                'driver': 'fake-hardware',
+                'provision_state': 'available',
+                'power_state': 'power off',
+            }
+            for number in range(HELD)
+        ]
+        connection.execute(sa.insert(tables.nodes), new_rows)
+        connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': new_rows[0]['created_at']})
+        carried = sa.select(tables.nodes.c.id, sa.literal('CUSTOM_A'))
+        connection.execute(sa.insert(tables.node_traits).from_select(['node_id', 'trait'], carried))
+    uuids = [node['uuid'] for node in new_rows]
+    context = multiprocessing.get_context('spawn')
+    gate, results = context.Barrier(PROCESSES), context.Queue()
+    processes = [
+        context.Process(target=_grab, args=(database_url, wants, number, uuids, gate, results))
+        for number in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    got = [result for _ in processes for result in results.get(timeout=300)]
+    for process in processes:
+        process.join()
+    assert set().union(*(seen for _, seen in got)) == {201, 409}
+    held = [uuid for mine, _ in got for uuid in mine]
+    assert sorted(held) == uuids
+    page = client.get(f'{PATH}?limit=1000&fields=node_uuid,instance_uuid')['reservations']
+    assert sorted(row['node_uuid'] for row in page) == uuids
+    assert len({row['instance_uuid'] for row in page}) == HELD

@@ -1,0 +1,26 @@
+"""Commands of the real clients, run with a service."""
+
+import json
+import os
+
+from tests.support import commands
+
+
+def run(server, *command, path='', code=0, stream='stdout'):
+    """Run a command, and return its output, or its errors if it fails.
+
+    :param stream: where one that works prints what is returned.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+    environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}
+    done = commands.run(*command, env=environment)
+    assert done.returncode == code, done.stderr
+    return getattr(done, stream) if code == 0 else done.stderr
+
+
+def rows(server, *command, path=''):
+    """Run a command, and return the rows that it prints."""
+    return json.loads(run(server, *command, '-f', 'json', path=path))
+
+
+OPENSTACK, BAREMETAL = ('openstack', 'baremetal'), ('baremetal',)

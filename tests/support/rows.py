@@ -1,0 +1,22 @@
+"""Rows that tests insert."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.types import now
+
+
+def insert_node(database, name='one', **values):
+    """Insert a node, and return its id."""
+    row = {
+        'uuid': f'5c2d0a5e-2f0c-4b7b-9a6b-{abs(hash(name)) % 10**12:012}',
+        'name': name,
+        'driver': 'fake-hardware',
+        'provision_state': 'enroll',
+        'created_at': now(),
+    }
+    json = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra')
+    json += ('clean_step', 'raid_config', 'target_raid_config')
+    with database.write() as connection:
+        result = connection.execute(sa.insert(tables.nodes).values(row | dict.fromkeys(json, {}) | values))
+        return result.inserted_primary_key.id
