@@ -49,6 +49,7 @@ SLOW = {
     'test_trait_options',
     'test_validation',
     'test_worker',
+    'test_worker_processes',
 }
 
 
