@@ -77,6 +77,10 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.path.stem not in SLOW]
 
 
+def pytest_runtest_setup():
+    logs.attach()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown():
     """Fail a test if a secret was logged during it, or by a server whose fixture ended with it."""

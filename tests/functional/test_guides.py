@@ -18,6 +18,8 @@ from tests.support.keystone_server import PASSWORD
 from tests.support.servers import free_port
 from tests.support.service import Server, peer
 
+#: So that the lines of stdout and stderr come in the order in which a command prints them.
+UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'traits.rst'
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 OPENRC = """
@@ -88,7 +90,8 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=home,
-            env=environment | {'HOME': str(home), 'PATH': path, 'PYTHONWARNINGS': 'ignore', 'COLUMNS': '120'},
+            env=environment
+            | {'HOME': str(home), 'PATH': path, 'PYTHONWARNINGS': 'ignore', 'COLUMNS': '120', **UNBUFFERED},
         )
 
     def run(self, command):

@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.service import Server
 
+#: So that the lines of stdout and stderr come in the order in which a command prints them.
+UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[2]
 DOC = CHECKOUT / 'doc' / 'source'
 PAGES = [
@@ -45,7 +47,7 @@ def run(commands, server, home):
     script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     programs = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
-    environment |= {'PATH': programs, 'HOME': str(home), 'COLUMNS': '120', 'PYTHONWARNINGS': 'ignore'}
+    environment |= {'PATH': programs, 'HOME': str(home), 'COLUMNS': '120', 'PYTHONWARNINGS': 'ignore', **UNBUFFERED}
     output = (
         subprocess.run(
             ['bash'],

@@ -43,10 +43,15 @@ class Looker(logging.Handler):
 LOOKER = Looker()
 
 
-def watch():
-    """Search all log records from now on, with the levels that the service has with ``debug = true``."""
+def attach():
+    """Search the records of the root logger, also after a test that configured logging."""
     logging.getLogger().addHandler(LOOKER)
     logging.getLogger().setLevel(logging.DEBUG)
+
+
+def watch():
+    """Search all log records from now on, with the levels that the service has with ``debug = true``."""
+    attach()
     conf.set_library_defaults()
     for level in log.get_default_log_levels():
         name, _, minimum = level.partition('=')

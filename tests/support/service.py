@@ -107,7 +107,7 @@ class Server:
             env=os.environ | {'PYTHONUNBUFFERED': '1'},
         )
 
-    def wait(self, seconds=20):
+    def wait(self, seconds=60):
         """Wait until the service answers, and return self."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
