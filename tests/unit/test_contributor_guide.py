@@ -16,8 +16,8 @@ _PATH = re.compile(
 #: What is built from the checkout: pages, and the folder of migrations as it is installed.
 _BUILT = ('api-ref/build', 'doc/build', 'ironic_traits/db/alembic')
 _INVARIANT = re.compile(r'\binvariants? (\d+(?:(?:,| and|-) ?\d+)*)', re.IGNORECASE)
-#: Where the project keeps what is not part of the checkout.
-_ELSEWHERE = re.compile(r'\bDESIGN\b|\.\./shared|/work/')
+#: A document that is not part of the checkout.
+_ELSEWHERE = re.compile(r'\bDESIGN\b')
 
 
 def _tracked():
