@@ -143,9 +143,9 @@ def find(context, grant, kind, fields, filters, page):
     """
     with context.read() as connection:
         visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
-        conditions = _where(connection, kind, filters, visible_nodes)
-        statement = sa.select(*_columns(context, kind, fields)).where(*conditions)
         visible = _of_nodes(kind.table, visible_nodes)
+        conditions = _where(connection, kind, filters, visible_nodes)
+        statement = sa.select(*_columns(context, kind, fields)).where(*visible, *conditions)
         marker = functools.partial(read, connection, kind, page.marker, visible=visible)
         return fetch(connection, statement, kind.table, page, marker)
 
@@ -318,12 +318,12 @@ def _columns(context, kind, fields):
 
 
 def _where(connection, kind, filters, visible_nodes):
-    """Yield the conditions on the records of a list.
+    """Yield the conditions of the filters of a list.
 
-    :param visible_nodes: conditions on the nodes that the caller may see; [] for all.
+    :param visible_nodes: conditions on the nodes that the caller may see; [] for all. A node or a portgroup of a filter
+        must be among them.
     """
     table = kind.table
-    yield from _of_nodes(table, visible_nodes)
     for name, value in filters.items():
         if name == 'node':
             node = single_node.read(connection, value, (tables.nodes.c.uuid,), visible_nodes)

@@ -6,10 +6,11 @@ import yaml
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
+from tests.support import servers
 from tests.support.cli import run
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
-from tests.support.service import Server, make_app
+from tests.support.service import Server, make_app, upgraded
 
 
 @pytest.fixture
@@ -17,6 +18,19 @@ def clients(database_url):
     """Clients of two applications on one database, in turns, as of two processes."""
     with make_app(database_url) as first, make_app(database_url) as second:
         yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
+
+
+@pytest.fixture(params=servers.SERVERS)
+def own_server(request):
+    """A database server for one test, which may kill it, and the URL of a database with the newest schema."""
+    if not servers.SERVERS[request.param].installed():
+        pytest.skip('left out')
+    server = servers.SERVERS[request.param]()
+    try:
+        server.start()
+        yield server, upgraded(server.create('gone'))
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope='module')

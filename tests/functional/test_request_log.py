@@ -10,7 +10,6 @@ import pytest
 
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
-from tests.support import servers
 from tests.support.client import Client
 from tests.support.http_client import ask, make
 from tests.support.service import Server, finish_work, make_app, make_conf
@@ -103,18 +102,9 @@ def test_clients_cannot_forge_lines(separator, tmp_path):
     assert '\x1b' not in printed
 
 
-@pytest.mark.parametrize('kind', servers.SERVERS)
-def test_an_outage_is_two_lines(kind, request, tmp_path):
+def test_an_outage_is_two_lines(own_server, tmp_path):
     """Two lines in each process. Every request meanwhile is a 503."""
-    if not servers.SERVERS[kind].installed():
-        pytest.skip('left out')
-    server = servers.SERVERS[kind]()
-    request.addfinalizer(server.stop)
-    server.start()
-    url = server.create('gone')
-    database = Database(make_conf(url))
-    migrations.upgrade(database)
-    database.close()
+    server, url = own_server
     (tmp_path / 'often.conf').write_text('[deploy]\nheartbeat_interval = 1\n')
     with Server(url, '--config-file', 'often.conf', cwd=tmp_path) as service:
         uuid = make(service.base)

@@ -17,11 +17,10 @@ import urllib.parse
 import pytest
 
 from ironic_traits.db import migrations
-from ironic_traits.db.engine import Database
 from tests.support import servers
 from tests.support.http_client import ask, make
 from tests.support.programs import BIN
-from tests.support.service import Server, make_conf
+from tests.support.service import Server
 
 
 def test_in_an_empty_directory(tmp_path):
@@ -331,18 +330,9 @@ def test_a_long_list_of_traits(running):
     assert ask(running.base, 'GET', f'/v1/nodes?traits={names}')[0] == 200
 
 
-@pytest.mark.parametrize('kind', servers.SERVERS)
-def test_database_outage(kind, request, tmp_path):
+def test_database_outage(own_server, tmp_path):
     """Everything is a 503 without the driver's words. The service recovers by itself."""
-    if not servers.SERVERS[kind].installed():
-        pytest.skip('left out')
-    server = servers.SERVERS[kind]()
-    request.addfinalizer(server.stop)
-    server.start()
-    url = server.create('gone')
-    database = Database(make_conf(url))
-    migrations.upgrade(database)
-    database.close()
+    server, url = own_server
     with Server(url, cwd=tmp_path) as service:
         uuid = make(service.base)
         server.kill()
