@@ -30,8 +30,7 @@ def test_in_an_empty_directory(tmp_path):
         database = tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite'
         assert database.stat().st_mode & 0o777 == 0o600
         assert ask(server.base, 'GET', '/healthcheck')[0] == 200
-        printed = server.stop()
-    assert f'curl {server.base}/v1/nodes' in printed
+        server.wait_for(f'curl {server.base}/v1/nodes')
     with Server(None, cwd=tmp_path) as again:
         assert ask(again.base, 'GET', f'/v1/nodes/{uuid}')[0] == 200
 
@@ -80,10 +79,9 @@ def test_old_schema(new_database, database_kind, tmp_path):
         server.wait()
         server.stop()
         return
-    printed, _ = server.process.communicate(timeout=60)
-    assert server.process.returncode == 1
-    assert 'ironic-traits-manage db upgrade' in printed
-    assert 'Traceback' not in printed
+    assert server.process.wait(60) == 1
+    assert 'ironic-traits-manage db upgrade' in server.output
+    assert 'Traceback' not in server.output
 
     def manage(*arguments):
         command = [BIN / 'ironic-traits-manage', '--database', url, 'db', *arguments]

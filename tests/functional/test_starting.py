@@ -29,19 +29,9 @@ def assert_refused(done, *reasons):
         assert reason in line
 
 
-def banner(server):
-    """Return what a service prints when it starts."""
-    lines = []
-    for line in server.process.stdout:
-        lines.append(line)
-        if line.startswith('  worker: '):
-            return ''.join(lines)
-    raise RuntimeError(lines)
-
-
 def test_the_banner(tmp_path):
     with contextlib.closing(Started(tmp_path, '--nostart-worker')) as started:
-        printed = banner(started.server)
+        printed = started.server.wait_for('  worker: ')
         # It serves requests already.
         assert ask(started.server.base, 'GET', '/v1')[0] == 200
     assert printed.startswith('ironic-traits 0.1.0 listens on http://127.0.0.1:')
@@ -60,7 +50,7 @@ def test_the_banner_of_others(tmp_path):
         f'[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = {tmp_path}/users\n'
     )
     with contextlib.closing(Started(tmp_path, '--config-file', 'basic.conf')) as started:
-        printed = banner(started.server)
+        printed = started.server.wait_for('  worker: ')
     assert f'  authentication: http_basic, with the users in {tmp_path}/users\n' in printed
     assert f'  log: {tmp_path}/its.log\n' in printed
     assert '  worker: started\n' in printed

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -98,21 +99,28 @@ class Server:
         self.base = f'http://127.0.0.1:{port}'
         program = pathlib.Path(sys.executable).parent / 'ironic-traits-api'
         database = ['--database', url] if url else []
+        # A file, because a pipe that nobody reads fills up and blocks the service.
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the service)
         self.process = subprocess.Popen(
             [program, *database, *arguments, '--port', str(port)],
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
             cwd=cwd,
             env=os.environ | {'PYTHONUNBUFFERED': '1'},
         )
+
+    @property
+    def output(self):
+        """What the service has printed so far."""
+        size = os.fstat(self._output.fileno()).st_size
+        return os.pread(self._output.fileno(), size, 0).decode()
 
     def wait(self, seconds=60):
         """Wait until the service answers, and return self."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError(self.process.stdout.read())
+                raise RuntimeError(self.output)
             try:
                 with urllib.request.urlopen(f'{self.base}/v1', timeout=5):
                     return self
@@ -121,16 +129,28 @@ class Server:
         self.process.kill()
         raise TimeoutError(self.base)
 
+    def wait_for(self, text, seconds=60):
+        """Wait until the service has printed a text, and return its output.
+
+        The banner comes from a thread, so it may be printed after the first answers.
+        """
+        deadline = time.monotonic() + seconds
+        while text not in self.output:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(self.output)
+            time.sleep(0.02)
+        return self.output
+
     def stop(self):
         """Stop the service by SIGTERM, and return its output."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            output = self.process.communicate(timeout=40)[0]
-            logs.LOOKER.look(output)
-            return output
+            self.process.wait(40)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
+        logs.LOOKER.look(self.output)
+        return self.output
 
     def __enter__(self):
         return self.wait()
