@@ -1,10 +1,16 @@
-"""Sphinx configuration of the guides."""
+"""Sphinx configuration of the documentation: guides and API reference."""
+
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).parent / '_ext'))
 
 extensions = [
     'cliff.sphinxext',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
     'reno.sphinxext',
+    'rest_methods',
     'sphinx.ext.autodoc',
 ]
 project = 'ironic-traits'
@@ -12,5 +18,7 @@ copyright = 'the ironic-traits developers'
 html_theme = 'furo'
 html_title = 'ironic-traits'
 html_static_path = ['_static']
+html_css_files = ['routes.css']
+html_js_files = ['routes.js']
 autoprogram_cliff_application = 'openstack'
 root_doc = 'index'

@@ -92,7 +92,7 @@ def test_responses_have_their_declared_types(name, route):
 @pytest.fixture(scope='module')
 def documented():
     """{file: text} of the reference."""
-    return {path.stem: path.read_text() for path in SOURCE.glob('*.inc')}
+    return {path.stem: path.read_text() for path in SOURCE.glob('*.rst')}
 
 
 @pytest.mark.parametrize('route', routes(), ids=str)

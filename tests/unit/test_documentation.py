@@ -42,7 +42,21 @@ def test_every_rule_has_a_description(rule):
 def test_every_version_has_a_description(versions):
     documented = re.findall(r'^1\.(\d+) +\S', versions.__doc__, re.MULTILINE)
     assert list(map(int, documented)) == list(range(versions.MINIMUM, versions.MAXIMUM + 1))
-    assert f'.. automodule:: {versions.__name__}\n' in (REFERENCE / 'index.rst').read_text()
+    assert any(f'.. automodule:: {versions.__name__}\n' in page.read_text() for page in REFERENCE.glob('*.rst'))
+
+
+def test_the_site_has_all_pages():
+    """Each page of the guides, of the API reference and of the benchmarks is in a menu of the one site."""
+    assert (DOC / 'api-ref').resolve() == REFERENCE
+    assert '.. include:: ../../benchmarks/README.rst' in (DOC / 'benchmarks.rst').read_text()
+    pages = {path for folder in (DOC, DOC / 'contributor', DOC / 'api-ref') for path in folder.glob('*.rst')}
+    listed = {
+        path.parent / f'{name}.rst'
+        for path in pages
+        for menu in re.findall(r'^\.\. toctree::\n(?:   :.*\n)*\n((?:   .+\n)+)', path.read_text(), re.MULTILINE)
+        for name in menu.split()
+    }
+    assert listed == pages - {DOC / 'index.rst'}
 
 
 def test_every_command_is_documented():

@@ -18,7 +18,7 @@ CHECKED = (
     'releasenotes/notes/*',
     'tests/**/*',
 )
-SUFFIXES = {'.py', '.rst', '.inc', '.yaml'}
+SUFFIXES = {'.py', '.rst', '.yaml'}
 #: Files that quote the phrases.
 QUOTING = (CHECKOUT / 'doc/source/contributor/style.rst', pathlib.Path(__file__))
 FILES = sorted(
