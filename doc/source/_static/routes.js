@@ -24,8 +24,10 @@ window.addEventListener("load", () => {
 
     if (routes.length === 1) setOpen(routes, true);
     if (routes.length > 1) addButton();
-    // Sphinx marks the words of the search that led here.
-    setOpen(routes.filter((route) => route.querySelector(".highlighted")), true);
-    openTarget();
     window.addEventListener("hashchange", openTarget);
+    // Sphinx marks the words of the search that led here, but only some milliseconds after the page is loaded.
+    setTimeout(() => {
+        setOpen(routes.filter((route) => route.querySelector(".highlighted")), true);
+        openTarget();
+    }, 100);
 });
