@@ -86,7 +86,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
             if of and path:
                 grant = of(context, grant, path[0])
                 path = (grant.ident, *path[1:])
-            return (context, grant, *path) if takes_grant else (context, *path)
+            return (*_first_arguments(method, takes_grant, context, grant), *path)
 
         def respond(self, context, path):
             if not accepts_json():
@@ -168,6 +168,19 @@ def _definition(method, returns, query, body):
     definition.arguments = [FunctionArgument(name, datatype, False, None) for name, datatype in query.items()]
     definition.resolve_types(wsme.types.registry)
     return definition
+
+
+def _first_arguments(method, takes_grant, context, grant):
+    """Return the context, and the grant if a method takes it.
+
+    :raises TypeError: the grant is limited to some nodes, and the method does not take it. Without this check, a route
+        that forgets ``of`` would serve the nodes of every project.
+    """
+    if takes_grant:
+        return context, grant
+    if grant and grant.rules and grant.checked is None:
+        raise TypeError(f'{method.__qualname__}: the rule depends on the node. Set of=, or take the grant.')
+    return (context,)
 
 
 def _too_early(status, since):

@@ -1,15 +1,18 @@
 """Fixtures that several modules use."""
 
+import shutil
+
 import pytest
 import sqlalchemy as sa
 import yaml
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from tests.support import servers
+from tests.support import personas, servers
 from tests.support.cli import run
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
+from tests.support.personas import CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.service import Server, make_app, upgraded
 
 
@@ -69,3 +72,44 @@ def available(app, client):
         return uuid
 
     return make
+
+
+@pytest.fixture(scope='session')
+def access_template(tmp_path_factory):
+    """(path of the database of ``personas.make_template``, uuid of its reservation)."""
+    path = tmp_path_factory.mktemp('access') / 'template.sqlite'
+    return path, personas.make_template(path)
+
+
+@pytest.fixture
+def ask(access_template, tmp_path):
+    """Function that sends a request as a persona, to a copy of the template."""
+    path, reservation = access_template
+    shutil.copy(path, tmp_path / 'copy.sqlite')
+    in_path = {
+        'node_ident': NODE,
+        'trait': 'CUSTOM_A',
+        'vif_ident': VIF,
+        'chassis_uuid': f'{RECORD}1',
+        'portgroup_ident': f'{RECORD}2',
+        'port_ident': f'{RECORD}3',
+        'connector_uuid': f'{RECORD}4',
+        'target_uuid': f'{RECORD}5',
+        'reservation_uuid': reservation,
+        'driver_name': 'fake-hardware',
+        'uuid': PROVIDER,
+        'consumer_uuid': CONSUMER,
+        'resource_class': 'DISK_GB',
+        'name': 'CUSTOM_FREE',
+    }
+    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
+
+        def versioned(persona):
+            return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
+
+        def send(persona, route, document=None):
+            method, _, address = route.partition(' ')
+            return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
+
+        send.app, send.in_path, send.headers = app, in_path, versioned
+        yield send

@@ -37,7 +37,8 @@ class VolumeController(Resource):
     children = {'connectors': ConnectorsController(), 'targets': TargetsController()}
 
     @expose('baremetal:volume:get', Volume, since=SINCE)
-    def get_all(self, context, /):
+    def get_all(self, context, grant, /):
+        # The links are the same for every grant.
         return _links(context, 'volume')
 
 

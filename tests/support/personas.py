@@ -1,0 +1,90 @@
+"""The personas of the tests of access, and the database that they use: nodes of the project alpha, leased by beta."""
+
+import pathlib
+
+import yaml
+
+from ironic_traits.db import migrations
+from tests.support.client import Client
+from tests.support.service import make_app
+
+MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
+PERSONAS = MATRIX['personas']
+#: In keystone a role implies the roles below it.
+IMPLIED = {
+    'admin': 'admin,manager,member,reader',
+    'manager': 'manager,member,reader',
+    'member': 'member,reader',
+    'reader': 'reader',
+    'service': 'service',
+    'nobody': '',
+}
+PROJECTS = {'owner': 'alpha', 'lessee': 'beta', 'stranger': 'gamma'}
+
+NODE = 'aaaaaaaa-0000-4000-8000-000000000001'
+RESERVED = 'aaaaaaaa-0000-4000-8000-000000000002'
+RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
+INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
+VIF = 'dddddddd-0000-4000-8000-000000000001'
+PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
+CONSUMER = 'ffffffff-0000-4000-8000-000000000001'
+
+
+def headers(persona):
+    """Return the headers from which noauth2 takes a persona."""
+    whose, _, role = persona.partition('_')
+    result = {'X-Roles': IMPLIED[role or whose]}
+    if whose == 'system':
+        return result | {'X-Auth-Token': 'user', 'OpenStack-System-Scope': 'all'}
+    if whose == 'domain':
+        return result | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
+    project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
+    return result | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
+
+
+def make_template(path):
+    """Create a SQLite database with two nodes, and one record of each kind that can belong to a node.
+
+    :returns: uuid of its reservation.
+    """
+    with make_app(f'sqlite:///{path}') as app:
+        migrations.upgrade(app.service.database)
+        client = Client(app)
+
+        def make(path, document, version='1.82'):
+            response = client.ask('POST', path, document, version=version)
+            assert response.status_int in (201, 204), response.text
+            return response.json if response.body else None
+
+        make('/v1/chassis', {'uuid': f'{RECORD}1'})
+        for uuid in (NODE, RESERVED):
+            make('/v1/nodes', {'uuid': uuid, 'driver': 'fake-hardware'}, version='1.10')
+            patch = [
+                {'op': 'add', 'path': f'/{name}', 'value': value}
+                for name, value in (
+                    *(('owner', 'alpha'), ('lessee', 'beta'), ('resource_class', 'gold'), ('shard', 'one')),
+                    *(('chassis_uuid', f'{RECORD}1'), ('driver_info', {'address': 'x', 'password': 'hush-hush'})),
+                )
+            ]
+            assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+        client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
+        make('/v1/portgroups', {'uuid': f'{RECORD}2', 'node_uuid': NODE})
+        make('/v1/ports', {'uuid': f'{RECORD}3', 'node_uuid': NODE, 'address': '52:54:00:00:00:01'})
+        make(
+            '/v1/volume/connectors',
+            {'uuid': f'{RECORD}4', 'node_uuid': NODE, 'type': 'ip', 'connector_id': '10.0.0.1'},
+        )
+        make(
+            '/v1/volume/targets',
+            {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
+        )
+        client.ask('POST', f'/v1/nodes/{NODE}/vifs', {'id': VIF})
+        held = make('/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': RESERVED})
+        for method, path_, document in (
+            ('POST', '/resource_providers', {'uuid': PROVIDER, 'name': 'storage'}),
+            ('POST', f'/resource_providers/{PROVIDER}/inventories', {'resource_class': 'DISK_GB', 'total': 1}),
+            ('PUT', '/traits/CUSTOM_FREE', None),
+            ('PUT', '/resource_classes/CUSTOM_FREE', None),
+        ):
+            assert client.placement(method, path_, document).status_int < 300
+    return held['reservation']['uuid']
