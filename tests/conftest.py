@@ -75,6 +75,8 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.path.stem in SLOW]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.path.stem not in SLOW]
+    # Slow modules first, so that no process still has a long one to do when the others are finished.
+    items.sort(key=lambda item: item.path.stem not in SLOW)
 
 
 def pytest_runtest_setup():

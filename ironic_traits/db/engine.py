@@ -27,6 +27,13 @@ BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
 GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
 
+class Reader(Protocol):
+    """What opens connections for reading: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
+
+    def read(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        """Return a context manager of a connection for reading."""
+
+
 class Writer(Protocol):
     """What opens transactions: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
 

@@ -129,6 +129,11 @@ def _mariadb_clock(element: clock, compiler: Any, **options: Any) -> str:
     return 'UTC_TIMESTAMP(6)'
 
 
+def read_clock(connection: sa.Connection) -> datetime.datetime:
+    """Return the time of the database's clock, in UTC, without a time zone."""
+    return connection.execute(sa.select(clock())).scalar_one()
+
+
 def now() -> datetime.datetime:
     """Return the time of this machine's clock, in UTC, without a time zone: for times that are only shown."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

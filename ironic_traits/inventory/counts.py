@@ -1,15 +1,17 @@
 """Counts of nodes and reservations, for metrics."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.engine import Reader
 from ironic_traits.inventory.eligibility import EXPIRED
 
 
-def nodes_by_state(service):
+def nodes_by_state(service: Reader) -> Sequence[sa.Row]:
     """Count the nodes of each provision state, in maintenance and not.
 
-    :param service: an object with ``read``: ironic_traits.service.Service, for example.
     :returns: [row with ``provision_state``, ``maintenance`` and ``number`` of nodes, …].
     """
     state = (tables.nodes.c.provision_state, tables.nodes.c.maintenance)
@@ -17,10 +19,9 @@ def nodes_by_state(service):
         return connection.execute(sa.select(*state, sa.func.count().label('number')).group_by(*state)).all()
 
 
-def reservations_by_life(service):
+def reservations_by_life(service: Reader) -> dict[str, int]:
     """Count the live reservations, and the expired ones that are not deleted yet.
 
-    :param service: an object with ``read``: ironic_traits.service.Service, for example.
     :returns: {'live': number of reservations, 'expired': number of reservations}.
     """
     expired = sa.func.count(sa.case((EXPIRED, 1)))

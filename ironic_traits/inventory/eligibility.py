@@ -3,9 +3,13 @@
 A reservation is live until its ``expires_at``, by the clock of the database. After that it no longer holds its node.
 """
 
+import datetime
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_providers
@@ -17,6 +21,9 @@ EXPIRED = tables.reservations.c.expires_at <= clock()
 OF_NODE = sa.and_(tables.reservations.c.node_uuid == tables.nodes.c.uuid, LIVE)
 #: Condition on nodes: the node has a live reservation.
 RESERVED = sa.exists().where(OF_NODE).correlate(tables.nodes)
+
+#: Why a node cannot be reserved: {'reason': …, 'message': …, …}.
+Refusal = dict[str, Any]
 
 #: The columns that ``refusal`` needs, of a SELECT from nodes with an outer join of reservations on OF_NODE.
 STATE = (
@@ -30,7 +37,7 @@ STATE = (
 )
 
 
-def eligible_for(instance=None):
+def eligible_for(instance: str | None = None) -> Condition:
     """Return the condition on nodes that a node can be reserved for an instance.
 
     :param instance: uuid; a node that is allocated to this consumer in Placement is eligible. None for no instance:
@@ -39,7 +46,7 @@ def eligible_for(instance=None):
     return sa.and_(node_providers.OFFERED, ~RESERVED, ~_allocated(instance))
 
 
-def reasons(instance=None):
+def reasons(instance: str | None = None) -> dict[str, Condition]:
     """Return the conditions that each make a node ineligible.
 
     :param instance: as for ``eligible_for``.
@@ -55,7 +62,7 @@ def reasons(instance=None):
     }
 
 
-def refusal(node, instance=None):
+def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
     """Return why a node cannot be reserved.
 
     :param node: a row with the columns of STATE; None when the node does not exist.
@@ -82,12 +89,12 @@ def refusal(node, instance=None):
     return None
 
 
-def moment_text(moment):
+def moment_text(moment: datetime.datetime) -> str:
     """Return a time as it is written in messages: ISO 8601, in seconds, with +00:00."""
     return f'{moment.isoformat(timespec="seconds")}+00:00'
 
 
-def _allocated(instance):
+def _allocated(instance: str | None) -> Condition:
     return node_providers.allocated_to_others(instance) if instance else node_providers.ALLOCATED
 
 

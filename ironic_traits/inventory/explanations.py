@@ -7,22 +7,29 @@ for each other clause that the node fails. It groups the nodes by these integers
 
 import functools
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import eligibility, node_filters
-from ironic_traits.inventory.matches import among
+from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
 #: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
 _MAX_BITS = 62
+#: The integers of a node, in the order of ``_Facts.numbers``.
+_Numbers = tuple[int, ...]
 
 
-def explain(context, node_request, instance=None, needed=1):
+def explain(
+    context: Context, node_request: NodeRequest, instance: str | None = None, needed: int = 1
+) -> dict[str, Any]:
     """Explain how many nodes match a request, and which clauses reject the others.
 
-    :param node_request: ironic_traits.inventory.matches.NodeRequest.
     :param instance: uuid of the instance to reserve a node for: a node that is allocated to it is not rejected for
         that. None for no instance.
     :param needed: how many nodes are to match.
@@ -32,7 +39,7 @@ def explain(context, node_request, instance=None, needed=1):
     """
     facts = _Facts(context, node_request, instance)
     with context.read() as connection:
-        numbers_of_mask: dict[int, list[tuple]] = {}
+        numbers_of_mask: dict[int, list[_Numbers]] = {}
         failing: Counter[int] = Counter()
         for *numbers, count in connection.execute(facts.counted()):
             mask = facts.mask(tuple(numbers))
@@ -53,10 +60,9 @@ def explain(context, node_request, instance=None, needed=1):
     }
 
 
-def rejections(context, node_request, instance=None):
+def rejections(context: Context, node_request: NodeRequest, instance: str | None = None) -> dict[str, list[str]]:
     """Return which clauses reject each node that the caller may see (of the list, if the request has one).
 
-    :param node_request: ironic_traits.inventory.matches.NodeRequest.
     :param instance: as for ``explain``.
     :returns: {uuid of a node: [clause, …]}.
     """
@@ -86,7 +92,7 @@ class _Facts:
         LIMIT 2147483647
     """
 
-    def __init__(self, context, node_request, instance):
+    def __init__(self, context: Context, node_request: NodeRequest, instance: str | None) -> None:
         self._of_traits = TraitClauses(node_request.request)
         names = self._of_traits.traits
         self._words = [names[begin : begin + _MAX_BITS] for begin in range(0, len(names), _MAX_BITS)]
@@ -110,10 +116,10 @@ class _Facts:
         self._failed = functools.cache(self._of_traits.failed)
 
     @property
-    def _range(self):
+    def _range(self) -> range:
         return range(len(self._words))
 
-    def counted(self):
+    def counted(self) -> sa.Select:
         """Return the SELECT that counts the nodes with the same numbers.
 
         ::
@@ -122,7 +128,7 @@ class _Facts:
         """
         return sa.select(*self.numbers, sa.func.count()).group_by(*self.numbers)
 
-    def nodes_with(self, ranking):
+    def nodes_with(self, ranking: Sequence[_Numbers]) -> sa.Select:
         """Return the SELECT of the uuid, the name and the numbers of the first MAX_LISTED nodes of a ranking.
 
         :param ranking: [numbers, …]: nodes with the first of them come first.
@@ -135,14 +141,14 @@ class _Facts:
         statement = sa.select(self.inner.c.uuid, self.inner.c.name, *self.numbers).where(sa.or_(*alike))
         return statement.order_by(place, self.inner.c.id).limit(MAX_LISTED)
 
-    def mask(self, numbers):
+    def mask(self, numbers: _Numbers) -> int:
         """Return the mask of the clauses that nodes with these numbers fail."""
         failed, *words = numbers
         carried = sum(word << number * _MAX_BITS for number, word in enumerate(words))
         return self._failed(carried) | failed << len(self._of_traits.names)
 
 
-def _carried(words):
+def _carried(words: Sequence[Sequence[str]]) -> sa.Subquery:
     """Return the subquery of which traits the nodes carry, as integers: one column for each list of names.
 
     Nodes that carry none of the traits have no row.
@@ -161,11 +167,11 @@ def _carried(words):
     )
 
 
-def _bits(names):
+def _bits(names: Iterable[str]) -> dict[str, sa.ColumnElement[int]]:
     return {name: sa.literal(1 << bit, sa.BigInteger) for bit, name in enumerate(names)}
 
 
-def _number(conditions):
+def _number(conditions: Iterable[Condition]) -> sa.ColumnElement[int]:
     """Return the SQL expression of an integer in which bit n is set if condition n does not hold."""
     number: sa.ColumnElement = sa.literal(0)
     for bit, condition in enumerate(conditions):
@@ -173,5 +179,5 @@ def _number(conditions):
     return number
 
 
-def _word(number):
+def _word(number: int) -> str:
     return f'traits_{number}'

@@ -3,36 +3,39 @@
 An instance holds a provider if it is deployed on it, has reserved it, or has an allocation of it.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Grant
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import names_in
 from ironic_traits.inventory import node_filters, node_providers, node_traits
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
+from ironic_traits.matching.requests import Request
 
 
-def fulfil(context, instance, request):
+def fulfil(context: Context, instance: str, request: Request) -> list[dict[str, Any]]:
     """Check whether the providers that an instance holds fulfil a request.
 
     Only traits count. Capacity and eligibility do not, because the instance has the providers already.
 
     :param instance: uuid.
-    :param request: ironic_traits.matching.requests.Request.
     :returns: the result of ``matching.rebuilds.check``, [{'uuid', 'missing', 'forbidden', …}, …], sorted by uuid.
     :raises failures.InstanceNotFound: it holds nothing, or a node that the caller may not see.
     """
     with context.read() as connection:
         held = [*_nodes(context, connection, instance), *_others(context, connection, instance)]
+    visible = [each for each in held if each]
     # A result for a part of the providers could be wrong.
-    if not held or None in held:
+    if not held or len(visible) < len(held):
         raise failures.InstanceNotFound(instance=instance)
-    return check(request, sorted(held, key=lambda each: each.uuid))
+    return check(request, sorted(visible, key=lambda each: each.uuid))
 
 
-def _nodes(context, connection, instance):
+def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[Held | None]:
     """Return the nodes that an instance is deployed on, has reserved, or has an allocation of.
 
     :returns: [Held, …], with the node's own traits, which a deploy checks; None for a node that the caller may not see.
@@ -50,7 +53,7 @@ def _nodes(context, connection, instance):
     ]
 
 
-def _others(context, connection, instance):
+def _others(context: Context, connection: sa.Connection, instance: str) -> list[Held]:
     """Return the providers other than nodes that an instance has allocations of, as [Held, …].
 
     A caller who may see all nodes gets them for a consumer of any project, another caller for one of the own project.

@@ -2,14 +2,22 @@
 
 import functools
 import time
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ironic_traits import failures
+from ironic_traits.context import Context
+
+_P = ParamSpec('_P')
+_Result = TypeVar('_Result')
 
 #: Seconds between attempts. The pause begins with the minimum and is doubled up to the maximum.
 _MIN_PAUSE, _MAX_PAUSE = 0.02, 0.2
 
 
-def waiting_for_lock(writer):
+def waiting_for_lock(
+    writer: Callable[Concatenate[Context, _P], _Result],
+) -> Callable[Concatenate[Context, _P], _Result]:
     """Decorate a writer that ``api`` calls: retry it for a while when the node is locked, as Ironic does.
 
     Each attempt is a transaction of its own, so no lock is held between attempts. For that, this decorator is above
@@ -20,7 +28,7 @@ def waiting_for_lock(writer):
     """
 
     @functools.wraps(writer)
-    def waits(context, *arguments, **options):
+    def waits(context: Context, *arguments: _P.args, **options: _P.kwargs) -> _Result:
         deploy = context.conf.deploy
         seconds = deploy.node_locked_retry_attempts * deploy.node_locked_retry_interval
         try:
@@ -36,7 +44,7 @@ def waiting_for_lock(writer):
     return waits
 
 
-def _try_again(seconds, attempt):
+def _try_again(seconds: float, attempt: Callable[[], _Result]) -> _Result:
     pause = _MIN_PAUSE
     while seconds > pause:
         time.sleep(pause)

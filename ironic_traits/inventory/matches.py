@@ -6,13 +6,15 @@ client's list, or without a list in the order of their creation.
 
 import dataclasses
 import functools
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ironic_traits.context import Grant
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Columns, Condition
 from ironic_traits.inventory import node_filters, node_traits
 from ironic_traits.inventory.eligibility import ELIGIBLE
 from ironic_traits.matching.requests import Request
@@ -40,11 +42,11 @@ class NodeRequest:
     idents: tuple[str, ...] | None = None
 
     @property
-    def is_a_list(self):
+    def is_a_list(self) -> bool:
         """Whether the request is a list of nodes and nothing else."""
         return self.idents is not None and not self.filters and self.request.is_empty
 
-    def flags(self):
+    def flags(self) -> dict[str, Condition]:
         """Return the conditions that are not about traits: {name of the clause: condition on nodes}."""
         flags = {}
         if self.request.resource_class:
@@ -52,7 +54,7 @@ class NodeRequest:
         conditions = node_filters.conditions(self.filters)
         return flags | {f'{name}:{_text(value)}': conditions[name] for name, value in self.filters.items()}
 
-    def conditions(self, context):
+    def conditions(self, context: Context) -> list[Condition]:
         """Return the conditions on nodes that match and that the caller may see.
 
         They ignore ``idents``, and whether a node is eligible.
@@ -64,7 +66,7 @@ class NodeRequest:
         ]
 
 
-def find(context, node_request, limit):
+def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa.Row]:
     """Find the nodes that match a request and can be reserved.
 
     :param node_request: NodeRequest without ``idents``.
@@ -78,10 +80,9 @@ def find(context, node_request, limit):
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
 
 
-def absent_traits(context, node_request):
+def absent_traits(context: Context, node_request: NodeRequest) -> list[list[str]]:
     """Return the required traits that no node has (that the caller may see).
 
-    :param node_request: NodeRequest.
     :returns: [[trait], …] for ``required``, [[trait, trait, …], …] for a set of ``required_any`` of which no node has
         one; sorted.
     """
@@ -99,10 +100,11 @@ def absent_traits(context, node_request):
     return sorted(group for group in groups if present.isdisjoint(group))
 
 
-def candidates(context, connection, node_request, free, count):
+def candidates(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
+) -> Sequence[sa.Row]:
     """Return the best nodes that match a request and can be reserved.
 
-    :param node_request: NodeRequest.
     :param free: condition on nodes: the node can be reserved (``eligibility.eligible_for``).
     :param count: most nodes.
     :returns: [row with ``id`` and ``uuid``, …]: by score, then in the order of the list if there is one, else in the
@@ -124,10 +126,11 @@ def candidates(context, connection, node_request, free, count):
     return list(rows.values())[:count]
 
 
-def matching(context, connection, node_request, uuids):
+def matching(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, uuids: Collection[str]
+) -> set[str]:
     """Return which of these nodes match a request, whether or not they are eligible.
 
-    :param node_request: NodeRequest.
     :param uuids: of the nodes.
     :returns: {uuid, …}.
     """
@@ -137,7 +140,7 @@ def matching(context, connection, node_request, uuids):
     return set(connection.scalars(statement))
 
 
-def among(idents):
+def among(idents: Collection[str]) -> Condition:
     """Return the condition on nodes that a node is one of these.
 
     :param idents: uuids and names.
@@ -151,7 +154,9 @@ def among(idents):
     )
 
 
-def _of_list(connection, statement, idents, preferred=None):
+def _of_list(
+    connection: sa.Connection, statement: sa.Select, idents: Sequence[str], preferred: Mapping[str, int] | None = None
+) -> list[sa.Row]:
     """Return the rows of a statement that are in a list of nodes: by score, then in the order of the list."""
     score = _score(preferred) if preferred else sa.literal(0)
     rows = connection.execute(
@@ -160,17 +165,17 @@ def _of_list(connection, statement, idents, preferred=None):
     # Reversed, so that the first position of an ident counts.
     positions = {ident: number for number, ident in reversed(list(enumerate(idents)))}
 
-    def rank(row):
+    def rank(row: sa.Row) -> tuple[int, int]:
         return -row.score, min(positions[ident] for ident in (row.uuid, row.name) if ident in positions)
 
     return sorted(rows, key=rank)
 
 
-def _order(request):
+def _order(request: Request) -> Columns:
     return (_score(request.preferred).desc(), tables.nodes.c.id) if request.preferred else (tables.nodes.c.id,)
 
 
-def _score(preferred):
+def _score(preferred: Mapping[str, int]) -> sa.ColumnElement[int]:
     """Return the SQL expression of a node's score: the sum of the weights of the preferred traits that it carries."""
     weight = sa.case(preferred, value=tables.node_traits.c.trait, else_=0)
     score = sa.select(sa.func.sum(weight)).where(
@@ -180,7 +185,7 @@ def _score(preferred):
 
 
 @functools.lru_cache(maxsize=256)
-def _is_of_class(name):
+def _is_of_class(name: str) -> Condition:
     """Return the condition on nodes that a node has a resource class, given as Placement names it (CUSTOM_…)."""
     same = sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == name).scalar_subquery()
     return tables.nodes.c.id.in_(
@@ -190,7 +195,7 @@ def _is_of_class(name):
     )
 
 
-def _text(value):
+def _text(value: str | bool | list[str]) -> str:
     """Return the value of a filter for the name of its clause, shortened: an explanation may repeat it many times."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -5,12 +5,13 @@ creation depends on other rows is refused here with ``Unusual``; the caller then
 """
 
 import dataclasses
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import names, tables
+from ironic_traits.db.annotations import Values
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.records import Kind, stored
 from ironic_traits.inventory.secrets import with_masks
@@ -30,12 +31,12 @@ class NewNode:
         comes before them.
     """
 
-    row: dict[str, Any]
+    row: Values
     traits: list[str] = dataclasses.field(default_factory=list)
-    records: list[tuple[Kind, dict[str, Any]]] = dataclasses.field(default_factory=list)
+    records: list[tuple[Kind, Values]] = dataclasses.field(default_factory=list)
 
 
-def create(connection, new_nodes):
+def create(connection: sa.Connection, new_nodes: Sequence[NewNode]) -> None:
     """Insert nodes with their providers, traits and records.
 
     :param connection: of a writer, in a savepoint: the caller rolls back to it after a failure.
@@ -58,19 +59,21 @@ def create(connection, new_nodes):
         raise Unusual from error
 
 
-def _insert_traits(connection, traits_of_nodes):
+def _insert_traits(connection: sa.Connection, traits_of_nodes: Iterable[tuple[int, Iterable[str]]]) -> None:
     """Insert the traits of nodes.
 
     :param traits_of_nodes: [(node id, [trait, …]), …].
     """
-    rows = [{'node_id': node_id, 'trait': name} for node_id, node_names in traits_of_nodes for name in node_names]
+    rows: list[Values] = [
+        {'node_id': node_id, 'trait': name} for node_id, node_names in traits_of_nodes for name in node_names
+    ]
     if rows:
         names.ensure(connection, tables.traits, {row['trait'] for row in rows})
         connection.execute(sa.insert(tables.node_traits), rows)
 
 
-def _insert_records(connection, records):
-    by_kind: dict[str, tuple[Kind, list]] = {}
+def _insert_records(connection: sa.Connection, records: Iterable[tuple[Kind, Values]]) -> None:
+    by_kind: dict[str, tuple[Kind, list[Values]]] = {}
     for kind, row in records:
         by_kind.setdefault(kind.what, (kind, []))[1].append(row)
     # Ports refer to portgroups.

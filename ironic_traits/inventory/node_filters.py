@@ -1,14 +1,18 @@
 """Conditions on nodes for the query filters, and for which nodes the caller may see."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_traits import failures
-from ironic_traits.context import Grant
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import eligibility
 
 
-def conditions(filters):
+def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
     """Return the conditions that implement filters.
 
     :param filters: {column of nodes: value that it must equal}, or {key of ``CONDITIONS``: value}.
@@ -17,12 +21,11 @@ def conditions(filters):
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
-def visible(context, grant, list_all='baremetal:node:list_all'):
+def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> list[Condition]:
     """Return the conditions on the nodes that a request may show to the caller.
 
     These are all nodes, or the ones that the caller's project owns or leases.
 
-    :param grant: ironic_traits.context.Grant.
     :param list_all: the policy rule that allows the caller to see all nodes, or the records of all nodes.
     :returns: [condition on nodes]; [] when the request may show all of them.
     :raises failures.Forbidden: policy does not allow it for all nodes, and the caller has no project (a token for a
@@ -35,26 +38,26 @@ def visible(context, grant, list_all='baremetal:node:list_all'):
     return [_is_of(context.project_id)]
 
 
-def seen(context):
+def seen(context: Context) -> sa.Label[bool]:
     """Return a column ``seen`` for a SELECT from nodes: whether the caller may see the node."""
     return sa.and_(sa.true(), *visible(context, Grant(()))).label('seen')
 
 
-def _condition(name, value):
+def _condition(name: str, value: Any) -> Condition:
     condition = CONDITIONS.get(name)
     return condition(value) if condition else tables.nodes.c[name] == value
 
 
-def _is_set(column):
+def _is_set(column: sa.Column[Any]) -> Callable[[bool], Condition]:
     return lambda value: column.is_not(None) if value else column.is_(None)
 
 
-def _is_of(project):
+def _is_of(project: str) -> Condition:
     return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
 
 #: {filter that is not a column compared with a value: function from its value to the condition}.
-CONDITIONS = {
+CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'associated': _is_set(tables.nodes.c.instance_uuid),
     'sharded': _is_set(tables.nodes.c.shard),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,

@@ -1,11 +1,16 @@
 """Checks of whether a node's state allows an update or a deletion."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
 from ironic_traits import failures
 from ironic_traits.deploy import states
 from ironic_traits.resources.nodes import INTERFACES
 
 
-def check_update(node, changes):
+def check_update(node: sa.Row, changes: Mapping[str, Any]) -> None:
     """Raise a failure unless the node's state allows the changes.
 
     :param node: a row with the settable fields before the change, ``provision_state``, ``target_provision_state`` and
@@ -32,7 +37,7 @@ def check_update(node, changes):
             raise failures.InvalidInput(reason=f'The {flag}_reason field can only be set when {flag} is True')
 
 
-def check_delete(node, available_too):
+def check_delete(node: sa.Row, available_too: bool) -> None:
     """Raise a failure unless the node's state allows its deletion.
 
     :param node: a row with ``uuid``, ``protected``, ``reservation``, ``maintenance``, ``instance_uuid`` and
@@ -60,7 +65,7 @@ def check_delete(node, available_too):
             )
 
 
-def _check_at_rest(node, changes):
+def _check_at_rest(node: sa.Row, changes: Mapping[str, Any]) -> None:
     if node.provision_state == states.INSPECTING:
         raise failures.InvalidState(reason=f'Cannot update node "{node.uuid}" while it is in state "inspecting".')
     if node.target_provision_state and node.provision_state not in states.UPDATABLE:
@@ -75,7 +80,7 @@ def _check_at_rest(node, changes):
         )
 
 
-def _check_configuration(node, changes):
+def _check_configuration(node: sa.Row, changes: Mapping[str, Any]) -> None:
     if node.provision_state in states.RECONFIGURABLE:
         return
     requirement = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."

@@ -9,6 +9,8 @@ A *foreign* trait is one that a Placement client (nova, for example) has set on 
 """
 
 import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import os_resource_classes
 import sqlalchemy as sa
@@ -16,6 +18,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits import failures
 from ironic_traits.db import names, tables
+from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import referring
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
@@ -47,7 +50,7 @@ BEFORE = (tables.nodes.c.resource_class.label('class_before'), OFFERED.label('of
 _DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state'})
 
 
-def create(connection, node_id):
+def create(connection: sa.Connection, node_id: int) -> None:
     """Create the provider of a new node, if the node has a resource class.
 
     :param connection: of a writer.
@@ -64,7 +67,7 @@ def create(connection, node_id):
         _insert(connection, node, node.resource_class)
 
 
-def create_all(connection, new_nodes):
+def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]]) -> None:
     """Create the providers of new nodes that have a resource class.
 
     :param connection: of a writer.
@@ -81,14 +84,14 @@ def create_all(connection, new_nodes):
         connection.execute(sa.insert(tables.resource_providers), providers)
 
 
-def of_uuids(connection, uuids):
+def of_uuids(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
     """Return which of these uuids a provider has as its uuid or its name, as a set."""
     columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.name)
     rows = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
     return {value for row in rows for value in row}.intersection(uuids)
 
 
-def follow(connection, node, changes):
+def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) -> None:
     """Update a node's provider after a change of the node.
 
     :param connection: of a writer that has taken the node's lock.
@@ -108,7 +111,9 @@ def follow(connection, node, changes):
         bump(connection, node.id)
 
 
-def follow_traits(connection, node, foreign, added, lost):
+def follow_traits(
+    connection: sa.Connection, node: sa.Row, foreign: set[str], added: Collection[str], lost: bool
+) -> None:
     """Update a node's provider after a change of the node's traits.
 
     :param connection: of a writer that has taken the node's lock.
@@ -133,17 +138,17 @@ _BUMP = (
 )
 
 
-def allocated_to_others(consumer):
+def allocated_to_others(consumer: str) -> Condition:
     """Return the condition on nodes that a node is allocated to another consumer than this one (a uuid)."""
     return _ALLOCATIONS.where(tables.consumers.c.uuid != consumer).exists()
 
 
-def has_allocations(consumer):
+def has_allocations(consumer: str) -> sa.Select:
     """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
     return sa.select(sa.exists().where(tables.consumers.c.uuid == consumer))
 
 
-def allocated_to(consumer):
+def allocated_to(consumer: str) -> Condition:
     """Return the condition on nodes that a node is allocated to this consumer (a uuid)."""
     provider_ids = sa.select(tables.allocations.c.resource_provider_id).join(
         tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id
@@ -156,7 +161,7 @@ def allocated_to(consumer):
     )
 
 
-def check_allocation(connection, node, consumer=None):
+def check_allocation(connection: sa.Connection, node: sa.Row, consumer: str | None = None) -> None:
     """Raise NodeAllocated if a node is allocated to another consumer.
 
     :param node: a row with ``id`` and ``uuid``.
@@ -184,12 +189,12 @@ _BUMP_EXPIRED = (
 )
 
 
-def bump(connection, node_id):
+def bump(connection: sa.Connection, node_id: int) -> None:
     """Raise the generation of a node's provider, if the node has one, by 1."""
     connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
 
 
-def bump_for_reservation(connection, node_id):
+def bump_for_reservation(connection: sa.Connection, node_id: int) -> None:
     """Raise the generation of a node's provider after a reservation of the node was created or deleted.
 
     Not if the node is allocated: then it is allocated to the reservation's instance, and its usage does not change.
@@ -197,7 +202,7 @@ def bump_for_reservation(connection, node_id):
     connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
 
-def bump_for_expired(connection, uuids):
+def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:
     """Raise the generations of the providers of nodes whose expired reservations are deleted.
 
     As ``bump_for_reservation``, not for nodes that are allocated.
@@ -207,7 +212,7 @@ def bump_for_expired(connection, uuids):
     connection.execute(_BUMP_EXPIRED, {'uuids': list(uuids), 'now': now()})
 
 
-def delete(connection, node):
+def delete(connection: sa.Connection, node: sa.Row) -> None:
     """Delete the provider of a node that is deleted or has lost its resource class.
 
     :param connection: of a writer that has taken the node's lock.
@@ -225,7 +230,7 @@ def delete(connection, node):
         connection.execute(sa.delete(tables.resource_providers).where(provider_of_node))
 
 
-def _forget(connection, node, own_now):
+def _forget(connection: sa.Connection, node: sa.Row, own_now: Collection[str]) -> None:
     """Delete the foreign traits of a node's provider that are the node's own traits now."""
     provider = (
         sa.select(tables.resource_providers.c.id)
@@ -241,11 +246,11 @@ def _forget(connection, node, own_now):
     )
 
 
-def _is(node):
+def _is(node: sa.Row) -> Condition:
     return tables.nodes.c.id == node.id
 
 
-def _reclass(connection, node, name):
+def _reclass(connection: sa.Connection, node: sa.Row, name: str | None) -> None:
     if not name:
         delete(connection, node)
     elif not node.class_before:
@@ -260,7 +265,7 @@ def _reclass(connection, node, name):
             connection.execute(statement, {'of_node': node.id, 'now': now()})
 
 
-def _insert(connection, node, name):
+def _insert(connection: sa.Connection, node: sa.Row, name: str) -> None:
     """Insert the provider of a node, or adopt the provider that a client created with the node's uuid."""
     values = _row(node.id, node.uuid, _class_id(connection, node.uuid, name))
     same = sa.or_(tables.resource_providers.c.uuid == node.uuid, tables.resource_providers.c.name == node.uuid)
@@ -281,7 +286,7 @@ def _insert(connection, node, name):
 
 
 @contextlib.contextmanager
-def _unless_overtaken():
+def _unless_overtaken() -> Iterator[None]:
     """Retry the transaction if another provider with the node's uuid, as uuid or name, was inserted since the check."""
     try:
         yield
@@ -289,7 +294,7 @@ def _unless_overtaken():
         raise db_exception.RetryRequest(error) from error
 
 
-def _row(node_id, uuid, class_id):
+def _row(node_id: int, uuid: str, class_id: int) -> Values:
     """Return {column: value} of the new provider of a node."""
     return {
         'uuid': uuid,
@@ -301,7 +306,7 @@ def _row(node_id, uuid, class_id):
     }
 
 
-def _adopt(connection, provider, values):
+def _adopt(connection: sa.Connection, provider: sa.Row, values: Values) -> None:
     """Make an existing provider, which is locked, the provider of a node.
 
     Its inventories and its custom traits are deleted, because a node's are derived from the node. Standard traits stay
@@ -323,7 +328,7 @@ def _adopt(connection, provider, values):
     )
 
 
-def _class_id(connection, node_uuid, name):
+def _class_id(connection: sa.Connection, node_uuid: str, name: str) -> int:
     """Return the id of the Placement resource class for a node's resource class; add the class if it is missing.
 
     It is locked: it can be neither renamed nor deleted before the end of the transaction.

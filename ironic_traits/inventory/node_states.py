@@ -4,15 +4,19 @@ One transaction, under the node's lock, checks the request, moves the node to th
 (``transitions``). A worker carries the transition out.
 """
 
+import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.engine import retried
-from ironic_traits.db.types import clock
+from ironic_traits.db.annotations import Values
+from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import node_providers, node_traits, reservations, secrets, transitions
 from ironic_traits.inventory.lock_wait import waiting_for_lock
@@ -30,7 +34,14 @@ _NAMES = frozenset(column.name for column in _VISIBLE)
 
 @waiting_for_lock
 @retried
-def provision(context, ident, verb, arguments, configdrive=None, reservation_uuid=None):
+def provision(
+    context: Context,
+    ident: str,
+    verb: str,
+    arguments: dict[str, Any],
+    configdrive: str | None = None,
+    reservation_uuid: str | None = None,
+) -> None:
     """Start the transition of a node to another provision state.
 
     :param ident: uuid or name of the node.
@@ -52,7 +63,7 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
     :raises failures.InstanceAssociated: the reservation's instance is on another node.
     """
     event = states.VERBS[verb].event
-    changes: dict[str, Any] = {}
+    changes: Values = {}
     try:
         with context.write() as connection:
             locked_node = take(connection, ident, *_VISIBLE)
@@ -62,7 +73,7 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
             _check_interface(node, event)
             if event in ('deploy', 'rebuild'):
                 _check_deploy(context, node, arguments.get('deploy_steps', ()))
-            moment = connection.scalar(sa.select(clock()))
+            moment = read_clock(connection)
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
                 changes |= reservations.use(connection, locked_node, reservation_uuid)
@@ -81,7 +92,7 @@ def provision(context, ident, verb, arguments, configdrive=None, reservation_uui
 
 @waiting_for_lock
 @retried
-def power(context, ident, target, arguments):
+def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) -> None:
     """Start the transition of a node to another power state.
 
     :param ident: uuid or name of the node.
@@ -103,7 +114,7 @@ def power(context, ident, target, arguments):
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
         changes = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
@@ -112,7 +123,7 @@ def power(context, ident, target, arguments):
 
 
 @retried
-def place(context, ident, provision_state=states.ENROLL, power_state=None):
+def place(context: Writer, ident: str, provision_state: str = states.ENROLL, power_state: str | None = None) -> None:
     """Set the states of a node that is imported, without calling its driver.
 
     :param ident: uuid or name of the node.
@@ -123,11 +134,16 @@ def place(context, ident, provision_state=states.ENROLL, power_state=None):
     """
     with context.write() as connection:
         node = take(connection, ident, tables.nodes.c.retired)
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         change(connection, node, placed(node._mapping, moment, provision_state, power_state))
 
 
-def placed(node, moment, provision_state=states.ENROLL, power_state=None):
+def placed(
+    node: sa.RowMapping | Values,
+    moment: datetime.datetime,
+    provision_state: str = states.ENROLL,
+    power_state: str | None = None,
+) -> Values:
     """Return the columns that hold the states of an imported node; parameters as for ``place``.
 
     :param node: a mapping with ``uuid`` and ``retired``.
@@ -145,7 +161,7 @@ def placed(node, moment, provision_state=states.ENROLL, power_state=None):
     }
 
 
-def get(context, ident):
+def get(context: Reader, ident: str) -> Values:
     """Return a node as drivers and hooks see it.
 
     :param ident: uuid or name of the node.
@@ -156,11 +172,11 @@ def get(context, ident):
         return _as_dict(read(connection, ident, _VISIBLE))
 
 
-def _as_dict(row):
+def _as_dict(row: sa.Row) -> Values:
     return {name: value for name, value in row._mapping.items() if name in _NAMES}
 
 
-def _next(node, verb, event):
+def _next(node: Values, verb: str, event: str) -> str:
     if node['reservation']:
         raise failures.NodeLocked(node=node['uuid'], host=node['reservation'])
     state = states.follow(node['provision_state'], event)
@@ -169,7 +185,7 @@ def _next(node, verb, event):
     return state
 
 
-def _check_flags(node, event):
+def _check_flags(node: Values, event: str) -> None:
     if event in ('deploy', 'rebuild') and node['maintenance']:
         raise failures.NodeInMaintenance(node=node['uuid'])
     if event in ('rebuild', 'delete') and node['protected']:
@@ -178,13 +194,13 @@ def _check_flags(node, event):
         raise failures.NodeRetired(node=node['uuid'])
 
 
-def _check_interface(node, event):
+def _check_interface(node: Values, event: str) -> None:
     reason = event in _INTERFACES and validate.unsupported(node, _INTERFACES[event])
     if reason:
         raise failures.InvalidInput(reason=reason)
 
 
-def _check_deploy(context, node, deploy_steps):
+def _check_deploy(context: Context, node: Values, deploy_steps: Sequence[Mapping[str, Any]]) -> None:
     reasons = validate.reasons(context.hooks, node)
     problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
     step_problem = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
@@ -194,7 +210,7 @@ def _check_deploy(context, node, deploy_steps):
         raise failures.DeployRefused(node=node['uuid'], reason=' '.join(problems))
 
 
-def _changes(node, verb, state, moment):
+def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> Values:
     changes = {
         'provision_state': state,
         'target_provision_state': _target(node, verb, state),
@@ -208,7 +224,7 @@ def _changes(node, verb, state, moment):
     return changes
 
 
-def _target(node, verb, state):
+def _target(node: Values, verb: str, state: str) -> str | None:
     if verb == 'abort':
         return states.target(state, node['target_provision_state'])
     return states.target(state, states.MANAGEABLE if verb == 'clean' else None)

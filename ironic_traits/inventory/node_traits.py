@@ -1,17 +1,24 @@
 """The traits of nodes: list, replace, add, remove; and the conditions of the list filters."""
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import names, tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import names_in
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import read, take
+from ironic_traits.matching.traits import Filter
+
+_Result = TypeVar('_Result')
 
 #: A column of a SELECT from nodes: the node's traits, which are read as a sorted list.
 JOINED = (
@@ -27,10 +34,10 @@ JOINED = (
 MAX_SUBQUERIES = 5
 
 
-def list_all(context, grant):
+def list_all(context: Context, grant: Grant) -> list[str]:
     """Return the traits of a node.
 
-    :param grant: ironic_traits.context.Grant of the node.
+    :param grant: of the node.
     :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -38,7 +45,9 @@ def list_all(context, grant):
         return read(connection, grant.ident, (JOINED,)).traits
 
 
-def _adding_names(write):
+def _adding_names(
+    write: Callable[[Context, str, Sequence[str]], _Result],
+) -> Callable[[Context, str, Sequence[str]], _Result]:
     """Decorate a writer of node traits: add the traits that are missing in the table ``traits``, then run it again.
 
     They are added only after the foreign key has failed. Nearly always none is missing, and to look for missing ones
@@ -46,7 +55,7 @@ def _adding_names(write):
     """
 
     @functools.wraps(write)
-    def write_with_names(context, ident, requested_traits):
+    def write_with_names(context: Context, ident: str, requested_traits: Sequence[str]) -> _Result:
         while True:
             try:
                 return write(context, ident, requested_traits)
@@ -59,7 +68,7 @@ def _adding_names(write):
 @_adding_names
 @waiting_for_lock
 @retried
-def replace(context, ident, requested_traits):
+def replace(context: Context, ident: str, requested_traits: Sequence[str]) -> list[str]:
     """Set the traits of a node.
 
     :param ident: uuid or name of the node.
@@ -86,7 +95,7 @@ def replace(context, ident, requested_traits):
 @_adding_names
 @waiting_for_lock
 @retried
-def add(context, ident, requested_traits):
+def add(context: Context, ident: str, requested_traits: Sequence[str]) -> None:
     """Add a trait to a node. Change nothing if the node has it already.
 
     :param ident: uuid or name of the node.
@@ -106,7 +115,7 @@ def add(context, ident, requested_traits):
 
 @waiting_for_lock
 @retried
-def remove(context, ident, name):
+def remove(context: Context, ident: str, name: str) -> None:
     """Remove a trait from a node.
 
     :param ident: uuid or name of the node.
@@ -127,7 +136,7 @@ def remove(context, ident, name):
 
 @waiting_for_lock
 @retried
-def remove_all(context, ident):
+def remove_all(context: Context, ident: str) -> None:
     """Remove all traits of a node, if it has any.
 
     :param ident: uuid or name of the node.
@@ -140,11 +149,8 @@ def remove_all(context, ident):
         node_providers.follow_traits(connection, node, set(), [], lost=bool(count))
 
 
-def where(trait_filter):
-    """Yield the conditions on nodes that implement a trait filter.
-
-    :param trait_filter: ironic_traits.matching.traits.Filter.
-    """
+def where(trait_filter: Filter) -> Iterator[Condition]:
+    """Yield the conditions on nodes that implement a trait filter."""
     # IN, not EXISTS: then a rare trait drives the statement from the index on traits on SQLite, too.
     if len(trait_filter.all_of) > MAX_SUBQUERIES:
         # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('A', 'B', 'C', 'D', 'E', 'F')
@@ -182,7 +188,7 @@ _DELETE = sa.delete(tables.node_traits).where(
 )
 
 
-def _take(connection, ident):
+def _take(connection: sa.Connection, ident: str) -> sa.Row:
     """Lock a node until the end of the transaction, and return its row.
 
     The traits of a node must not change while a worker deploys or cleans it.
@@ -197,16 +203,16 @@ def _take(connection, ident):
     return node
 
 
-def _insert(connection, node, new):
+def _insert(connection: sa.Connection, node: sa.Row, new: Sequence[str]) -> None:
     if new:
         connection.execute(_INSERT, [{'node_id': node.id, 'trait': name} for name in new])
 
 
-def _has(condition):
+def _has(condition: Condition) -> Condition:
     return sa.exists().where(tables.node_traits.c.node_id == tables.nodes.c.id, condition).correlate(tables.nodes)
 
 
-def _of(node):
+def _of(node: sa.Row) -> Condition:
     return tables.node_traits.c.node_id == node.id
 
 
@@ -226,16 +232,26 @@ _PRESENT = (
 )
 
 
-def _present(connection, node):
-    """Return (traits of a node, foreign traits of its provider), two sets of names."""
-    own: set[str] = set()
-    foreign: set[str] = set()
+class _Traits(NamedTuple):
+    """Traits that a node's provider shows, as names.
+
+    :ivar own: those of the node.
+    :ivar foreign: those that Placement clients have set.
+    """
+
+    own: set[str]
+    foreign: set[str]
+
+
+def _present(connection: sa.Connection, node: sa.Row) -> _Traits:
+    """Return the traits of a node and the foreign traits of its provider."""
+    present = _Traits(set(), set())
     for name, is_foreign in connection.execute(_PRESENT, {'node_id': node.id}):
-        (foreign if is_foreign else own).add(name)
-    return own, foreign
+        (present.foreign if is_foreign else present.own).add(name)
+    return present
 
 
-def _check_limit(context, node, count, trait_filter):
+def _check_limit(context: Context, node: sa.Row, count: int, trait_filter: Sequence[str]) -> None:
     limit = context.conf.inventory.max_traits_per_node
     if count > limit:
         raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=trait_filter[limit])

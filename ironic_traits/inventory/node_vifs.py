@@ -4,19 +4,24 @@ They can be attached and detached while a worker holds the node's lock, too: nov
 begun.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now
 from ironic_traits.inventory.single_node import read, take
 
 
-def list_all(context, grant):
+def list_all(context: Context, grant: Grant) -> list[str]:
     """Return the ids of a node's VIFs.
 
-    :param grant: ironic_traits.context.Grant of the node.
+    :param grant: of the node.
     :returns: [id, …] in the order in which they were attached.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -27,7 +32,7 @@ def list_all(context, grant):
 
 
 @retried
-def attach(context, ident, vif, info):
+def attach(context: Context, ident: str, vif: str, info: Mapping[str, Any]) -> None:
     """Attach a VIF to a node.
 
     :param ident: uuid or name of the node.
@@ -45,7 +50,7 @@ def attach(context, ident, vif, info):
 
 
 @retried
-def detach(context, ident, vif):
+def detach(context: Context, ident: str, vif: str) -> None:
     """Detach a VIF from a node.
 
     :param ident: uuid or name of the node.
@@ -59,5 +64,5 @@ def detach(context, ident, vif):
             raise failures.VifNotAttached(vif=vif, node=node.uuid)
 
 
-def _is(node, vif):
+def _is(node: sa.Row, vif: str) -> tuple[Condition, Condition]:
     return tables.node_vifs.c.node_uuid == node.uuid, tables.node_vifs.c.vif == vif

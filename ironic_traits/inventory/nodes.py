@@ -7,6 +7,8 @@ Every write takes the node's lock first (``single_node``). Checks that are made 
 """
 
 import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
@@ -14,8 +16,9 @@ from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.context import target_of
+from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Columns, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers, states
@@ -30,10 +33,11 @@ from ironic_traits.inventory import (
 )
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.paging import Page, fetch
+from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change as write
 from ironic_traits.inventory.single_node import read, take
+from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import INTERFACES, NODES
 from ironic_traits.resources.values import differ
 
@@ -49,11 +53,11 @@ SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_
 )
 
 
-def get(context, grant, fields):
+def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
     """Return a node.
 
-    :param grant: ironic_traits.context.Grant of the node.
-    :param fields: names of the fields, a tuple.
+    :param grant: of the node.
+    :param fields: names of the fields.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -61,7 +65,7 @@ def get(context, grant, fields):
         return read(connection, grant.ident, _columns(context, fields))
 
 
-def owner(context, ident):
+def owner(context: Context, ident: str) -> sa.Row:
     """Return the owner and the lessee of a node.
 
     :param ident: uuid or name of the node.
@@ -72,15 +76,14 @@ def owner(context, ident):
         return read(connection, ident, (tables.nodes.c.owner, tables.nodes.c.lessee))
 
 
-def find(context, grant, fields, filters, traits, page: Page):
+def find(
+    context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, Any], traits: Filter, page: Page
+) -> Rows:
     """List nodes.
 
-    :param grant: ironic_traits.context.Grant.
-    :param fields: names of the fields, a tuple.
+    :param fields: names of the fields.
     :param filters: {filter: value}, as for ``node_filters.conditions``.
-    :param traits: ironic_traits.matching.traits.Filter.
-    :param page: ironic_traits.inventory.paging.Page.
-    :returns: ([row, …], whether there are more).
+    :returns: rows with these fields.
     :raises failures.NodeNotFound: the marker is no node that the caller may see.
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
@@ -91,16 +94,16 @@ def find(context, grant, fields, filters, traits, page: Page):
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
-        marker = functools.partial(read, connection, page.marker, visible=visible)
+        marker = functools.partial(read, connection, visible=visible)
         return fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
 
 
 @retried
-def create(context, values, fields):
+def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
     """Create a node.
 
     :param values: {field: value} of the fields that clients may set, and of ``provision_state``.
-    :param fields: names of the fields to return, a tuple.
+    :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.InvalidInput: the driver, one of its interfaces, or the chassis does not exist.
     :raises failures.NodeExists: another node has the uuid or the name.
@@ -122,7 +125,7 @@ def create(context, values, fields):
         raise _no_chassis(values) from error
 
 
-def new_row(context, values):
+def new_row(context: Context, values: Values) -> Values:
     """Return the columns of a new node.
 
     :param values: as for ``create``.
@@ -133,11 +136,11 @@ def new_row(context, values):
     return values | _interfaces(context, values)
 
 
-def find_by_idents(connection, idents, fields):
+def find_by_idents(connection: sa.Connection, idents: Collection[str], fields: tuple[str, ...]) -> Sequence[sa.Row]:
     """Return the nodes that have one of these uuids or names.
 
     :param idents: uuids, in the form in which they are stored, and names.
-    :param fields: names of the fields, a tuple.
+    :param fields: names of the fields.
     :returns: [row with these fields, …].
     """
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
@@ -147,13 +150,13 @@ def find_by_idents(connection, idents, fields):
 
 
 @retried
-def update(context, ident, change, fields):
+def update(context: Context, ident: str, change: Callable[[Values], Values], fields: tuple[str, ...]) -> sa.Row:
     """Change a node.
 
     :param ident: uuid or name of the node.
     :param change: function from {settable field: present value} to {settable field: new value}, both of all fields.
         It is called under the node's lock, and again if the transaction is retried.
-    :param fields: names of the fields to return, a tuple.
+    :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
@@ -163,7 +166,7 @@ def update(context, ident, change, fields):
     :raises failures.InvalidState: the node's state does not allow the changes.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
-    new = {}
+    new: Values = {}
     try:
         with context.write() as connection:
             node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable))
@@ -193,7 +196,7 @@ def update(context, ident, change, fields):
 
 @waiting_for_lock
 @retried
-def delete(context, ident):
+def delete(context: Context, ident: str) -> None:
     """Delete a node with its provider, traits, ports and other records.
 
     :param ident: uuid or name of the node.
@@ -216,7 +219,7 @@ def delete(context, ident):
 
 
 @retried
-def set_maintenance(context, ident, maintenance, reason=None):
+def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str | None = None) -> None:
     """Put a node into maintenance, or take it out.
 
     :param ident: uuid or name of the node.
@@ -229,7 +232,7 @@ def set_maintenance(context, ident, maintenance, reason=None):
         write(connection, node, _maintenance(maintenance, reason))
 
 
-def _columns(context, fields):
+def _columns(context: Context, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
     hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
     if not hidden:
@@ -240,24 +243,24 @@ def _columns(context, fields):
     )
 
 
-def _hidden(context, fields):
+def _hidden(context: Context, fields: Iterable[str]) -> set[str]:
     """Return the fields that the caller may see of some nodes at most, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
         return set()
     return {field for field in fields if field in _SHOW_RULES and not context.may(_SHOW_RULES[field])}
 
 
-def _sort_column(context, key):
+def _sort_column(context: Context, key: str) -> sa.ColumnElement[Any]:
     """Return the column to sort by, as the caller sees it, so that the order does not reveal hidden values."""
     return _shown_to(context, key).element if _hidden(context, (key,)) else tables.nodes.c[key]
 
 
 @functools.lru_cache(maxsize=256)
-def _all_columns(fields, masked):
+def _all_columns(fields: tuple[str, ...], masked: frozenset[str]) -> Columns:
     return tuple(_column(field, field in masked) for field in fields)
 
 
-def _shown_to(context, field, is_masked=False):
+def _shown_to(context: Context, field: str, is_masked: bool = False) -> sa.Label[Any]:
     """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
     rule, project = _SHOW_RULES[field], context.project_id
     visible = [
@@ -271,7 +274,7 @@ def _shown_to(context, field, is_masked=False):
     return sa.case((sa.or_(sa.false(), *visible), _column(field, is_masked)), else_=placeholder).label(field)
 
 
-def _column(field, is_masked=False):
+def _column(field: str, is_masked: bool = False) -> sa.ColumnElement[Any]:
     if field == 'traits':
         return node_traits.JOINED
     if field == 'reservation_uuid':
@@ -283,19 +286,19 @@ def _column(field, is_masked=False):
     return tables.nodes.c[field]
 
 
-def _maintenance(maintenance, reason=None):
+def _maintenance(maintenance: bool, reason: str | None = None) -> Values:
     if maintenance:
         return {'maintenance': True, 'maintenance_reason': reason}
     return {'maintenance': False, 'maintenance_reason': None, 'fault': None}
 
 
-def _cleared(changes):
+def _cleared(changes: Values) -> Values:
     """Return the fields that are cleared when the flag that they belong to is, as {column: value}."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
 
 
-def _check_owner(context, node, changes):
+def _check_owner(context: Context, node: sa.Row, changes: Values) -> None:
     if not changes.get('owner') or node.provision_state != states.ACTIVE:
         return
     if not context.may('baremetal:node:update_owner_provisioned', target_of(node)):
@@ -304,14 +307,14 @@ def _check_owner(context, node, changes):
         )
 
 
-def _check_reservation(connection, uuid, instance=None):
+def _check_reservation(connection: sa.Connection, uuid: str, instance: str | None = None) -> None:
     """Raise NodeReserved if a node has a live reservation for another instance."""
     reservation = reservations.of_node(connection, uuid)
     if reservation and reservation.instance_uuid != instance:
         raise reservations.reserved(uuid, reservation)
 
 
-def _check_free(connection, node):
+def _check_free(connection: sa.Connection, node: sa.Row) -> None:
     """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
 
     :raises failures.NodeAssociated: the node has an instance.
@@ -324,17 +327,19 @@ def _check_free(connection, node):
     node_providers.check_allocation(connection, node)
 
 
-def _interfaces(context, values):
+def _interfaces(context: Context, values: Values) -> dict[str, str]:
     requested = {interface: values.get(f'{interface}_interface') for interface in INTERFACES}
     return drivers.interfaces(context.drivers, values['driver'], requested)
 
 
-def _no_chassis(values):
+def _no_chassis(values: Values) -> failures.InvalidInput:
     # The chassis is the only row that a node refers to.
     return failures.InvalidInput(reason=f'Chassis {values["chassis_uuid"]} could not be found.')
 
 
-def _duplicate(error, values):
+def _duplicate(
+    error: db_exception.DBDuplicateEntry, values: Values
+) -> failures.InstanceAssociated | failures.NodeExists:
     # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     if 'instance_uuid' in key:

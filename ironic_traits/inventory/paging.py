@@ -1,8 +1,12 @@
 """Pages by key: a page begins with a WHERE condition on the sort key, not with an OFFSET."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+
+from ironic_traits.db.annotations import Columns, Condition
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,26 +25,43 @@ class Page:
     descending: bool = False
 
 
-def fetch(connection, statement, table, page, read_marker, key=None):
+class Rows(NamedTuple):
+    """The rows of a page.
+
+    :ivar rows: [row, …].
+    :ivar has_more: whether there are more rows after the page.
+    """
+
+    rows: Sequence[sa.Row]
+    has_more: bool
+
+
+def fetch(
+    connection: sa.Connection,
+    statement: sa.Select,
+    table: sa.Table,
+    page: Page,
+    read_marker: Callable[[str, Columns], sa.Row],
+    key: sa.ColumnElement[Any] | None = None,
+) -> Rows:
     """Return one page of a list.
 
     :param statement: the SELECT of the list, without ORDER BY.
     :param table: the table to page, with a column ``id``.
-    :param page: Page.
-    :param read_marker: function from columns to the marker's row with these columns; raises if there is no such row.
+    :param read_marker: function from the marker and columns to its row with these columns; raises if there is no such
+        row.
     :param key: expression to sort by in place of the column ``page.sort_key``; None for that column.
-    :returns: ([row, …], whether there are more).
     """
     key = table.c[page.sort_key] if key is None else key
     if page.marker:
-        marker = read_marker((table.c.id, key.label('key')))
+        marker = read_marker(page.marker, (table.c.id, key.label('key')))
         statement = statement.where(after(key, table.c.id, marker, page.descending))
     statement = statement.order_by(*order(key, table.c.id, page.descending)).limit(page.limit + 1)
     rows = connection.execute(statement).all()
-    return rows[: page.limit], len(rows) > page.limit
+    return Rows(rows[: page.limit], len(rows) > page.limit)
 
 
-def order(key, identity, descending):
+def order(key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], descending: bool) -> list[sa.ColumnElement[Any]]:
     """Return the ORDER BY terms of a list sorted by ``key``: NULLs come last, equal keys are sorted by ``identity``.
 
     :param key: column or expression, which may be NULL.
@@ -48,13 +69,13 @@ def order(key, identity, descending):
     :param descending: whether the whole order is reversed, so that NULLs come first.
     :returns: [SQL expression, …].
     """
-    terms = [identity] if key is identity else [key, identity]
+    terms: list[sa.ColumnElement[Any]] = [identity] if key is identity else [key, identity]
     if _is_nullable(key):
         terms.insert(0, key.is_(None))
     return [term.desc() if descending else term for term in terms]
 
 
-def after(key, identity, marker, descending):
+def after(key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row, descending: bool) -> Condition:
     """Return the condition on the rows that come after the marker in the order of ``order``.
 
     :param marker: a row with the marker's ``id`` and ``key``.
@@ -72,6 +93,6 @@ def after(key, identity, marker, descending):
     return condition
 
 
-def _is_nullable(key):
+def _is_nullable(key: sa.ColumnElement[Any]) -> bool:
     """Whether a column or an expression may be NULL."""
     return getattr(key, 'nullable', True)

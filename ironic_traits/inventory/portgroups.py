@@ -4,11 +4,12 @@ import sqlalchemy as sa
 
 from ironic_traits import failures, resources
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Values
 from ironic_traits.inventory.records import UNUSED, Kind
 
 
-def _decide(connection, node, old, new):
-    if old is None or (new is not None and new['node_uuid'] == old['node_uuid']):
+def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
+    if old is None or node is None or (new is not None and new['node_uuid'] == old['node_uuid']):
         return
     # The answer holds until the commit: a port joins a portgroup only under the node's lock, which is held here.
     if connection.execute(

@@ -1,9 +1,12 @@
 """Ports: the network interfaces of nodes."""
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
 from ironic_traits import failures, resources
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Values
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import UNUSED, Kind
 from ironic_traits.inventory.single_node import take
@@ -14,12 +17,12 @@ _CONNECTIVITY = ('portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'phys
 _MEMBERSHIP = ('portgroup_uuid', 'node_uuid', 'physical_network')
 
 
-def _decide(connection, node, old, new):
+def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
     if new is None:
         return
     if new['portgroup_uuid'] and (old is None or _differ(old, new, _MEMBERSHIP)):
         _check_portgroup(connection, new, is_new=old is None)
-    if old is None or node.maintenance:
+    if old is None or node is None or node.maintenance:
         return
     if (node.provision_state == states.ACTIVE or node.instance_uuid) and old['address'] != new['address']:
         raise failures.InvalidState(
@@ -34,11 +37,11 @@ def _decide(connection, node, old, new):
         )
 
 
-def _differ(old, new, names):
+def _differ(old: Values, new: Values, names: Iterable[str]) -> bool:
     return any(old[name] != new[name] for name in names)
 
 
-def _check_portgroup(connection, port, is_new):
+def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> None:
     """Raise a failure unless a port may be in its portgroup.
 
     This takes the node's lock, so that the portgroup cannot be deleted or moved before the commit.
@@ -60,7 +63,7 @@ def _check_portgroup(connection, port, is_new):
     _check_network(connection, port)
 
 
-def _check_network(connection, port):
+def _check_network(connection: sa.Connection, port: Values) -> None:
     """Raise OtherNetwork unless a port is on the physical network (or on none, None) of the others in its portgroup."""
     others = (tables.ports.c.portgroup_uuid == port['portgroup_uuid'], tables.ports.c.uuid != port['uuid'])
     other = connection.execute(sa.select(tables.ports.c.physical_network).where(*others).limit(1)).first()

@@ -9,21 +9,23 @@ of the node or the record locks the node first, then the record's row.
 
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_filters, secrets, single_node
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.paging import fetch
+from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.resources.fields import Resource
 from ironic_traits.resources.values import differ
@@ -39,8 +41,22 @@ _STATE = (
     tables.nodes.c.reservation,
 )
 
+#: Raises a failure if a write of a record is not allowed: see ``Kind.decide``.
+Decide = Callable[[sa.Connection, sa.Row | None, Values | None, Values | None], None]
 
-def _anything_goes(connection, node, old, new):
+
+class _Locked(NamedTuple):
+    """A record that is locked, and the node that was locked before it.
+
+    :ivar node: row with the columns of ``_STATE``; None if the kind has no node.
+    :ivar record: row with all columns.
+    """
+
+    node: sa.Row | None
+    record: sa.Row
+
+
+def _anything_goes(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
     """Allow every write."""
 
 
@@ -60,48 +76,47 @@ class Kind:
 
     resource: Resource
     duplicates: dict[str, str] = dataclasses.field(default_factory=dict)
-    decide: Callable = _anything_goes
+    decide: Decide = _anything_goes
     list_all: str = ''
     implicit: tuple[str, ...] = ()
 
     @functools.cached_property
-    def table(self):
+    def table(self) -> sa.Table:
         """Its table in the database."""
         return tables.metadata.tables[self.resource.name]
 
     @property
-    def what(self):
+    def what(self) -> str:
         """Its name, for messages."""
         return self.resource.singular
 
     @property
-    def settable(self):
+    def settable(self) -> dict[str, Any]:
         """{field that clients may change: value if the client does not set it}."""
         return self.resource.settable
 
     @functools.cached_property
-    def json_fields(self):
+    def json_fields(self) -> frozenset[str]:
         """Names of the fields that are JSON objects."""
         return frozenset(column.name for column in self.table.c if isinstance(column.type, Json))
 
     @functools.cached_property
-    def sortable(self):
+    def sortable(self) -> frozenset[str]:
         """Names of the columns that a list can be sorted by."""
         names = frozenset(column.name for column in self.table.c if not secrets.is_mask(column))
         return names.difference(self.json_fields, self.resource.hidden)
 
     @functools.cached_property
-    def has_node(self):
+    def has_node(self) -> bool:
         """Whether the records belong to nodes."""
         return 'node_uuid' in self.table.c
 
 
-def get(context, grant, kind, fields):
+def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> sa.Row:
     """Return a record.
 
-    :param grant: ironic_traits.context.Grant of the record.
-    :param kind: Kind.
-    :param fields: names of the fields, a tuple.
+    :param grant: of the record.
+    :param fields: names of the fields.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
     """
@@ -109,10 +124,9 @@ def get(context, grant, kind, fields):
         return read(connection, kind, grant.ident, _columns(context, kind, fields))
 
 
-def owner(context, kind, ident):
+def owner(context: Context, kind: Kind, ident: str) -> sa.Row:
     """Return the owner and the lessee of the node that a record belongs to.
 
-    :param kind: Kind.
     :param ident: uuid; or name, if the kind has names.
     :returns: a row with ``owner`` and ``lessee``.
     :raises failures.RecordNotFound: there is no such record.
@@ -128,16 +142,15 @@ def owner(context, kind, ident):
     return row
 
 
-def find(context, grant, kind, fields, filters, page):
+def find(
+    context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...], filters: Mapping[str, Any], page: Page
+) -> Rows:
     """List records.
 
-    :param grant: ironic_traits.context.Grant.
-    :param kind: Kind.
-    :param fields: names of the fields, a tuple.
+    :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
         name)}, {'shard': [shard of the node, …]}; all optional.
-    :param page: ironic_traits.inventory.paging.Page.
-    :returns: ([row with these fields, …], whether there are more).
+    :returns: rows with these fields.
     :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     """
@@ -146,18 +159,17 @@ def find(context, grant, kind, fields, filters, page):
         visible = _of_nodes(kind.table, visible_nodes)
         conditions = _where(connection, kind, filters, visible_nodes)
         statement = sa.select(*_columns(context, kind, fields)).where(*visible, *conditions)
-        marker = functools.partial(read, connection, kind, page.marker, visible=visible)
+        marker = functools.partial(read, connection, kind, visible=visible)
         return fetch(connection, statement, kind.table, page, marker)
 
 
 @retried
-def create(context, kind, values, fields):
+def create(context: Context, kind: Kind, values: Mapping[str, Any], fields: tuple[str, ...]) -> sa.Row:
     """Create a record.
 
-    :param kind: Kind.
     :param values: {field: value} of the settable fields, and ``uuid``; None for a field of ``kind.implicit`` that the
         client did not set.
-    :param fields: names of the fields to return, a tuple.
+    :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.RecordExists: another record has the uuid, or another unique key.
     :raises failures.InvalidInput: there is no such node.
@@ -175,17 +187,17 @@ def create(context, kind, values, fields):
         raise no_node(values['node_uuid']) from error
 
 
-def new_row(kind, values):
+def new_row(kind: Kind, values: Mapping[str, Any]) -> Values:
     """Return the columns of a new record, as ``Kind.decide`` gets them.
 
     :param values: as for ``create``.
     :returns: {column: value}.
     """
-    documents: dict[str, Any] = dict.fromkeys(kind.json_fields, {})
+    documents: Values = dict.fromkeys(kind.json_fields, {})
     return {'uuid': uuidutils.generate_uuid(), **documents, **values, 'created_at': now()}
 
 
-def stored(kind, values):
+def stored(kind: Kind, values: Values) -> Values:
     """Return the columns of a new record as they are stored: with the implicit defaults and the masked texts.
 
     :param values: the result of ``new_row``.
@@ -195,12 +207,14 @@ def stored(kind, values):
     return with_masks(kind.table, values | implicit)
 
 
-def find_by_nodes(context, connection, kind, node_uuids, fields):
+def find_by_nodes(
+    context: Context, connection: sa.Connection, kind: Kind, node_uuids: Collection[str], fields: tuple[str, ...]
+) -> Sequence[sa.Row]:
     """Return the records of some nodes.
 
     :param kind: Kind of records that belong to nodes.
     :param node_uuids: uuids of the nodes.
-    :param fields: names of the fields, a tuple.
+    :param fields: names of the fields.
     :returns: [row with these fields, and the uuid of the node as ``of_node``, …], in the order of creation.
     """
     node_uuid = kind.table.c.node_uuid
@@ -210,20 +224,21 @@ def find_by_nodes(context, connection, kind, node_uuids, fields):
 
 @waiting_for_lock
 @retried
-def update(context, kind, ident, change, fields):
+def update(
+    context: Context, kind: Kind, ident: str, change: Callable[[Values], Values], fields: tuple[str, ...]
+) -> sa.Row:
     """Update a record.
 
-    :param kind: Kind.
     :param ident: uuid; or name, if the kind has names.
     :param change: function from {settable field: present value} to {settable field: new value}, both of all fields. It
         is called under the lock, and again if the transaction is retried.
-    :param fields: names of the fields to return, a tuple.
+    :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
-    new = {}
+    new: Values = {}
     try:
         with context.write() as connection:
             node, record = _take(connection, kind, ident)
@@ -243,10 +258,9 @@ def update(context, kind, ident, change, fields):
 
 @waiting_for_lock
 @retried
-def delete(context, kind, ident):
+def delete(context: Context, kind: Kind, ident: str) -> None:
     """Delete a record.
 
-    :param kind: Kind.
     :param ident: uuid; or name, if the kind has names.
     :raises failures.RecordNotFound: there is no such record.
     :raises failures.NodeLocked: a worker holds the lock of its node.
@@ -263,12 +277,13 @@ def delete(context, kind, ident):
         raise failures.NotEmpty(what=f'{kind.what} {ident}', members='nodes') from error
 
 
-def read(connection, kind, ident, columns, visible=()):
+def read(
+    connection: sa.Connection, kind: Kind, ident: str, columns: Columns, visible: Iterable[Condition] = ()
+) -> sa.Row:
     """Read a record.
 
-    :param kind: Kind.
     :param ident: uuid; or name, if the kind has names.
-    :param columns: columns to select, a tuple.
+    :param columns: columns to select.
     :param visible: conditions on the records that the caller may see; () for all.
     :returns: a row with these columns.
     :raises failures.RecordNotFound: there is no such record, or the caller may not see it.
@@ -279,13 +294,11 @@ def read(connection, kind, ident, columns, visible=()):
     return row
 
 
-def _take(connection, kind, ident):
+def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
     """Lock the node of a record, if the kind has one, and then the record.
 
     The record tells which node to lock first. Before the lock is taken, the record may move to another node. Then
     this begins again.
-
-    :returns: (row of the node with the columns of ``_STATE``, or None; row of the record with all columns).
     """
     table = kind.table
     node = None
@@ -301,14 +314,14 @@ def _take(connection, kind, ident):
                 raise failures.NodeLocked(node=node.uuid, host=node.reservation)
             same.append(table.c.node_uuid == unlocked.node_uuid)
         if connection.execute(sa.update(table).where(*same).values(updated_at=now())).rowcount:
-            return node, connection.execute(sa.select(table).where(table.c.id == unlocked.id)).one()
+            return _Locked(node, connection.execute(sa.select(table).where(table.c.id == unlocked.id)).one())
 
 
-def _is(kind, ident):
+def _is(kind: Kind, ident: str) -> Condition:
     return kind.table.c['uuid' if uuidutils.is_uuid_like(ident) else 'name'] == ident
 
 
-def _columns(context, kind, fields):
+def _columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields. A JSON field is text, with its secrets masked unless the caller may see them."""
     masked = secrets.masked(context, kind.table, fields)
     return tuple(
@@ -317,7 +330,9 @@ def _columns(context, kind, fields):
     )
 
 
-def _where(connection, kind, filters, visible_nodes):
+def _where(
+    connection: sa.Connection, kind: Kind, filters: Mapping[str, Any], visible_nodes: Sequence[Condition]
+) -> Iterator[Condition]:
     """Yield the conditions of the filters of a list.
 
     :param visible_nodes: conditions on the nodes that the caller may see; [] for all. A node or a portgroup of a filter
@@ -339,12 +354,12 @@ def _where(connection, kind, filters, visible_nodes):
             yield table.c[name] == value
 
 
-def _of_nodes(table, conditions):
+def _of_nodes(table: sa.Table, conditions: Sequence[Condition]) -> list[Condition]:
     """Return the conditions on the records of those nodes that fulfil conditions; [] if there are no conditions."""
     return [table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*conditions))] if conditions else []
 
 
-def _duplicate(kind, error, values):
+def _duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) -> failures.RecordExists:
     # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     for column, sentence in kind.duplicates.items():
@@ -353,6 +368,6 @@ def _duplicate(kind, error, values):
     return failures.RecordExists(what=kind.what, key=f'with UUID {values["uuid"]}')
 
 
-def no_node(uuid):
+def no_node(uuid: str) -> failures.InvalidInput:
     """Return the failure for a record whose node does not exist."""
     return failures.InvalidInput(reason=f'Node {uuid} could not be found.')

@@ -10,18 +10,21 @@ written at that moment. So, as long as the expired row exists, reads add 1 to th
 
 import datetime
 import functools
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.engine import retried
-from ironic_traits.db.types import clock, now
+from ironic_traits.db.annotations import Columns, Condition
+from ironic_traits.db.engine import Writer, retried
+from ironic_traits.db.types import now, read_clock
 from ironic_traits.inventory import node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
-from ironic_traits.inventory.paging import fetch
+from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.inventory.single_node import take
 
@@ -39,10 +42,10 @@ UUID = (
 )
 
 
-def get(context, grant):
+def get(context: Context, grant: Grant) -> sa.Row:
     """Return a live reservation.
 
-    :param grant: ironic_traits.context.Grant of the reservation.
+    :param grant: of the reservation.
     :returns: a row with FIELDS.
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
@@ -50,7 +53,7 @@ def get(context, grant):
         return _read(connection, grant.ident, _columns(FIELDS))
 
 
-def owner(context, uuid):
+def owner(context: Context, uuid: str) -> sa.Row:
     """Return the owner and the lessee of the node that a live reservation holds.
 
     :returns: a row with ``owner`` and ``lessee``.
@@ -64,14 +67,12 @@ def owner(context, uuid):
     return row
 
 
-def find(context, grant, fields, filters, page):
+def find(context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, str], page: Page) -> Rows:
     """List live reservations.
 
-    :param grant: ironic_traits.context.Grant.
     :param fields: (name, …), of FIELDS.
     :param filters: {'node': uuid or name of a node, 'instance_uuid': uuid}, both optional.
-    :param page: ironic_traits.inventory.paging.Page.
-    :returns: ([row with these fields, …], whether there are more).
+    :returns: rows with these fields.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     :raises failures.ReservationNotFound: the marker is no live reservation that the caller may see.
     """
@@ -88,22 +89,21 @@ def find(context, grant, fields, filters, page):
             statement = statement.where(tables.reservations.c.node_uuid == node.uuid)
         if 'instance_uuid' in filters:
             statement = statement.where(tables.reservations.c.instance_uuid == filters['instance_uuid'])
-        marker = functools.partial(_read, connection, page.marker, visible=visible)
+        marker = functools.partial(_read, connection, visible=visible)
         return fetch(connection, statement, tables.reservations, page, marker)
 
 
 @retried
-def renew(context, uuid, expiry):
+def renew(context: Context, uuid: str, expiry: 'Expiry') -> sa.Row:
     """Set the expiry of a live reservation.
 
-    :param expiry: Expiry.
     :returns: a row with FIELDS.
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
     """
     with context.write() as connection:
         _take(connection, uuid)
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         values = {'expires_at': expiry.at(context, moment), 'updated_at': moment}
         live = tables.reservations.c.uuid == uuid, LIVE
         if not connection.execute(sa.update(tables.reservations).where(*live).values(values)).rowcount:
@@ -112,7 +112,7 @@ def renew(context, uuid, expiry):
 
 
 @retried
-def delete(context, uuid):
+def delete(context: Context, uuid: str) -> None:
     """Delete a live reservation.
 
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
@@ -123,10 +123,9 @@ def delete(context, uuid):
         node_providers.bump_for_reservation(connection, node.id)
 
 
-def purge(service):
+def purge(service: Writer) -> int:
     """Delete all expired reservations.
 
-    :param service: an object with ``write``: ironic_traits.service.Service, for example.
     :returns: the number of deleted reservations.
     """
     deleted = 0
@@ -136,13 +135,13 @@ def purge(service):
 
 
 @retried
-def _purge_batch(service):
+def _purge_batch(service: Writer) -> int:
     with service.write() as connection:
         # This needs no lock of a node: an expired reservation never becomes live again.
         return settle(connection, limit=_BATCH)
 
 
-def settle(connection, *conditions, limit=None):
+def settle(connection: sa.Connection, *conditions: Condition, limit: int | None = None) -> int:
     """Delete expired reservations, and raise the stored generations of their nodes' providers.
 
     The generation does not move if the node is allocated: it is allocated to the reservation's instance, and its usage
@@ -162,7 +161,7 @@ def settle(connection, *conditions, limit=None):
     return len(rows)
 
 
-def claim(context, connection, node_uuid, instance):
+def claim(context: Context, connection: sa.Connection, node_uuid: str, instance: str) -> None:
     """Raise InstanceReserved if an instance that is put on a node has a reservation of another node.
 
     The check holds until the commit: no other transaction can reserve a node for the instance before that.
@@ -180,11 +179,15 @@ def claim(context, connection, node_uuid, instance):
     if held_uuid is None:
         _touch_key(connection, node_uuid, instance)
     elif held_uuid != node_uuid:
-        is_visible = connection.scalar(sa.select(node_filters.seen(context)).where(tables.nodes.c.uuid == held_uuid))
+        is_visible = bool(
+            connection.scalar(sa.select(node_filters.seen(context)).where(tables.nodes.c.uuid == held_uuid))
+        )
         raise held_elsewhere(instance, held_uuid, is_visible, 'is not this one')
 
 
-def held_elsewhere(instance, node_uuid, is_visible, why):
+def held_elsewhere(
+    instance: str, node_uuid: str, is_visible: bool, why: str
+) -> failures.InstanceReserved | failures.InstanceUnavailable:
     """Return the failure for an instance that has a reservation of another node than requested.
 
     :param instance: uuid of the instance.
@@ -197,7 +200,7 @@ def held_elsewhere(instance, node_uuid, is_visible, why):
     return failures.InstanceReserved(instance=instance, node=f'node {node_uuid}', why=why)
 
 
-def _touch_key(connection, node_uuid, instance):
+def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None:
     """Insert a row with the unique key of an instance's reservation, and delete it again.
 
     Another transaction that reserves a node for the instance writes the same key. One of the two waits until the other
@@ -211,7 +214,7 @@ def _touch_key(connection, node_uuid, instance):
     connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == row['uuid']))
 
 
-def of_node(connection, node_uuid):
+def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     """Return the live reservation of a node.
 
     :param connection: of a writer that has taken the node's lock.
@@ -221,7 +224,7 @@ def of_node(connection, node_uuid):
     return connection.execute(statement).first()
 
 
-def use(connection, node, reservation_uuid):
+def use(connection: sa.Connection, node: sa.Row, reservation_uuid: str | None) -> dict[str, str]:
     """Delete the reservation of a node that is deployed, and return the instance that the node gets.
 
     :param connection: of a writer that has taken the node's lock.
@@ -250,7 +253,7 @@ def use(connection, node, reservation_uuid):
     return {'instance_uuid': reservation.instance_uuid}
 
 
-def reserved(node_uuid, reservation):
+def reserved(node_uuid: str, reservation: sa.Row) -> failures.NodeReserved:
     """Return the failure for a node that is reserved for another instance.
 
     :param node_uuid: of the node.
@@ -269,11 +272,11 @@ class Expiry:
     :param seconds: seconds from now; None if the client does not set it.
     """
 
-    def __init__(self, at=None, seconds=None):
+    def __init__(self, at: datetime.datetime | None = None, seconds: int | None = None) -> None:
         self._at = at
         self._seconds = seconds
 
-    def at(self, context, moment):
+    def at(self, context: Context, moment: datetime.datetime) -> datetime.datetime | None:
         """Return when the reservation expires. If the client sets nothing, the configured default applies.
 
         :param moment: the time by the clock of the database.
@@ -298,12 +301,12 @@ class Expiry:
             )
         return at
 
-    def check(self, context, connection):
+    def check(self, context: Context, connection: sa.Connection) -> None:
         """Raise InvalidInput if the expiry is in the past, or too far in the future."""
-        self.at(context, connection.scalar(sa.select(clock())))
+        self.at(context, read_clock(connection))
 
 
-def _take(connection, uuid):
+def _take(connection: sa.Connection, uuid: str) -> sa.Row:
     """Lock the node of a live reservation, and return the node's row."""
     reservation = _read(connection, uuid, (tables.reservations.c.node_uuid,))
     try:
@@ -314,12 +317,12 @@ def _take(connection, uuid):
     return node
 
 
-def _read(connection, uuid, columns, visible=()):
+def _read(connection: sa.Connection, uuid: str, columns: Columns, visible: Iterable[Condition] = ()) -> sa.Row:
     row = connection.execute(sa.select(*columns).where(tables.reservations.c.uuid == uuid, LIVE, *visible)).first()
     if row is None:
         raise failures.ReservationNotFound(reservation=uuid)
     return row
 
 
-def _columns(fields):
+def _columns(fields: tuple[str, ...]) -> Columns:
     return tuple(tables.reservations.c[name] for name in fields)

@@ -4,17 +4,22 @@ One transaction finds the nodes and reserves them. It checks them again under th
 changed one of them in the meantime, the search begins again.
 """
 
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import clock
+from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
-from ironic_traits.inventory.eligibility import OF_NODE
-from ironic_traits.inventory.reservations import FIELDS, held_elsewhere, settle
+from ironic_traits.inventory.eligibility import OF_NODE, Refusal
+from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.reservations import FIELDS, Expiry, held_elsewhere, settle
 from ironic_traits.inventory.single_node import take
 from ironic_traits.matching.explanations import MAX_LISTED
 
@@ -25,15 +30,23 @@ _SPARE = 32
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
-def reserve(context, instances, node_request, expiry):
+class Reservations(NamedTuple):
+    """The result of ``reserve``.
+
+    :ivar rows: [row with FIELDS, …] in the order of the instances.
+    :ivar has_new: whether one of the reservations is new.
+    """
+
+    rows: list[sa.Row]
+    has_new: bool
+
+
+def reserve(context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry) -> Reservations:
     """Reserve a node for each instance, for all of them or for none.
 
     An instance that has a live reservation of a node that fulfils the request keeps it.
 
     :param instances: [uuid, …], without duplicates.
-    :param node_request: ironic_traits.inventory.matches.NodeRequest.
-    :param expiry: ironic_traits.inventory.reservations.Expiry.
-    :returns: ([row with FIELDS, …] in the order of the instances, whether one of the reservations is new).
     :raises failures.InstanceReserved: an instance has a reservation of a node that does not fulfil the request.
     :raises failures.InstanceOnNode: an instance is on a node.
     :raises failures.InstanceUnavailable: one of these, and the caller may not see that node.
@@ -67,13 +80,15 @@ class _TooFew(Exception):
     :param instances: uuids of the instances without a reservation.
     """
 
-    def __init__(self, instances):
+    def __init__(self, instances: Sequence[str]) -> None:
         super().__init__()
         self.instances = instances
 
 
 @retried
-def _hold(context, instances, node_request, expiry, wait):
+def _hold(
+    context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
+) -> Reservations:
     """Find nodes and reserve them, in one transaction; parameters and result as for ``reserve``.
 
     :param wait: whether to wait for nodes that other transactions have locked; if not, they are skipped.
@@ -86,10 +101,10 @@ def _hold(context, instances, node_request, expiry, wait):
         if rest:
             free_nodes = _take_free(context, connection, node_request, rest, wait)
             held |= _insert(context, connection, dict(zip(rest, free_nodes, strict=True)), expiry)
-        return [held[instance] for instance in instances], bool(rest)
+        return Reservations([held[instance] for instance in instances], bool(rest))
 
 
-def _held_by(context, connection, instances):
+def _held_by(context: Context, connection: sa.Connection, instances: Sequence[str]) -> dict[str, sa.Row]:
     """Return the live reservations of instances.
 
     :returns: {instance: row with FIELDS and ``seen``, whether the caller may see the node}.
@@ -114,7 +129,9 @@ def _held_by(context, connection, instances):
     }
 
 
-def _check_held(context, connection, node_request, held):
+def _check_held(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, held: Collection[sa.Row]
+) -> None:
     """Raise a failure unless the nodes that the instances have reserved already fulfil the request.
 
     :param held: rows of ``_held_by``.
@@ -129,7 +146,9 @@ def _check_held(context, connection, node_request, held):
                 raise held_elsewhere(row.instance_uuid, row.node_uuid, row.seen, why)
 
 
-def _take_free(context, connection, node_request, instances, wait):
+def _take_free(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, instances: Sequence[str], wait: bool
+) -> list[sa.Row]:
     """Lock one node for each instance, and check under the locks that the nodes match and can be reserved.
 
     :returns: [result of ``single_node.take``, …], the best node first.
@@ -138,7 +157,7 @@ def _take_free(context, connection, node_request, instances, wait):
     """
     count, alone = len(instances), _alone(instances)
     free = eligibility.eligible_for(alone)
-    candidates = []
+    candidates: Sequence[sa.Row] = []
     if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
         # A node that is allocated to the instance in Placement comes before all others.
         allocated = sa.and_(free, node_providers.allocated_to(alone))
@@ -159,12 +178,12 @@ def _take_free(context, connection, node_request, instances, wait):
     still_free = sa.select(sa.func.count()).where(
         tables.nodes.c.id.in_(locked), *node_request.conditions(context), free
     )
-    if connection.scalar(still_free) < count:
+    if connection.execute(still_free).scalar_one() < count:
         raise _Lost
     return [locked[node.id] for node in chosen]
 
 
-def _not_locked(connection, candidates, count):
+def _not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
     """Lock ``count`` nodes that no other transaction has locked, the best ones if possible.
 
     :param candidates: rows with ``id``, the best first.
@@ -178,7 +197,7 @@ def _not_locked(connection, candidates, count):
     return chosen
 
 
-def _lock(connection, candidates, count):
+def _lock(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
     """Lock up to ``count`` candidates, skip those that are locked already, and return the locked ones."""
     # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
     # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
@@ -191,18 +210,19 @@ def _lock(connection, candidates, count):
     return [node for node in candidates if node.id in locked]
 
 
-def _insert(context, connection, chosen, expiry):
+def _insert(
+    context: Context, connection: sa.Connection, chosen: Mapping[str, sa.Row], expiry: Expiry
+) -> dict[str, sa.Row]:
     """Insert reservations.
 
     :param chosen: {instance: row of a locked node}.
-    :param expiry: Expiry.
     :returns: {instance: row with FIELDS}.
     :raises _Lost: one of the instances has been put on a node since the first check.
     """
     uuids = [node.uuid for node in chosen.values()]
     key = sa.or_(tables.reservations.c.node_uuid.in_(uuids), tables.reservations.c.instance_uuid.in_(chosen))
     settle(connection, key)
-    moment = connection.scalar(sa.select(clock()))
+    moment = read_clock(connection)
     expires_at = expiry.at(context, moment)
     rows = [
         {
@@ -220,13 +240,13 @@ def _insert(context, connection, chosen, expiry):
     # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
     on_node = sa.exists().where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid).label('on_node')
     statement = sa.select(*_COLUMNS, on_node).where(tables.reservations.c.instance_uuid.in_(chosen))
-    rows = connection.execute(statement).all()
-    if any(row.on_node for row in rows):
+    inserted = connection.execute(statement).all()
+    if any(row.on_node for row in inserted):
         raise _Lost
-    return {row.instance_uuid: row for row in rows}
+    return {row.instance_uuid: row for row in inserted}
 
 
-def _refuse(context, instances, node_request):
+def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest) -> None:
     """Raise the failure that explains why there are too few nodes; return if by now there are enough.
 
     :param instances: uuids of the instances without a reservation.
@@ -245,20 +265,23 @@ def _refuse(context, instances, node_request):
         raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
 
 
-def _refusals(context, instances, node_request):
+def _refusals(
+    context: Context, instances: Sequence[str], node_request: NodeRequest
+) -> list[tuple[str, Refusal | None]]:
     """Return why the nodes of the list cannot be reserved.
 
     :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
     """
+    idents = node_request.idents or ()
     columns = (tables.nodes.c.uuid, tables.nodes.c.name, node_filters.seen(context), *eligibility.STATE)
-    statement = sa.select(*columns).outerjoin(tables.reservations, OF_NODE).where(matches.among(node_request.idents))
+    statement = sa.select(*columns).outerjoin(tables.reservations, OF_NODE).where(matches.among(idents))
     with context.read() as connection:
         rows = connection.execute(statement).all()
     instance = _alone(instances)
     rejected = {} if node_request.is_a_list else explanations.rejections(context, node_request, instance)
     by_ident = {row.name: row for row in rows} | {row.uuid: row for row in rows}
-    refusals: dict[str, tuple] = {}
-    for ident in node_request.idents:
+    refusals: dict[str, tuple[str, Refusal | None]] = {}
+    for ident in idents:
         node = by_ident.get(ident)
         refusal = eligibility.refusal(node, instance)
         if node and not node.seen:
@@ -272,6 +295,6 @@ def _refusals(context, instances, node_request):
     return list(refusals.values())
 
 
-def _alone(instances):
+def _alone(instances: Sequence[str]) -> str | None:
     """Return the only instance; None if there are several, for then a node allocated to one could go to another."""
     return instances[0] if len(instances) == 1 else None

@@ -4,10 +4,15 @@ Each write of such a field stores the masked text in a column beside it. Masking
 document takes half a second, and a list may have a thousand nodes.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import orjson
 import sqlalchemy as sa
 from oslo_utils import strutils
 
+from ironic_traits.context import Context
+from ironic_traits.db.annotations import Values
 from ironic_traits.resources import RESOURCES
 
 MASK = '******'
@@ -17,10 +22,9 @@ RULES = {each.name: each.secrets for each in RESOURCES if each.secrets}
 _NOT_MASKED = '{"content": "** Not shown: its secrets have not been masked. **"}'
 
 
-def with_masks(table, values):
+def with_masks(table: sa.Table, values: Values) -> Values:
     """Return the values of an INSERT or UPDATE together with the masked texts of its secret fields.
 
-    :param table: SQLAlchemy table.
     :param values: {column: value}.
     :returns: {column: value}.
     """
@@ -28,21 +32,20 @@ def with_masks(table, values):
     return values | {f'{field}_masked': _text(field, values[field]) for field in fields}
 
 
-def is_mask(column):
+def is_mask(column: sa.Column[Any]) -> bool:
     """Whether a column holds the masked text of another column. Such a column is not a field of the API."""
     return column.name.removesuffix('_masked') in RULES.get(column.table.name, {}) and column.name.endswith('_masked')
 
 
-def masked(context, table, fields):
+def masked(context: Context, table: sa.Table, fields: Iterable[str]) -> frozenset[str]:
     """Return which of these fields the caller may see with masked secrets only, as a frozenset."""
     rules = RULES.get(table.name, {})
     return frozenset(name for name in fields if name in rules and not context.sees_secrets(rules[name]))
 
 
-def column(table, field, is_masked):
+def column(table: sa.Table, field: str, is_masked: bool) -> sa.Label[str]:
     """Return a column that selects a JSON field as text.
 
-    :param table: SQLAlchemy table.
     :param field: name of the field.
     :param is_masked: whether to select the text with the secrets masked.
     """
@@ -51,7 +54,7 @@ def column(table, field, is_masked):
     return sa.type_coerce(table.c[field], sa.Text).label(field)
 
 
-def _text(field, document):
+def _text(field: str, document: dict[str, Any]) -> str:
     masked = strutils.mask_dict_password(document, MASK)
     if field == 'instance_info':
         masked |= {key: MASK for key in ('configdrive', 'image_url') if key in masked}

@@ -2,10 +2,11 @@
 
 import sqlalchemy as sa
 
+from ironic_traits.context import Context
 from ironic_traits.db import tables
 
 
-def count_nodes(context):
+def count_nodes(context: Context) -> list[sa.Row]:
     """Count the nodes of each shard.
 
     :returns: [row with ``shard`` (None for the nodes without one) and ``count``, …], sorted by shard, None first.

@@ -7,18 +7,21 @@ compute SQLAlchemy's cache key for it, takes as long as to execute it.
 """
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import now
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.secrets import with_masks
 
 
-def take(connection, ident, *columns):
+def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
     """Lock a node until the end of the transaction, and read it.
 
     Every write begins with this, before it checks whether an instance or a reservation holds the node (invariant 1).
@@ -37,13 +40,16 @@ def take(connection, ident, *columns):
     # lock.
     returning = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
     result = connection.execute(_raise_generation(key, columns if returning else ()), {'ident': ident, 'now': now()})
-    row = result.first() if returning else result.rowcount
-    if not row:
+    if returning:
+        row = result.first()
+    else:
+        row = connection.execute(_select_one(columns, key), {'ident': ident}).one() if result.rowcount else None
+    if row is None:
         raise failures.NodeNotFound(node=ident)
-    return row if returning else connection.execute(_select_one(columns, key), {'ident': ident}).one()
+    return row
 
 
-def change(connection, node, changes):
+def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     """Write to a node's row, and update its provider.
 
     :param connection: of a writer.
@@ -58,11 +64,11 @@ def change(connection, node, changes):
     node_providers.follow(connection, node, changes)
 
 
-def read(connection, ident, columns, visible=()):
+def read(connection: sa.Connection, ident: str, columns: Columns, visible: Sequence[Condition] = ()) -> sa.Row:
     """Read a node.
 
     :param ident: uuid or name of the node.
-    :param columns: columns to select, a tuple.
+    :param columns: columns to select.
     :param visible: conditions on the nodes that the caller may see (``node_filters.visible``); () for all.
     :returns: a row with these columns.
     :raises failures.NodeNotFound: there is no such node, or the caller may not see it.
@@ -75,13 +81,13 @@ def read(connection, ident, columns, visible=()):
 
 
 @functools.lru_cache(maxsize=256)
-def _select_one(columns, key):
+def _select_one(columns: Columns, key: str) -> sa.Select:
     """Return the SELECT of columns of the node whose column ``key`` equals the parameter ``ident``."""
     return sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident'))
 
 
 @functools.lru_cache(maxsize=256)
-def _raise_generation(key, columns):
+def _raise_generation(key: str, columns: Columns) -> sa.Update:
     return (
         sa.update(tables.nodes)
         .where(tables.nodes.c[key] == sa.bindparam('ident'))
@@ -90,9 +96,9 @@ def _raise_generation(key, columns):
     )
 
 
-def _of_the_row(column):
+def _of_the_row(column: sa.ColumnElement[Any]) -> bool:
     return isinstance(column, sa.Column) or any(column is each for each in node_providers.BEFORE)
 
 
-def _key(ident):
+def _key(ident: str) -> str:
     return 'uuid' if uuidutils.is_uuid_like(ident) else 'name'

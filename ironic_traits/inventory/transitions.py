@@ -7,17 +7,21 @@ the driver has begun. All times are those of the database's clock.
 
 import dataclasses
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.db.engine import retried
-from ironic_traits.db.types import clock
+from ironic_traits.db.annotations import Condition, Values
+from ironic_traits.db.engine import Reader, retried
+from ironic_traits.db.types import clock, read_clock
 from ironic_traits.deploy import base, states, time_limits
 from ironic_traits.inventory.single_node import change, take
+from ironic_traits.service import Service
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +40,15 @@ class Claim:
     node: str
     lease: str
     action: str
-    arguments: dict
+    arguments: dict[str, Any]
     phase: int
     attempts: int
     seconds: float
 
 
-def replace(connection, node_id, action, arguments, moment):
+def replace(
+    connection: sa.Connection, node_id: int, action: str | None, arguments: Mapping[str, Any], moment: datetime.datetime
+) -> None:
     """Store the transition of a node in place of the one before.
 
     :param connection: of a writer that has taken the node's lock.
@@ -57,10 +63,9 @@ def replace(connection, node_id, action, arguments, moment):
         connection.execute(sa.insert(tables.transitions).values(row))
 
 
-def due(service, limit):
+def due(service: Reader, limit: int) -> list[str]:
     """Return the nodes whose transition is due and not claimed.
 
-    :param service: ironic_traits.service.Service.
     :param limit: most nodes.
     :returns: [uuid, …], the one that has waited longest first.
     """
@@ -76,19 +81,18 @@ def due(service, limit):
 
 
 @retried
-def claim(service, uuid):
+def claim(service: Service, uuid: str) -> Claim | None:
     """Claim the transition of a node.
 
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
 
-    :param service: ironic_traits.service.Service.
     :param uuid: of the node.
     :returns: Claim; None if there is no transition that is due and not claimed.
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
         node = take(connection, uuid, tables.nodes.c.provision_state, tables.nodes.c.target_provision_state)
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         lease = uuidutils.generate_uuid()
         result = connection.execute(
             sa.update(tables.transitions)
@@ -118,11 +122,9 @@ def claim(service, uuid):
 
 
 @retried
-def settle(service, claim, outcome):
+def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | base.WorkFailed) -> bool:
     """Store the outcome of a claimed transition.
 
-    :param service: ironic_traits.service.Service.
-    :param claim: Claim.
     :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid; if not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
@@ -132,7 +134,7 @@ def settle(service, claim, outcome):
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
         if connection.scalar(sa.select(tables.transitions.c.lease).where(*same_claim)) is None:
             return False
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
         elif isinstance(outcome, base.Done):
@@ -143,7 +145,7 @@ def settle(service, claim, outcome):
 
 
 @retried
-def give_up(context, ident, reason):
+def give_up(context: Context, ident: str, reason: str) -> str | None:
     """End the transition of a node as if it had failed, and release the node's lock.
 
     The worker that has claimed the transition can no longer settle it.
@@ -156,7 +158,7 @@ def give_up(context, ident, reason):
     """
     with context.write() as connection:
         node = take(connection, ident, *_SETTLED, tables.nodes.c.reservation)
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).first()
         if row:
             _give_up(connection, node, row, moment, base.WorkFailed(reason))
@@ -176,17 +178,17 @@ _SETTLED = (
 )
 
 
-def _free(moment):
+def _free(moment: datetime.datetime | clock) -> Condition:
     return sa.or_(tables.transitions.c.lease.is_(None), tables.transitions.c.leased_until <= moment)
 
 
-def _within_limit(service, claim, seconds):
+def _within_limit(service: Service, claim: Claim, seconds: float) -> float:
     limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
     # The driver has to be called when the limit is reached, at the latest, so that the timeout is noticed.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
-def _postpone(connection, node, claim, moment, seconds):
+def _postpone(connection: sa.Connection, node: sa.Row, claim: Claim, moment: datetime.datetime, seconds: float) -> None:
     if claim.action != 'power' and states.follow(node.provision_state, 'wait'):
         # The lock is released while the node waits, so that it can be aborted or deleted.
         _move(connection, node, 'wait', moment, reservation=None)
@@ -203,8 +205,8 @@ def _postpone(connection, node, claim, moment, seconds):
     )
 
 
-def _finish(connection, node, claim, moment, done):
-    changes = {'reservation': None}
+def _finish(connection: sa.Connection, node: sa.Row, claim: Claim, moment: datetime.datetime, done: base.Done) -> None:
+    changes: Values = {'reservation': None}
     if done.power_state:
         changes['power_state'] = done.power_state
     if done.properties:
@@ -222,7 +224,7 @@ def _finish(connection, node, claim, moment, done):
         _move(connection, node, 'manage' if by_hand else 'done', moment, **changes)
 
 
-def _clean_after(connection, node, moment, changes):
+def _clean_after(connection: sa.Connection, node: sa.Row, moment: datetime.datetime, changes: Values) -> None:
     """Remove the instance and its data from a node after undeploy, and start the cleaning."""
     connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
@@ -233,10 +235,12 @@ def _clean_after(connection, node, moment, changes):
     _move(connection, node, 'clean', moment, **changes)
 
 
-def _give_up(connection, node, claim, moment, error):
+def _give_up(
+    connection: sa.Connection, node: sa.Row, claim: Claim | sa.Row, moment: datetime.datetime, error: base.WorkFailed
+) -> None:
     reason = str(error)
     replace(connection, node.id, None, {}, moment)
-    changes: dict[str, Any] = {'reservation': None, 'last_error': reason}
+    changes: Values = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
         requested, target = claim.arguments['target'], node.target_power_state
         changes['last_error'] = f"Failed to change power state to '{target}' by '{requested}': {reason}"
@@ -247,7 +251,7 @@ def _give_up(connection, node, claim, moment, error):
     _move(connection, node, 'fail', moment, **changes)
 
 
-def _move(connection, node, event, moment, **changes):
+def _move(connection: sa.Connection, node: sa.Row, event: str, moment: datetime.datetime, **changes: Any) -> None:
     """Move a node to the state that follows an event.
 
     :param event: as for ``states.follow``.

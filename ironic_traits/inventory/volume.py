@@ -2,19 +2,22 @@
 
 import functools
 
+import sqlalchemy as sa
+
 from ironic_traits import failures, resources
+from ironic_traits.db.annotations import Values
 from ironic_traits.deploy import states
 from ironic_traits.inventory.records import Kind
 
 
-def _decide(what, connection, node, old, new):
+def _decide(what: str, connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
     """Raise InvalidTransition if a volume resource is updated on a node that is not off, or deleted when it is in use.
 
     :param what: name of the kind, for the message.
     :raises failures.InvalidTransition: the node is not powered off; a deletion is allowed then, too, if the provision
         state is one of ``states.DELETABLE``.
     """
-    if old is None or node.power_state == states.POWER_OFF:
+    if old is None or node is None or node.power_state == states.POWER_OFF:
         return
     if new is not None:
         raise failures.InvalidTransition(action=f'{what} update', node=node.uuid, state=node.power_state)

@@ -1,27 +1,28 @@
 """The workers that are alive, and the transitions that wait for one."""
 
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.engine import retried
-from ironic_traits.db.types import clock
+from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.types import clock, read_clock
+from ironic_traits.service import Service
 
 #: How long the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
 REMEMBERED = datetime.timedelta(days=1)
 
 
 @retried
-def beat(service, uuid, **facts):
+def beat(service: Writer, uuid: str, **facts: Any) -> None:
     """Store a worker's heartbeat, and delete workers whose last heartbeat is older than REMEMBERED.
 
-    :param service: ironic_traits.service.Service.
     :param uuid: of the worker.
     :param facts: {column of workers: value}: ``hostname``, ``pid``, ``drivers`` and so on.
     """
     with service.write() as connection:
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         connection.execute(sa.delete(tables.workers).where(tables.workers.c.heartbeat_at < moment - REMEMBERED))
         alive = sa.update(tables.workers).where(tables.workers.c.uuid == uuid).values(heartbeat_at=moment)
         if not connection.execute(alive).rowcount:
@@ -30,33 +31,28 @@ def beat(service, uuid, **facts):
 
 
 @retried
-def forget(service, uuid):
+def forget(service: Writer, uuid: str) -> None:
     """Delete a worker that stops.
 
-    :param service: ironic_traits.service.Service.
     :param uuid: of the worker.
     """
     with service.write() as connection:
         connection.execute(sa.delete(tables.workers).where(tables.workers.c.uuid == uuid))
 
 
-def alive(service):
-    """Return the number of workers with a heartbeat within ``[deploy] heartbeat_timeout``.
-
-    :param service: an object with ``read`` and ``conf``: ironic_traits.service.Service, for example.
-    """
+def alive(service: Service) -> int:
+    """Return the number of workers with a heartbeat within ``[deploy] heartbeat_timeout``."""
     with service.read() as connection:
-        moment = connection.scalar(sa.select(clock()))
+        moment = read_clock(connection)
         oldest = moment - datetime.timedelta(seconds=service.conf.deploy.heartbeat_timeout)
-        return connection.scalar(
+        return connection.execute(
             sa.select(sa.func.count()).select_from(tables.workers).where(tables.workers.c.heartbeat_at > oldest)
-        )
+        ).scalar_one()
 
 
-def longest_wait(service):
+def longest_wait(service: Reader) -> float:
     """Return how long the longest-waiting transition has been due without a claim.
 
-    :param service: an object with ``read``: ironic_traits.service.Service, for example.
     :returns: seconds; 0 if none waits.
     """
     since = sa.case(
@@ -72,11 +68,8 @@ def longest_wait(service):
     return max((row.now - row.since).total_seconds(), 0) if row.since else 0
 
 
-def summary(service):
-    """Return a sentence about the number of workers and the longest wait.
-
-    :param service: an object with ``read`` and ``conf``: ironic_traits.service.Service, for example.
-    """
+def summary(service: Service) -> str:
+    """Return a sentence about the number of workers and the longest wait."""
     number, seconds = alive(service), longest_wait(service)
     sentence = f'{number} workers are alive' if number != 1 else '1 worker is alive'
     return f'{sentence}; ' + (f'work has waited for {seconds:.0f} seconds' if seconds else 'no work waits')

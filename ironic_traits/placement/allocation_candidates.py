@@ -19,13 +19,13 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.names import PREFIX
 from ironic_traits.db.types import names_in
 from ironic_traits.matching.combinations import Amount, Candidate, Collective, Groups, Option, Rules, Tries, combine
 from ironic_traits.placement import capacity
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement import traits as provider_traits
-from ironic_traits.placement.capacity import Condition
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 #: The trait of sharing providers.

@@ -62,7 +62,7 @@ class _Amount(NamedTuple):
     amount: int
 
 
-def of_consumer(context: Context, uuid: str) -> tuple[Any, Sequence[sa.Row]]:
+def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
     """Return the allocations of a consumer.
 
     :param uuid: of the consumer.

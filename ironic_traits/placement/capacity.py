@@ -12,11 +12,10 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
 
-#: A condition of a statement.
-Condition = sa.ColumnElement[bool]
 #: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
 

@@ -12,10 +12,10 @@ from oslo_utils import uuidutils
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
-from ironic_traits.placement.capacity import Condition
 from ironic_traits.placement.single_provider import COLUMNS, read, take
 
 

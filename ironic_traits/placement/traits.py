@@ -6,9 +6,9 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
 from ironic_traits.placement import failures
-from ironic_traits.placement.capacity import Condition
 
 _FOREIGN = sa.exists().where(tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
 _OWN = sa.exists().where(

@@ -12,7 +12,6 @@ import urllib.parse
 from typing import Any
 
 import orjson
-import sqlalchemy as sa
 from oslo_db.exception import DBError
 from oslo_utils import uuidutils
 from webob import Request
@@ -23,7 +22,7 @@ from ironic_traits.api.v1 import node_fields
 from ironic_traits.client import VERSION, Client, Failed
 from ironic_traits.context import Context
 from ironic_traits.db.one_transaction import Lost
-from ironic_traits.db.types import clock
+from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import new_nodes as inventory
 from ironic_traits.inventory import node_states, nodes, records
 from ironic_traits.transfer import differences, documents, imports, new_nodes
@@ -162,7 +161,7 @@ class LocalImporter:
     def _new(self, items):
         """Return the items that can be created in bulk, with their rows: [(item, NewNode), …]."""
         with self._client.context.read() as connection:
-            now = connection.scalar(sa.select(clock()))
+            now = read_clock(connection)
         new = []
         for item in items:
             with contextlib.suppress(inventory.Unusual):

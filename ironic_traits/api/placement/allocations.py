@@ -103,11 +103,11 @@ class AllocationsController(Resource):
             provider = {'generation': row.provider_generation, 'resources': {}}
             by_provider.setdefault(row.provider_uuid, provider)['resources'][row.resource_class] = row.used
         body: dict[str, object] = {'allocations': by_provider}
-        if rows and context.minor >= OBJECTS_SINCE:
+        if consumer and context.minor >= OBJECTS_SINCE:
             body |= {'project_id': consumer.project_id, 'user_id': consumer.user_id}
-        if rows and context.minor >= GENERATIONS_SINCE:
+        if consumer and context.minor >= GENERATIONS_SINCE:
             body['consumer_generation'] = consumer.generation
-        if rows and context.minor >= TYPES_SINCE:
+        if consumer and context.minor >= TYPES_SINCE:
             body['consumer_type'] = consumer.consumer_type or 'unknown'
         return Response(body, modified(rows))
 

@@ -97,7 +97,7 @@ class ReservationsController(Resource):
     def get_all(self, context, grant, /, *, fields=None, **query):
         names = FIELDS if fields is None else _selected(fields)
         page = paging.page(context, query, (*FIELDS, 'id'), lambda context, name: None)
-        filters = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
+        filters: dict[str, str] = {name: query[name] for name in ('node', 'instance_uuid') if name in query}
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = reservations.find(context, grant, ('uuid', *names), filters, page)
