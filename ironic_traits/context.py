@@ -63,6 +63,7 @@ class Context(oslo_context.RequestContext):
         self.read = service.read
         self.write = service.write
         self.waiters = service.waiters
+        self.writers = service.writers
         self.wake_worker = service.wake_worker
         self.protocol = protocol
         self.minor = minor

@@ -96,7 +96,7 @@ class TooManyTraits(Failure):
     code = 'baremetal.trait.too_many'
     text = (
         'Could not modify traits for node {node} as it would exceed the maximum number of traits per node '
-        '({count} vs. {limit}); the first one too many is {trait}'
+        '({count} vs. {limit}); the source {source} would add {names}'
     )
 
 
@@ -195,6 +195,33 @@ class TraitNotFound(Failure):
     status = 404
     code = 'baremetal.trait.not_found'
     text = "Node {node} doesn't have a trait '{trait}'"
+
+
+class TraitNotHeld(Failure):
+    """The node has the trait, but not from the source of the request."""
+
+    status = 404
+    code = 'baremetal.trait.not_held'
+    text = "The source '{source}' does not hold the trait '{trait}' on node {node}. Sources that do: {holders}"
+
+
+class TraitVetoed(Failure):
+    """A source other than the operator adds a trait that the operator has removed."""
+
+    status = 409
+    code = 'baremetal.trait.vetoed'
+    text = (
+        "The trait '{trait}' of node {node} is vetoed: an operator removed it. The source '{source}' can add it after "
+        'DELETE /v1/nodes/{node}/traits/{trait}/veto, or after an operator has added it.'
+    )
+
+
+class VetoNotFound(Failure):
+    """The node has no veto of the trait."""
+
+    status = 404
+    code = 'baremetal.trait.veto_not_found'
+    text = "Node {node} has no veto of the trait '{trait}'"
 
 
 class InstanceNotFound(Failure):

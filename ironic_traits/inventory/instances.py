@@ -11,7 +11,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import names_in
-from ironic_traits.inventory import node_filters, node_providers, node_traits
+from ironic_traits.inventory import node_filters, node_providers, trait_filters
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.matching.rebuilds import Held, check
 from ironic_traits.matching.requests import Request
@@ -48,7 +48,7 @@ def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[H
     return [
         Held(row.uuid, frozenset(row.traits), True) if row.seen else None
         for row in connection.execute(
-            sa.select(tables.nodes.c.uuid, node_traits.JOINED, node_filters.seen(context)).where(held_by_instance)
+            sa.select(tables.nodes.c.uuid, trait_filters.JOINED, node_filters.seen(context)).where(held_by_instance)
         )
     ]
 

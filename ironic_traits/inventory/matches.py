@@ -15,7 +15,7 @@ from oslo_utils import uuidutils
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
-from ironic_traits.inventory import node_filters, node_traits
+from ironic_traits.inventory import node_filters, trait_filters
 from ironic_traits.inventory.eligibility import ELIGIBLE
 from ironic_traits.matching.requests import Request
 
@@ -62,7 +62,7 @@ class NodeRequest:
         return [
             *node_filters.visible(context, self.grant),
             *self.flags().values(),
-            *node_traits.where(self.request.filter),
+            *trait_filters.where(self.request.filter),
         ]
 
 
@@ -74,7 +74,7 @@ def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa
     :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (a sorted list), …]: by score, then in
         the order of creation.
     """
-    columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, node_traits.JOINED)
+    columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, trait_filters.JOINED)
     statement = sa.select(*columns).where(*node_request.conditions(context), ELIGIBLE)
     with context.read() as connection:
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()

@@ -18,7 +18,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states, steps, validate
-from ironic_traits.inventory import node_providers, node_traits, reservations, secrets, transitions
+from ironic_traits.inventory import node_providers, reservations, secrets, trait_filters, transitions
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
 
@@ -27,7 +27,7 @@ _INTERFACES = {'inspect': 'inspect', 'rescue': 'rescue', 'unrescue': 'rescue'}
 #: The columns of a node that drivers and hooks see.
 _VISIBLE = (
     *(column for column in tables.nodes.c if column.name != 'generation' and not secrets.is_mask(column)),
-    node_traits.JOINED,
+    trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
 

@@ -1,8 +1,13 @@
-"""The traits of nodes: list, replace, add, remove; and the conditions of the list filters."""
+"""The traits of nodes: list, replace, add, remove.
 
+Every write is an edit by a source (``matching.sources``). One without a source is plain: after it, the node has exactly
+what it says, whatever the sources.
+"""
+
+import datetime
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Collection
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -10,28 +15,54 @@ from oslo_db import exception as db_exception
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import names, tables
-from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import names_in
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import history, node_providers, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.single_node import read, take
-from ironic_traits.matching.traits import Filter
+from ironic_traits.inventory.single_node import MOMENT, read, take
+from ironic_traits.inventory.trait_filters import JOINED
+from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.inventory.trait_writers import Writer
+from ironic_traits.matching import sources
+from ironic_traits.matching.sources import OPERATOR, Edit, Traits
 
+_P = ParamSpec('_P')
 _Result = TypeVar('_Result')
 
-#: A column of a SELECT from nodes: the node's traits, which are read as a sorted list.
-JOINED = (
-    sa.select(names_in(tables.node_traits.c.trait))
-    .where(tables.node_traits.c.node_id == tables.nodes.c.id)
-    .correlate(tables.nodes)
-    .scalar_subquery()
-    .label('traits')
-)
 
-#: Up to this number of required traits, each has a subquery of its own, which is quick when one of the traits is rare.
-#: More are counted in one subquery, because the planners' work grows at least with the square of the subqueries.
-MAX_SUBQUERIES = 5
+class Written(NamedTuple):
+    """The result of a write.
+
+    :ivar traits: the traits that the node has now, sorted.
+    :ivar refused: requested traits that the node does not get from the source, because they are vetoed; sorted.
+    :ivar retired: requested traits that are retired in the catalogue; sorted.
+    """
+
+    traits: list[str]
+    refused: list[str]
+    retired: list[str]
+
+
+class Held(NamedTuple):
+    """A source's hold on a trait, or a veto.
+
+    :ivar writer: who wrote it.
+    :ivar since: datetime by the database's clock; None if it is unknown.
+    """
+
+    writer: Writer
+    since: datetime.datetime | None
+
+
+class Details(NamedTuple):
+    """The traits of a node with their sources.
+
+    :ivar traits: {trait: [Held, …]}, sorted by name; the source that has held it the longest comes first. The hold of
+        Placement clients is the last.
+    :ivar vetoes: {trait: Held}, sorted by name.
+    """
+
+    traits: dict[str, list[Held]]
+    vetoes: dict[str, Held]
 
 
 def list_all(context: Context, grant: Grant) -> list[str]:
@@ -45,151 +76,199 @@ def list_all(context: Context, grant: Grant) -> list[str]:
         return read(connection, grant.ident, (JOINED,)).traits
 
 
-def _adding_names(
-    write: Callable[[Context, str, Sequence[str]], _Result],
-) -> Callable[[Context, str, Sequence[str]], _Result]:
-    """Decorate a writer of node traits: add the traits that are missing in the table ``traits``, then run it again.
+def details(context: Context, grant: Grant) -> Details:
+    """Return the traits of a node with their sources, the foreign traits of its provider, and its vetoes.
+
+    :param grant: of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        node = read(connection, grant.ident, (tables.nodes.c.id,))
+        return details_of(context, connection, [node.id])[node.id]
+
+
+def details_of(context: Context, connection: sa.Connection, node_ids: Collection[int]) -> dict[int, Details]:
+    """Return the traits of nodes with their sources, as ``details``.
+
+    :returns: {node id: Details}.
+    """
+    stored = trait_store.read_many(connection, context.writers, node_ids)
+    return {node_id: _details(context, connection, one) for node_id, one in stored.items()}
+
+
+def _details(context: Context, connection: sa.Connection, stored: trait_store.Stored) -> Details:
+    def shown(hold: Hold) -> Held:
+        return Held(context.writers.writer(connection, hold.writer_id), hold.since)
+
+    traits = {name: [shown(hold) for hold in holds.values()] for name, holds in stored.traits.holders.items()}
+    for name in stored.foreign:
+        traits.setdefault(name, []).append(Held(Writer(sources.PLACEMENT), None))
+    vetoes = {name: shown(hold) for name, hold in sorted(stored.traits.vetoes.items())}
+    return Details(dict(sorted(traits.items())), vetoes)
+
+
+def adding_names(
+    write: Callable[Concatenate[Context, Collection[str], _P], _Result],
+) -> Callable[Concatenate[Context, Collection[str], _P], _Result]:
+    """Decorate a writer of traits: add the traits that are missing in the table ``traits``, then run it again.
 
     They are added only after the foreign key has failed. Nearly always none is missing, and to look for missing ones
-    first would take as long as the write.
+    first would take as long as the write. The writer of the request may be missing, too (``trait_writers.Writers``).
     """
 
     @functools.wraps(write)
-    def write_with_names(context: Context, ident: str, requested_traits: Sequence[str]) -> _Result:
+    def write_with_names(
+        context: Context, requested_traits: Collection[str], *arguments: _P.args, **options: _P.kwargs
+    ) -> _Result:
         while True:
             try:
-                return write(context, ident, requested_traits)
+                return write(context, requested_traits, *arguments, **options)
             except db_exception.DBReferenceError:
                 names.add(context, tables.traits, requested_traits)
+                context.writers.forget()
 
     return write_with_names
 
 
-@_adding_names
-@waiting_for_lock
-@retried
-def replace(context: Context, ident: str, requested_traits: Sequence[str]) -> list[str]:
-    """Set the traits of a node.
+def replace(context: Context, ident: str, requested_traits: Collection[str], source: str | None = None) -> Written:
+    """Set the traits of a node, or those that a source holds on it.
 
     :param ident: uuid or name of the node.
-    :param requested_traits: [valid trait, …] in any order; duplicates are ignored.
-    :returns: [name, …], sorted.
+    :param requested_traits: valid traits in any order; duplicates are ignored.
+    :param source: name of the source; None for a plain write.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
-    :raises failures.TooManyTraits: there are more than ``[inventory] max_traits_per_node``; nothing is changed.
+    :raises failures.TooManyTraits: the node would have more than ``[inventory] max_traits_per_node``. Nothing changes.
     """
-    requested = list(dict.fromkeys(requested_traits))
-    with context.write() as connection:
-        node = _take(connection, ident)
-        _check_limit(context, node, len(requested), requested)
-        own, foreign = _present(connection, node)
-        gone = own.difference(requested)
-        if gone:
-            connection.execute(_DELETE, {'of_node': node.id, 'gone': list(gone)})
-        new = [name for name in requested if name not in own]
-        _insert(connection, node, new)
-        node_providers.follow_traits(connection, node, foreign, new, lost=bool(gone))
-    return sorted(requested)
+    requested = frozenset(requested_traits)
+
+    def decide(node: sa.Row, before: Traits, hold: Hold) -> Edit:
+        return sources.replace(before, hold, requested, source)
+
+    return _write(context, requested_traits, ident, source, decide)
 
 
-@_adding_names
-@waiting_for_lock
-@retried
-def add(context: Context, ident: str, requested_traits: Sequence[str]) -> None:
-    """Add a trait to a node. Change nothing if the node has it already.
+def add(context: Context, ident: str, name: str, source: str | None = None) -> Written:
+    """Add a trait to a node. Change nothing if the source holds it already.
 
     :param ident: uuid or name of the node.
-    :param requested_traits: [one valid trait].
+    :param name: a valid trait.
+    :param source: name of the source; None for a plain write.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.TooManyTraits: the node has ``[inventory] max_traits_per_node`` traits; nothing is changed.
+    :raises failures.TraitVetoed: the trait is vetoed, and the source is not the operator.
     """
-    with context.write() as connection:
-        node = _take(connection, ident)
-        own, foreign = _present(connection, node)
-        if own.isdisjoint(requested_traits):
-            _check_limit(context, node, len(own) + 1, [*own, *requested_traits])
-            _insert(connection, node, requested_traits)
-            node_providers.follow_traits(connection, node, foreign, requested_traits, lost=False)
+
+    def decide(node: sa.Row, before: Traits, hold: Hold) -> Edit:
+        edit = sources.edit(before, hold, add={name}, source=source)
+        if edit.refused:
+            raise failures.TraitVetoed(node=node.uuid, trait=name, source=source)
+        return edit
+
+    return _write(context, [name], ident, source, decide)
 
 
-@waiting_for_lock
-@retried
-def remove(context: Context, ident: str, name: str) -> None:
-    """Remove a trait from a node.
+def remove(context: Context, ident: str, name: str, source: str | None = None) -> Written:
+    """Remove a trait from a node, or a source's hold on it.
+
+    :param ident: uuid or name of the node.
+    :param name: any string, a valid trait or not.
+    :param source: name of the source; None for a plain write.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.TraitNotFound: the node does not have the trait.
+    :raises failures.TraitNotHeld: the node has the trait, but not from the source.
+    """
+
+    def decide(node: sa.Row, before: Traits, hold: Hold) -> Edit:
+        # Compared here, not in SQL: the databases cannot compare the column with every string that a client may send.
+        if name not in before.holders:
+            raise failures.TraitNotFound(node=node.uuid, trait=name)
+        holders = before.holders[name]
+        if source is not None and source not in holders:
+            raise failures.TraitNotHeld(node=node.uuid, trait=name, source=source, holders=', '.join(sorted(holders)))
+        return sources.edit(before, hold, remove={name}, source=source)
+
+    return _write(context, [], ident, source, decide)
+
+
+def remove_all(context: Context, ident: str, source: str | None = None) -> Written:
+    """Remove all traits of a node, or all that a source holds on it.
+
+    :param ident: uuid or name of the node.
+    :param source: name of the source; None for a plain write.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.NodeLocked: a worker holds the node's lock.
+    """
+    return replace(context, ident, [], source)
+
+
+def lift_veto(context: Context, ident: str, name: str) -> Written:
+    """Lift the veto of a trait, without adding the trait.
 
     :param ident: uuid or name of the node.
     :param name: any string, a valid trait or not.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
-    :raises failures.TraitNotFound: the node does not have the trait.
+    :raises failures.VetoNotFound: the trait is not vetoed.
     """
-    with context.write() as connection:
-        node = _take(connection, ident)
-        own, foreign = _present(connection, node)
-        # Compared here, not in SQL: the databases cannot compare the column with every string that a client may send.
-        if name not in own:
-            raise failures.TraitNotFound(node=node.uuid, trait=name)
-        connection.execute(_DELETE, {'of_node': node.id, 'gone': [name]})
-        node_providers.follow_traits(connection, node, foreign, [], lost=True)
+
+    def decide(node: sa.Row, before: Traits, hold: Hold) -> Edit:
+        if name not in before.vetoes:
+            raise failures.VetoNotFound(node=node.uuid, trait=name)
+        vetoes = {trait: veto for trait, veto in before.vetoes.items() if trait != name}
+        return Edit(before, Traits(before.holders, vetoes))
+
+    return _write(context, [], ident, None, decide)
 
 
+@adding_names
 @waiting_for_lock
 @retried
-def remove_all(context: Context, ident: str) -> None:
-    """Remove all traits of a node, if it has any.
+def _write(
+    context: Context,
+    requested_traits: Collection[str],
+    ident: str,
+    source: str | None,
+    decide: Callable[[sa.Row, Traits, Hold], Edit],
+) -> Written:
+    """Write an edit of a node's traits, with its history entry, and update the node's provider.
 
+    :param requested_traits: the names that the client wants on the node.
     :param ident: uuid or name of the node.
-    :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: a worker holds the node's lock.
+    :param source: name of the source; None for a plain write.
+    :param decide: function from the node, its traits and the hold of new traits to the Edit. It is called under the
+        node's lock, and again if the transaction is retried.
     """
+    writer_id = context.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:
         node = _take(connection, ident)
-        count = connection.execute(sa.delete(tables.node_traits).where(_of(node))).rowcount
-        node_providers.follow_traits(connection, node, set(), [], lost=bool(count))
-
-
-def where(trait_filter: Filter) -> Iterator[Condition]:
-    """Yield the conditions on nodes that implement a trait filter."""
-    # IN, not EXISTS: then a rare trait drives the statement from the index on traits on SQLite, too.
-    if len(trait_filter.all_of) > MAX_SUBQUERIES:
-        # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('A', 'B', 'C', 'D', 'E', 'F')
-        #              GROUP BY node_id HAVING count(*) = 6)
-        carried = sa.select(tables.node_traits.c.node_id).where(
-            tables.node_traits.c.trait.in_(sorted(trait_filter.all_of))
-        )
-        counted = carried.group_by(tables.node_traits.c.node_id).having(sa.func.count() == len(trait_filter.all_of))
-        yield tables.nodes.c.id.in_(counted)
-    else:
-        # nodes.id IN (SELECT node_id FROM node_traits WHERE trait = 'A')
-        for name in sorted(trait_filter.all_of):
-            yield tables.nodes.c.id.in_(
-                sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
+        stored = trait_store.read(connection, context.writers, node.id)
+        edit = decide(node, stored.traits, Hold(writer_id, node.moment))
+        if edit.changes:
+            check_limit(context, node.uuid, edit, source)
+            trait_store.write(connection, [(node.id, edit)])
+            node_providers.follow_traits(connection, node, stored.foreign, edit.added, lost=bool(edit.removed))
+            history.record(
+                connection,
+                history.trait_edit(context, node.uuid, node.moment, source or OPERATOR, edit.added, edit.removed),
             )
-    # nodes.id IN (SELECT node_id FROM node_traits WHERE trait IN ('B', 'C'))
-    for one_of in trait_filter.any_of:
-        yield tables.nodes.c.id.in_(
-            sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(one_of)))
+    retired = stored.retired.intersection(requested_traits)
+    return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
+
+
+def check_limit(context: Context, node_uuid: str, edit: Edit, source: str | None) -> None:
+    """Raise TooManyTraits if an edit adds traits and the node has more than the limit after it."""
+    limit, count = context.conf.inventory.max_traits_per_node, len(edit.after.holders)
+    if edit.added and count > limit:
+        raise failures.TooManyTraits(
+            node=node_uuid, count=count, limit=limit, source=source or OPERATOR, names=', '.join(sorted(edit.added))
         )
-    # (NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'D')
-    #  OR NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait = 'E'))
-    for all_of in trait_filter.not_all_of:
-        yield sa.or_(*(~_has(tables.node_traits.c.trait == name) for name in sorted(all_of)))
-    # NOT EXISTS (SELECT * FROM node_traits WHERE node_id = nodes.id AND trait IN ('F', 'G'))
-    if trait_filter.none_of:
-        yield ~_has(tables.node_traits.c.trait.in_(sorted(trait_filter.none_of)))
-
-
-# Built once: to build a statement for each call takes as long as to execute it.
-_INSERT = sa.insert(tables.node_traits)
-_DELETE = sa.delete(tables.node_traits).where(
-    tables.node_traits.c.node_id == sa.bindparam('of_node'),
-    tables.node_traits.c.trait.in_(sa.bindparam('gone', expanding=True)),
-)
 
 
 def _take(connection: sa.Connection, ident: str) -> sa.Row:
-    """Lock a node until the end of the transaction, and return its row.
+    """Lock a node until the end of the transaction, and return its row with the time.
 
     The traits of a node must not change while a worker deploys or cleans it.
 
@@ -197,61 +276,7 @@ def _take(connection: sa.Connection, ident: str) -> sa.Row:
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     """
-    node = take(connection, ident, tables.nodes.c.reservation)
+    node = take(connection, ident, tables.nodes.c.reservation, MOMENT)
     if node.reservation:
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     return node
-
-
-def _insert(connection: sa.Connection, node: sa.Row, new: Sequence[str]) -> None:
-    if new:
-        connection.execute(_INSERT, [{'node_id': node.id, 'trait': name} for name in new])
-
-
-def _has(condition: Condition) -> Condition:
-    return sa.exists().where(tables.node_traits.c.node_id == tables.nodes.c.id, condition).correlate(tables.nodes)
-
-
-def _of(node: sa.Row) -> Condition:
-    return tables.node_traits.c.node_id == node.id
-
-
-#: SELECT the traits of a node (with 0) and the foreign traits of its provider (with 1).
-_PRESENT = (
-    sa.select(tables.node_traits.c.trait, sa.literal(0))
-    .where(tables.node_traits.c.node_id == sa.bindparam('node_id'))
-    .union_all(
-        sa.select(tables.traits.c.name, sa.literal(1))
-        .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
-        .join(
-            tables.resource_providers,
-            tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
-        )
-        .where(tables.resource_providers.c.node_id == sa.bindparam('node_id'))
-    )
-)
-
-
-class _Traits(NamedTuple):
-    """Traits that a node's provider shows, as names.
-
-    :ivar own: those of the node.
-    :ivar foreign: those that Placement clients have set.
-    """
-
-    own: set[str]
-    foreign: set[str]
-
-
-def _present(connection: sa.Connection, node: sa.Row) -> _Traits:
-    """Return the traits of a node and the foreign traits of its provider."""
-    present = _Traits(set(), set())
-    for name, is_foreign in connection.execute(_PRESENT, {'node_id': node.id}):
-        (present.foreign if is_foreign else present.own).add(name)
-    return present
-
-
-def _check_limit(context: Context, node: sa.Row, count: int, trait_filter: Sequence[str]) -> None:
-    limit = context.conf.inventory.max_traits_per_node
-    if count > limit:
-        raise failures.TooManyTraits(node=node.uuid, count=count, limit=limit, trait=trait_filter[limit])

@@ -26,10 +26,10 @@ from ironic_traits.inventory import (
     node_filters,
     node_guards,
     node_providers,
-    node_traits,
     records,
     reservations,
     secrets,
+    trait_filters,
 )
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.lock_wait import waiting_for_lock
@@ -89,7 +89,7 @@ def find(
     """
     visible = node_filters.visible(context, grant)
     statement = sa.select(*_columns(context, fields)).where(
-        *visible, *node_filters.conditions(filters).values(), *node_traits.where(traits)
+        *visible, *node_filters.conditions(filters).values(), *trait_filters.where(traits)
     )
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
@@ -276,7 +276,7 @@ def _shown_to(context: Context, field: str, is_masked: bool = False) -> sa.Label
 
 def _column(field: str, is_masked: bool = False) -> sa.ColumnElement[Any]:
     if field == 'traits':
-        return node_traits.JOINED
+        return trait_filters.JOINED
     if field == 'reservation_uuid':
         return reservations.UUID
     if not NODES[field].is_column:

@@ -16,9 +16,12 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
-from ironic_traits.db.types import now
+from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.secrets import with_masks
+
+#: A column for ``take``: the time by the database's clock, once the lock is taken.
+MOMENT = clock().label('moment')
 
 
 def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
@@ -97,7 +100,7 @@ def _raise_generation(key: str, columns: Columns) -> sa.Update:
 
 
 def _of_the_row(column: sa.ColumnElement[Any]) -> bool:
-    return isinstance(column, sa.Column) or any(column is each for each in node_providers.BEFORE)
+    return isinstance(column, sa.Column) or any(column is each for each in (*node_providers.BEFORE, MOMENT))
 
 
 def _key(ident: str) -> str:

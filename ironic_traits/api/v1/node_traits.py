@@ -55,7 +55,7 @@ class NodeTraitsController(Resource):
             return _add(context, node_ident, trait)
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
-        traits = node_traits.replace(context, node_ident, names)
+        traits = node_traits.replace(context, node_ident, names).traits
         if context.conf.api.put_traits_returns == 'nothing':
             return Response(status=204)
         return {'traits': traits}
@@ -71,5 +71,5 @@ class NodeTraitsController(Resource):
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, node_ident, [name])
+    node_traits.add(context, node_ident, name)
     return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')

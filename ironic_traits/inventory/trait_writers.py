@@ -1,0 +1,91 @@
+"""The rows of ``trait_writers``: ids that stand for a source with the user and project of a request.
+
+The ids never change. So each process looks up a writer once, and remembers its id.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Writer as Database
+from ironic_traits.db.engine import retried
+from ironic_traits.db.insert import insert_missing
+from ironic_traits.matching.sources import OPERATOR
+
+
+class Writer(NamedTuple):
+    """Who writes traits.
+
+    :ivar source: name of the source.
+    :ivar user_id: user of the request; '' if it has none.
+    :ivar project_id: project of the request; '' if it has none.
+    """
+
+    source: str
+    user_id: str = ''
+    project_id: str = ''
+
+
+#: The writer of rows from before writers were recorded, whose ``writer_id`` is NULL.
+UNKNOWN = Writer(OPERATOR)
+
+
+class Writers:
+    """The ids that a process knows. ``service.Service`` has one."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Writer, int] = {}
+        self._writers: dict[int, Writer] = {}
+
+    def id_of(self, context: Context, source: str) -> int:
+        """Return the id of the writer of a request.
+
+        Call it before the transaction: a new writer is stored in a transaction of its own.
+        """
+        writer = Writer(source, context.user_id or '', context.project_id or '')
+        if writer not in self._ids:
+            self._remember(writer, _store(context, writer))
+        return self._ids[writer]
+
+    def writer(self, connection: sa.Connection, writer_id: int | None) -> Writer:
+        """Return the writer with an id.
+
+        :param writer_id: value of a column ``writer_id``.
+        """
+        if writer_id is None:
+            return UNKNOWN
+        if writer_id not in self._writers:
+            columns = tables.trait_writers.c
+            statement = sa.select(columns.source, columns.user_id, columns.project_id).where(columns.id == writer_id)
+            self._remember(Writer(*connection.execute(statement).one()), writer_id)
+        return self._writers[writer_id]
+
+    def source(self, connection: sa.Connection, writer_id: int | None) -> str:
+        """Return the source of the writer with an id."""
+        return self.writer(connection, writer_id).source
+
+    def forget(self) -> None:
+        """Forget all ids, because one no longer exists: the transaction that inserted it was rolled back."""
+        self._ids.clear()
+        self._writers.clear()
+
+    def _remember(self, writer: Writer, writer_id: int) -> None:
+        self._writers[writer_id] = writer
+        self._ids[writer] = writer_id
+
+
+def of_source(source: str) -> sa.Select:
+    """Return the SELECT of the ids of all writers of a source."""
+    return sa.select(tables.trait_writers.c.id).where(tables.trait_writers.c.source == source)
+
+
+@retried
+def _store(database: Database, writer: Writer) -> int:
+    """Insert a writer unless it exists, and return its id."""
+    columns = tables.trait_writers.c
+    with database.write() as connection:
+        insert_missing(connection, tables.trait_writers, [writer._asdict()])
+        same = (columns[name] == value for name, value in writer._asdict().items())
+        return connection.execute(sa.select(columns.id).where(*same)).scalar_one()
