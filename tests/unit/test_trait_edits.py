@@ -3,7 +3,6 @@
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_traits.matching import sources
 from ironic_traits.matching.sources import Traits
 from ironic_traits.matching.trait_edits import BulkEdit, Digest
 
@@ -60,8 +59,8 @@ def test_a_renamed_trait_keeps_its_sources(before, edit):
             assert name not in after.holders
 
 
-@hypothesis.given(traits(), st.dictionaries(NAME, NAME, max_size=2))
-def test_a_swap_and_back_changes_nothing(before, _):
+@hypothesis.given(traits())
+def test_a_swap_and_back_changes_nothing(before):
     there = BulkEdit(rename={'CUSTOM_A': 'CUSTOM_B', 'CUSTOM_B': 'CUSTOM_A'})
     assert there.of(there.of(before, 1).after, 2).after == before
 
@@ -111,4 +110,3 @@ def test_a_source_takes_only_its_own():
     assert after == Traits({'CUSTOM_A': {'operator': 1}})
     assert BulkEdit(remove=frozenset({'CUSTOM_A'})).of(before, 3).after == Traits({}, {'CUSTOM_A': 3})
     assert not BulkEdit(remove=frozenset({'CUSTOM_A'}), source='other').of(before, 3).changes
-    assert sources.OPERATOR in before.holders['CUSTOM_A']
