@@ -78,13 +78,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('url', help='URL of an empty database')
     parser.add_argument('-n', type=int, default=10000, help='number of nodes')
+    parser.add_argument('--edits', type=int, default=len(EDITS), help='number of edits to run (default: all)')
     arguments = parser.parse_args()
     with contextlib.closing(Service(conf.make(['--database', arguments.url]))) as service:
         migrations.upgrade(service.database)
         application = app.build(service)
         insert(service, arguments.n)
         print(f'{arguments.n} nodes, {len(TRAITS)} traits each; {peak():.0f} MiB')
-        for name, edit in EDITS.items():
+        for name, edit in list(EDITS.items())[: arguments.edits]:
             body = edit | {'where': {'resource_class': 'gold'}}
             preview, seconds = ask(application, body | {'preview': True})
             result, execution = ask(application, body | {'digest': preview['digest']})
