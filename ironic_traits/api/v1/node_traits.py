@@ -7,7 +7,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import node_traits
+from ironic_traits.inventory import node_traits, trait_catalogue
 
 #: The minor version that brought traits.
 SINCE = 37
@@ -55,10 +55,11 @@ class NodeTraitsController(Resource):
             return _add(context, node_ident, trait)
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
-        traits = node_traits.replace(context, node_ident, names).traits
+        written = node_traits.replace(context, node_ident, names)
+        headers = _warnings(context, written)
         if context.conf.api.put_traits_returns == 'nothing':
-            return Response(status=204)
-        return {'traits': traits}
+            return Response(status=204, headers=headers)
+        return Response({'traits': written.traits}, headers=headers)
 
     @expose('baremetal:node:traits:delete', of=access.node, since=SINCE)
     def delete(self, context, node_ident, trait=None, /):
@@ -71,5 +72,12 @@ class NodeTraitsController(Resource):
 
 def _add(context, node_ident, trait):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, node_ident, name)
-    return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')
+    written = node_traits.add(context, node_ident, name)
+    headers = _warnings(context, written)
+    return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}', headers=headers)
+
+
+def _warnings(context, written):
+    """Return the header about the retired traits that a request wrote (RFC 9111, 5.5), as a dict."""
+    sentences = trait_catalogue.warnings(context, written.retired)
+    return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}
