@@ -211,11 +211,11 @@ def _is_in_use(visible: Sequence[Condition]) -> Condition:
     """
     own, foreign = tables.node_traits.c, tables.resource_provider_traits.c
     if visible:
-        # The nodes of a project are few, so their traits are read once. EXISTS would read all nodes with each trait.
-        return sa.or_(
-            tables.traits.c.name.in_(sa.select(own.trait).where(*_of(own.node_id, visible))),
-            tables.traits.c.id.in_(_foreign(foreign.trait_id).where(*_of(_PROVIDERS.node_id, visible))),
-        )
+        # The traits of all these nodes are read once: EXISTS would read all nodes with each trait. Without DISTINCT,
+        # PostgreSQL expects too many rows for a hash table, and reads them once for each trait.
+        own_names = sa.select(own.trait).where(*_of(own.node_id, visible)).distinct()
+        foreign_ids = _foreign(foreign.trait_id).where(*_of(_PROVIDERS.node_id, visible)).distinct()
+        return sa.or_(tables.traits.c.name.in_(own_names), tables.traits.c.id.in_(foreign_ids))
     return sa.or_(
         sa.exists().where(own.trait == tables.traits.c.name),
         _foreign(foreign.trait_id).where(foreign.trait_id == tables.traits.c.id).correlate(tables.traits).exists(),
