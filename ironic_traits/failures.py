@@ -205,6 +205,14 @@ class TraitNotHeld(Failure):
     text = "The source '{source}' does not hold the trait '{trait}' on node {node}. Sources that do: {holders}"
 
 
+class SourceNotFound(Failure):
+    """The source of the request holds none of the node's traits."""
+
+    status = 404
+    code = 'baremetal.trait.source_not_found'
+    text = "The source '{source}' holds no trait of node {node}. Sources that do: {sources}"
+
+
 class TraitVetoed(Failure):
     """A source other than the operator adds a trait that the operator has removed."""
 

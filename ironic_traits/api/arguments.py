@@ -10,6 +10,7 @@ _TYPES = {
     # SQLite limits LIKE patterns to about ten times this length.
     Argument.LONG_TEXT: types.Text(maximum=4096),
     Argument.MAC: types.Mac(),
+    Argument.SOURCE: types.Source(),
     Argument.TEXT: types.TEXT,
     Argument.TEXTS: types.Texts(),
     Argument.TRAITS: [types.TraitNames()],

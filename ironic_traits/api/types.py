@@ -12,6 +12,7 @@ from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures
 from ironic_traits.deploy import states
+from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
 
 _GROUP = re.compile(r'[A-Za-z0-9_.-]{0,255}')
@@ -156,6 +157,32 @@ class Trait(wsme.types.UserType):
             raise ValueError(f'{value!r} is not a string')
         if not trait_names.is_trait(value):
             raise failures.InvalidTrait(value, trait_names.nearest(value))
+        return value
+
+
+class Source(wsme.types.UserType):
+    """The name of a source of traits."""
+
+    basetype = str
+    name = 'source'
+
+    def validate(self, value):
+        if not isinstance(value, str) or not sources.is_source(value):
+            raise ValueError(
+                f'a source is 1 to {sources.MAX_LENGTH} letters, digits, dots, underscores, colons and dashes'
+            )
+        return value
+
+
+class WritableSource(Source):
+    """The name of a source of traits that clients may write as."""
+
+    name = 'writable source'
+
+    def validate(self, value):
+        value = super().validate(value)
+        if sources.is_reserved(value):
+            raise ValueError(f'the source {value} belongs to the service itself. Clients cannot write as it')
         return value
 
 

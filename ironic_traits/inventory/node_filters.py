@@ -9,7 +9,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility
+from ironic_traits.inventory import eligibility, trait_filters
 
 
 def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
@@ -64,6 +64,7 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'reserved': lambda value: eligibility.RESERVED if value else ~eligibility.RESERVED,
     'shard': tables.nodes.c.shard.in_,
     'project': _is_of,
+    'trait_source': trait_filters.held_by,
     'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),
     # The API drops the filter when it names our only conductor. Another conductor has no nodes.
     'conductor': lambda other: sa.false(),

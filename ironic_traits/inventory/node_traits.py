@@ -200,8 +200,15 @@ def remove_all(context: Context, ident: str, source: str | None = None) -> Writt
     :param source: name of the source; None for a plain write.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.SourceNotFound: the source holds none of the node's traits.
     """
-    return replace(context, ident, [], source)
+
+    def decide(node: sa.Row, before: Traits, hold: Hold) -> Edit:
+        if source is not None and not before.of(source):
+            raise failures.SourceNotFound(node=node.uuid, source=source, sources=', '.join(before.sources) or 'none')
+        return sources.replace(before, hold, frozenset(), source)
+
+    return _write(context, [], ident, source, decide)
 
 
 def lift_veto(context: Context, ident: str, name: str) -> Written:

@@ -14,6 +14,7 @@ import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
+from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
@@ -26,6 +27,7 @@ from ironic_traits.inventory import (
     node_filters,
     node_guards,
     node_providers,
+    node_traits,
     records,
     reservations,
     secrets,
@@ -62,7 +64,8 @@ def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        return read(connection, grant.ident, _columns(context, fields))
+        row = read(connection, grant.ident, _columns(context, fields))
+        return _with_sources(context, connection, fields, [row])[0]
 
 
 def owner(context: Context, ident: str) -> sa.Row:
@@ -95,7 +98,8 @@ def find(
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
         marker = functools.partial(read, connection, visible=visible)
-        return fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
+        rows, has_more = fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
+        return Rows(_with_sources(context, connection, fields, rows), has_more)
 
 
 @retried
@@ -243,6 +247,21 @@ def _columns(context: Context, fields: tuple[str, ...]) -> Columns:
     )
 
 
+def _with_sources(
+    context: Context, connection: sa.Connection, fields: tuple[str, ...], rows: Sequence[sa.Row]
+) -> Sequence[sa.Row]:
+    """Return rows with ``node_traits.Details`` as ``trait_sources``, if that is one of the fields."""
+    if 'trait_sources' not in fields or not rows:
+        return rows
+    details = node_traits.details_of(context, connection, [row.trait_sources for row in rows])
+    keys = rows[0]._fields
+    complete = (
+        [details[value] if key == 'trait_sources' else value for key, value in zip(keys, row, strict=True)]
+        for row in rows
+    )
+    return IteratorResult(SimpleResultMetaData(keys), complete).all()
+
+
 def _hidden(context: Context, fields: Iterable[str]) -> set[str]:
     """Return the fields that the caller may see of some nodes at most, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
@@ -277,6 +296,9 @@ def _shown_to(context: Context, field: str, is_masked: bool = False) -> sa.Label
 def _column(field: str, is_masked: bool = False) -> sa.ColumnElement[Any]:
     if field == 'traits':
         return trait_filters.JOINED
+    if field == 'trait_sources':
+        # ``_with_sources`` replaces it.
+        return tables.nodes.c.id.label(field)
     if field == 'reservation_uuid':
         return reservations.UUID
     if not NODES[field].is_column:

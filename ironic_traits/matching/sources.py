@@ -52,6 +52,11 @@ class Traits:
     holders: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     vetoes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def sources(self) -> list[str]:
+        """The names of the sources that hold a trait, sorted."""
+        return sorted({source for holds in self.holders.values() for source in holds})
+
     def of(self, source: str) -> set[str]:
         """Return the traits that a source holds."""
         return {trait for trait, holds in self.holders.items() if source in holds}

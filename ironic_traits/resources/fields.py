@@ -25,6 +25,7 @@ class Argument(enum.Enum):
     FAULT = enum.auto()
     LONG_TEXT = enum.auto()
     MAC = enum.auto()
+    SOURCE = enum.auto()
     TEXT = enum.auto()
     TEXTS = enum.auto()
     TRAITS = enum.auto()
@@ -63,7 +64,7 @@ class Filter:
     @property
     def argument(self) -> str:
         """The name of its query parameter."""
-        return self.name.replace('_', '-') if self.type is Argument.TRAITS else self.name
+        return self.name.replace('_', '-') if self.type in (Argument.TRAITS, Argument.SOURCE) else self.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Field:
         at the creation only is the default of its column.)
     :ivar is_column: whether the database has a column for it. Other fields are computed, or always null.
     :ivar is_selectable: whether ``fields`` can select it.
+    :ivar is_detail: whether responses with all fields have it. Other fields are shown only if ``fields`` selects them.
     :ivar filter: the filter of lists that compares it; None if there is none.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
     :ivar show_rule: the policy rule for showing it; None for that of the resource. Other callers see a placeholder.
@@ -90,6 +92,7 @@ class Field:
     default: Any = None
     is_column: bool = True
     is_selectable: bool = True
+    is_detail: bool = True
     filter: Filter | None = None
     change_rule: Rule | None = None
     show_rule: Rule | None = None
@@ -142,6 +145,11 @@ class Resource:
     def since(self) -> dict[str, int]:
         """{field: the minor version that brought it}."""
         return {field.name: field.since for field in self.fields}
+
+    @functools.cached_property
+    def details(self) -> tuple[str, ...]:
+        """Names of the fields in responses with all fields, in their order."""
+        return tuple(field.name for field in self.fields if field.is_detail)
 
     @functools.cached_property
     def settable(self) -> dict[str, Any]:

@@ -118,6 +118,8 @@ _FIELDS = (
     Field('target_raid_config', 12),
     # A filter by traits is one of the four below.
     Field('traits', 37, is_column=False),
+    # As in GET /v1/nodes/NODE/traits?detail=true.
+    Field('trait_sources', 38, is_column=False, is_detail=False),
     _interface('vendor', 31),
     # Always null: there are no conductors, and no allocations of Ironic.
     Field('conductor', 49, is_column=False, filter=_TEXT),
@@ -141,6 +143,7 @@ NODES = Resource(
             Filter(Argument.TRAITS, 37, name, in_requests=False)
             for name in ('traits', 'traits_any', 'not_traits', 'not_traits_any')
         ),
+        Filter(Argument.SOURCE, 38, 'trait_source', in_requests=False),
         Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False),
         Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),

@@ -5,13 +5,14 @@ import functools
 import orjson
 
 from ironic_traits import failures
+from ironic_traits.api.v1 import trait_sources
 from ironic_traits.inventory.nodes import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
 
 
 def all_fields(context):
     """Return the names of all fields of a node at the version of the request, a tuple."""
-    return _up_to(context.minor, tuple(NODES.since))
+    return _up_to(context.minor, NODES.details)
 
 
 def listed_fields(context):
@@ -98,4 +99,5 @@ def _state_converter(minor):
 _CONVERTERS = {
     # The database has JSON text, which goes into the response unchanged.
     **dict.fromkeys(JSON_FIELDS, orjson.Fragment),
+    'trait_sources': trait_sources.document,
 }

@@ -6,11 +6,14 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access
+from ironic_traits.api.v1 import access, trait_sources
 from ironic_traits.inventory import node_traits, trait_catalogue
 
 #: The minor version that brought traits.
 SINCE = 37
+#: The minor version that brought sources and vetoes, which are not Ironic's.
+SOURCES_SINCE = 38
+_SOURCE = {'source': types.WritableSource()}
 _TRAIT = types.Trait()
 _HOW_TO_PUT = (
     'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node '
@@ -20,9 +23,10 @@ _HOW_TO_PUT = (
 
 
 class Traits(wsme.types.Base):
-    """The traits of a node in a response."""
+    """The traits of a node in a response; after a write by a source also those that it could not add."""
 
     traits = [str]
+    vetoed = [str]
 
 
 class TraitsBody(wsme.types.Base):
@@ -31,11 +35,33 @@ class TraitsBody(wsme.types.Base):
     traits = [types.Trait()]
 
 
+class VetoController(Resource):
+    """The veto of a trait of a node."""
+
+    @expose('baremetal:node:traits:set', of=access.node, since=SOURCES_SINCE)
+    def delete(self, context, node_ident, trait, /):
+        node_traits.lift_veto(context, node_ident, trait)
+        return Response(status=204)
+
+
 class NodeTraitsController(Resource):
     """The traits of a node."""
 
-    @expose('baremetal:node:traits:list', Traits, of=access.node, since=SINCE, before=406)
-    def get_all(self, context, grant, node_ident, /):
+    members = {'veto': VetoController()}
+
+    @expose(
+        'baremetal:node:traits:list',
+        Traits,
+        of=access.node,
+        since=SINCE,
+        before=406,
+        query={'detail': types.BOOLEAN},
+    )
+    def get_all(self, context, grant, node_ident, /, *, detail=None):
+        if detail is not None:
+            context.needs(SOURCES_SINCE, "the argument 'detail'")
+        if detail:
+            return trait_sources.document(node_traits.details(context, grant))
         return {'traits': node_traits.list_all(context, grant)}
 
     @expose(
@@ -44,35 +70,45 @@ class NodeTraitsController(Resource):
         of=access.node,
         since=SINCE,
         before=405,
+        query=_SOURCE,
         body=TraitsBody,
         optional_body=True,
     )
-    def put(self, context, node_ident, trait=None, /, *, body):
+    def put(self, context, node_ident, trait=None, /, *, body, source=None):
+        _check_source(context, source)
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
         if trait is not None:
-            return _add(context, node_ident, trait)
+            return _add(context, node_ident, trait, source)
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
-        written = node_traits.replace(context, node_ident, names)
+        written = node_traits.replace(context, node_ident, names, source)
         headers = _warnings(context, written)
+        if source is not None:
+            return Response({'traits': written.traits, 'vetoed': written.refused}, headers=headers)
         if context.conf.api.put_traits_returns == 'nothing':
             return Response(status=204, headers=headers)
         return Response({'traits': written.traits}, headers=headers)
 
-    @expose('baremetal:node:traits:delete', of=access.node, since=SINCE)
-    def delete(self, context, node_ident, trait=None, /):
+    @expose('baremetal:node:traits:delete', of=access.node, since=SINCE, query=_SOURCE)
+    def delete(self, context, node_ident, trait=None, /, *, source=None):
+        _check_source(context, source)
         if trait is None:
-            node_traits.remove_all(context, node_ident)
+            node_traits.remove_all(context, node_ident, source)
         else:
-            node_traits.remove(context, node_ident, trait)
+            node_traits.remove(context, node_ident, trait, source)
         return Response(status=204)
 
 
-def _add(context, node_ident, trait):
+def _check_source(context, source):
+    if source is not None:
+        context.needs(SOURCES_SINCE, "the argument 'source'")
+
+
+def _add(context, node_ident, trait, source):
     name = _TRAIT.validate(trait)
-    written = node_traits.add(context, node_ident, name)
+    written = node_traits.add(context, node_ident, name, source)
     headers = _warnings(context, written)
     return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}', headers=headers)
 

@@ -3,6 +3,7 @@
 import wsme.types
 
 from ironic_traits.api import types
+from ironic_traits.api.v1 import trait_sources
 
 
 class Settable(wsme.types.Base):
@@ -78,6 +79,7 @@ class Node(Settable):
     raid_config = types.OBJECT
     target_raid_config = types.OBJECT
     traits = [str]
+    trait_sources = trait_sources.TraitSources
     links = types.LINKS
     ports = types.LINKS
     states = types.LINKS

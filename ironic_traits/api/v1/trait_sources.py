@@ -1,0 +1,60 @@
+"""The traits of a node with their sources, in responses."""
+
+import wsme.types
+
+from ironic_traits.api import types
+
+
+class Hold(wsme.types.Base):
+    """A source's hold on a trait; null for what is not recorded."""
+
+    source = str
+    since = types.MOMENT
+    user = str
+    project = str
+
+
+class SourcedTrait(wsme.types.Base):
+    """A trait of a node, with the sources that hold it."""
+
+    trait = str
+    sources = [Hold]
+    vetoed = types.BOOLEAN
+
+
+class Veto(wsme.types.Base):
+    """A trait that only the operator can add."""
+
+    trait = str
+    since = types.MOMENT
+    user = str
+    project = str
+
+
+class TraitSources(wsme.types.Base):
+    """The traits of a node with their sources."""
+
+    traits = [SourcedTrait]
+    vetoes = [Veto]
+
+
+def document(details):
+    """Return the JSON document of the traits of a node with their sources.
+
+    :param details: ironic_traits.inventory.node_traits.Details.
+    """
+    return {
+        'traits': [
+            {
+                'trait': name,
+                'sources': [{'source': held.writer.source, **_written(held)} for held in holds],
+                'vetoed': name in details.vetoes,
+            }
+            for name, holds in details.traits.items()
+        ],
+        'vetoes': [{'trait': name, **_written(held)} for name, held in details.vetoes.items()],
+    }
+
+
+def _written(held):
+    return {'since': held.since, 'user': held.writer.user_id or None, 'project': held.writer.project_id or None}
