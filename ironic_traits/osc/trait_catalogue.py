@@ -1,6 +1,6 @@
 """openstack baremetal trait catalog, show, set"""
 
-from osc_lib.cli import format_columns
+from cliff import columns
 from osc_lib.command import command
 
 from ironic_traits import osc
@@ -9,12 +9,19 @@ COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'repl
 _LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'description')
 
 
-def _labels(columns):
-    return tuple(name.replace('_', ' ').capitalize() for name in columns)
+def _labels(names):
+    return tuple(name.replace('_', ' ').capitalize() for name in names)
 
 
-def _values(trait, columns):
-    return tuple(format_columns.DictColumn(trait[name]) if name == 'sources' else trait[name] for name in columns)
+class _Sources(columns.FormattableColumn):
+    """Numbers of nodes by source."""
+
+    def human_readable(self):
+        return ', '.join(f'{source}: {count}' for source, count in self._value.items())
+
+
+def _values(trait, names):
+    return tuple(_Sources(trait[name]) if name == 'sources' else trait[name] for name in names)
 
 
 class TraitCatalog(command.Lister):
