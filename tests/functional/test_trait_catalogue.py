@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_traits.db import tables
+from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.names import ensure
 from ironic_traits.db.types import now
 from tests.conftest import empty
@@ -55,12 +56,13 @@ def fill(app, nodes, notes):
     with app.service.write() as connection:
         ensure(connection, tables.traits, TRAITS)
         trait_ids = dict(connection.execute(sa.select(tables.traits.c.name, tables.traits.c.id)).all())
-        writer_ids = {
-            number: connection.execute(
-                sa.insert(tables.trait_writers).values(source=source, user_id=str(number), project_id='')
-            ).inserted_primary_key.id
-            for number, source in WRITERS.items()
-        }
+        writers = [
+            {'source': source, 'user_id': f'user {number}', 'project_id': ''} for number, source in WRITERS.items()
+        ]
+        insert_missing(connection, tables.trait_writers, writers)
+        users = sa.select(tables.trait_writers.c.user_id, tables.trait_writers.c.id)
+        user_ids = dict(connection.execute(users).all())
+        writer_ids = {number: user_ids[f'user {number}'] for number in WRITERS}
 
         def insert(table, **values):
             return connection.execute(sa.insert(table).values(values)).inserted_primary_key[0]
