@@ -1,4 +1,4 @@
-"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, edits.
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, and more.
 
 openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
 
@@ -7,13 +7,14 @@ openstacksdk has everything else.  Arguments and results are the documents of th
 """
 
 import json
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
-#: The default version.  Trait filters need 1.37, reservations, matches and edits of traits 1.38.
+#: The default version.  Trait filters need 1.37, the other additions 1.38.
 VERSION = '1.82'
 
 
@@ -155,6 +156,28 @@ class Client:
         body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
         return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
 
+    def traits(self, **query) -> Iterator[dict[str, Any]]:
+        """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
+
+        :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
+        """
+        return self.pages('/v1/traits', 'traits', query)
+
+    def trait(self, name) -> dict[str, Any]:
+        """Return a trait of the catalogue.
+
+        :raises Failed: it does not exist (404).
+        """
+        return self.ask('GET', f'/v1/traits/{name}')
+
+    def update_trait(self, name, **changes) -> dict[str, Any]:
+        """Describe or retire a trait, and return it.
+
+        :param changes: ``description``, ``retired``, ``replaced_by``; None clears.
+        :raises Failed: the changes are invalid (400).
+        """
+        return self.ask('PUT', f'/v1/traits/{name}', changes)
+
     def deploy(self, node, reservation_uuid=None, **more) -> None:
         """Start the deployment of a node.
 
@@ -220,7 +243,8 @@ class Client:
             yield from page[key]
             if not page.get('next'):
                 return
-            query = query | {'marker': page[key][-1]['uuid']}
+            [marker] = urllib.parse.parse_qs(urllib.parse.urlsplit(page['next']).query)['marker']
+            query = query | {'marker': marker}
 
     def ask(self, method, path, document=None, query=None):
         """Send a request of the Bare Metal API.

@@ -273,6 +273,14 @@ class VetoNotFound(Failure):
     text = "Node {node} has no veto of the trait '{trait}'"
 
 
+class TraitUnknown(Failure):
+    """The catalogue has no trait of this name."""
+
+    status = 404
+    code = 'baremetal.trait.unknown'
+    text = "There is no trait '{trait}': no node has or had it, and it was never described."
+
+
 class InstanceNotFound(Failure):
     """The instance has no node and no allocations that the caller may see."""
 

@@ -66,6 +66,8 @@ GIVEN_BY = {
     'match-instance': 'POST /v1/matches',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
+    'catalogue-list': 'GET /v1/traits',
+    'catalogue-show': 'GET /v1/traits/{trait}',
     'drivers-list': 'GET /v1/drivers',
     'driver-show': 'GET /v1/drivers/{driver_name}',
     'node-vifs': 'GET /v1/nodes/{node_ident}/vifs',
@@ -149,6 +151,7 @@ def test_every_field_has_a_type_and_a_version():
     [
         ('matches', 'POST /v1/matches'),
         ('reservations', 'POST /v1/reservations'),
+        ('trait_catalogue', 'PUT /v1/traits/{trait}'),
         ('trait_edits', 'POST /v1/traits/edits'),
     ],
 )

@@ -37,6 +37,7 @@ def paths(client):
         'target_uuid': uuids['volume/targets'],
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
+        'trait': 'CUSTOM_A',
     }
 
 
@@ -126,7 +127,7 @@ def test_placement_has_its_own_paths(app, client, database_url):
     assert client.placement('GET', '/traits').status_int == 200
     for path in ('/traits.json', '.json'):
         assert client.placement('GET', path).status_int == 404
-    assert client.ask('GET', '/traits').status_int == 404
+    assert client.ask('GET', '/usages').status_int == 404
     with make_app(database_url, api__serve='placement') as alone:
         client = Client(alone)
         assert client.ask('GET', '/traits', version=None).status_int == 404

@@ -139,6 +139,7 @@ FLAVOR = {
         'trait:CUSTOM_RESERVED_FOR_TESTS': 'forbidden',
     }
 }
+CATALOGUE = {'description': 'Nodes with the fast disks', 'retired': True, 'replaced_by': 'STORAGE_DISK_SSD'}
 MATCH = {
     'flavor': FLAVOR,
     'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'os_distro': 'debian'}},
@@ -238,6 +239,14 @@ def _sampled_allocations(client):
     ask('POST', '/reshaper', RESHAPE)
 
 
+def _sampled_catalogue(client):
+    """Generate (name, sample) of the catalogue of traits."""
+    yield 'catalogue-put-request', CATALOGUE
+    yield 'catalogue-show', client.ask('PUT', '/v1/traits/CUSTOM_GOLD', CATALOGUE).json
+    yield 'catalogue-list', client.get('/v1/traits?custom=true')
+    client.ask('PUT', '/v1/traits/CUSTOM_GOLD', {'retired': False})
+
+
 def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
@@ -295,6 +304,7 @@ def sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
     missing = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
     yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{missing}')
+    yield from _sampled_catalogue(client)
     yield from _sampled_matches(client)
     yield 'reservation-create-request', RESERVATION
     held = client.ask('POST', '/v1/reservations', RESERVATION).json
