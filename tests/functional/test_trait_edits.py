@@ -140,6 +140,19 @@ def test_the_digest_does_not_depend_on_time_or_state(client):
     assert preview(client, **body, source='hook')['digest'] != digest
 
 
+def test_a_name_that_os_traits_has_dropped(app, client):
+    """It can be renamed and removed, but not added."""
+    trait_edits.insert_nodes(app.service, 2, ['HW_DROPPED'])
+    assert ask(client, add=['HW_DROPPED'], where={}, preview=True).status_int == 400
+    assert ask(client, remove=['HW_UNKNOWN'], where={}, preview=True).status_int == 400
+    assert edit(client, rename={'HW_DROPPED': 'CUSTOM_KEPT'}, nodes=['node-000000'])['changed'] == 1
+    assert edit(client, remove=['HW_DROPPED'], where={})['changed'] == 1
+    assert [node['traits'] for node in state(client).values()] == [['CUSTOM_KEPT'], []]
+    # The other tests of this database expect the names of os-traits.
+    with app.service.write() as connection:
+        connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'HW_DROPPED'))
+
+
 def test_pages_of_a_preview(client):
     names = [f'node-{number}' for number in range(5)]
     for name in names:
