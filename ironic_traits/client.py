@@ -1,4 +1,4 @@
-"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, a catalogue.
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, and more.
 
 openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
 
@@ -28,6 +28,7 @@ class Failed(Exception):
     :ivar code: the error code, which stays the same when messages change; None if the response has none.
     :ivar reasons: why each listed node cannot be reserved; None for other errors.
     :ivar explanation: why nodes do not match, for a reservation by request; None for other errors.
+    :ivar digest: the digest of a new preview, for an edit of traits whose preview is outdated; None for other errors.
     """
 
     def __init__(self, status, reason, document):
@@ -36,6 +37,7 @@ class Failed(Exception):
         self.code = document.get('code')
         self.reasons = document.get('reasons')
         self.explanation = document.get('explanation')
+        self.digest = document.get('digest')
 
 
 class Client:
@@ -131,6 +133,28 @@ class Client:
             name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
         }
         return self.pages('/v1/nodes', 'nodes', trait_query | query)
+
+    def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
+        """Preview or execute one edit of the traits of many nodes.
+
+        Without ``digest``, return a preview, and change nothing.  With the ``digest`` of a preview, execute the same
+        edit in one transaction::
+
+            edit = {'add': ['CUSTOM_B'], 'where': {'traits': ['CUSTOM_A']}}
+            preview = client.edit_traits(**edit)
+            client.edit_traits(**edit, digest=preview['digest'])
+
+        :param digest: of a preview; None to get a preview.
+        :param limit: most nodes in a preview.
+        :param marker: uuid of the last node of the page of nodes before.
+        :param edit: ``add``, ``remove``, ``rename``, ``source``; and ``where`` (filters of nodes; {} for all) or
+            ``nodes`` (uuids and names).
+        :returns: the response of POST /v1/traits/edits.
+        :raises Failed: the selected nodes or their traits are not those of the preview (409; it has ``digest``), or the
+            service refuses the edit.  Nothing changed.
+        """
+        body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
+        return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
 
     def traits(self, **query) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.

@@ -60,6 +60,8 @@ GIVEN_BY = {
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
+    'trait-edit': 'POST /v1/traits/edits',
+    'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
@@ -150,6 +152,7 @@ def test_every_field_has_a_type_and_a_version():
         ('matches', 'POST /v1/matches'),
         ('reservations', 'POST /v1/reservations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),
+        ('trait_edits', 'POST /v1/traits/edits'),
     ],
 )
 def test_every_key_of_a_body_is_documented(documented, noun, route):

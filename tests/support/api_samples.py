@@ -264,6 +264,22 @@ def _sampled_sources(client):
     return client.get('/v1/nodes/rack1-2/traits?detail=true')
 
 
+EDIT = {'add': ['CUSTOM_SILVER'], 'remove': ['HW_CPU_X86_VMX'], 'nodes': ['rack1-3']}
+
+
+def _sampled_edits(client):
+    """Generate (name, sample) of an edit of traits."""
+    # A uuid that is always the same, because the digest depends on it.
+    client.node(uuid=f'{RECORD}b', name='rack1-3', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-3/traits', TRAITS)
+    yield 'trait-edit-preview-request', EDIT | {'preview': True}
+    preview = client.ask('POST', '/v1/traits/edits', EDIT | {'preview': True}).json
+    yield 'trait-edit-preview', preview
+    yield 'trait-edit-request', EDIT | {'digest': preview['digest']}
+    yield 'trait-edit', client.ask('POST', '/v1/traits/edits', EDIT | {'digest': preview['digest']}).json
+    client.ask('DELETE', '/v1/nodes/rack1-3')
+
+
 def sampled(client):
     """Generate (name, sample)."""
     yield 'root', client.get('/')
@@ -273,6 +289,7 @@ def sampled(client):
     yield 'node-traits-put-request', TRAITS
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
+    yield from _sampled_edits(client)
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')

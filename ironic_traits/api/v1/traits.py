@@ -8,6 +8,7 @@ from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.trait_edits import TraitEditsController
 from ironic_traits.inventory import trait_catalogue
 from ironic_traits.inventory.paging import Page
 from ironic_traits.matching import traits as trait_names
@@ -52,6 +53,7 @@ class TraitsController(Resource):
     """The names of traits: what they mean, how many nodes have them, and which are retired."""
 
     since = SINCE
+    children = {'edits': TraitEditsController()}
 
     @expose(
         'baremetal:trait:get',
