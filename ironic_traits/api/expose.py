@@ -148,7 +148,13 @@ def route(method, respond):
 
 def accepts_json():
     """Whether the Accept header of the request allows a JSON response."""
-    accept = acceptparse.create_accept_header(pecan.request.environ.get('HTTP_ACCEPT'))
+    return _allows_json(pecan.request.environ.get('HTTP_ACCEPT'))
+
+
+# Clients send few different headers. To parse one takes as long as a tenth of a short request.
+@functools.lru_cache(maxsize=256)
+def _allows_json(header):
+    accept = acceptparse.create_accept_header(header)
     return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
 
