@@ -178,7 +178,7 @@ class LocalImporter:
             return set()
         try:
             with self._transaction.write() as connection:
-                inventory.create(connection, [node for _, node in new])
+                inventory.create(self._client.context, connection, [node for _, node in new])
         except inventory.Unusual:
             half = len(new) // 2
             return self._create(new[:half]) | self._create(new[half:]) if half else set()
