@@ -9,7 +9,6 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import Names
 from ironic_traits.inventory import history, single_node, trait_filters
-from ironic_traits.inventory.eligibility import moment_text
 from ironic_traits.matching.past_traits import Change, before
 
 _ENTRIES = tables.node_history.c
@@ -33,7 +32,7 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
             raise failures.NodeNotFound(node=grant.ident)
         if present.id is None:
             raise failures.TraitsNotKnown(
-                node=node.uuid, at=moment_text(at), begin=_begin(history.first_moment(connection, node.uuid))
+                node=node.uuid, at=_text(at), begin=_begin(history.first_moment(connection, node.uuid))
             )
     return sorted(before(present.added, (Change(row.added, row.removed) for row in since)))
 
@@ -61,4 +60,8 @@ def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
 
 
 def _begin(first: datetime.datetime | None) -> str:
-    return f'begins at {moment_text(first)}' if first else 'is empty'
+    return f'begins at {_text(first)}' if first else 'is empty'
+
+
+def _text(moment: datetime.datetime) -> str:
+    return f'{moment.isoformat()}+00:00'

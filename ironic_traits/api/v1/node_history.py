@@ -7,7 +7,8 @@ from ironic_traits import failures
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access, node_ident
+from ironic_traits.api.v1 import access
+from ironic_traits.api.v1.node_ident import is_ident
 from ironic_traits.inventory import history
 from ironic_traits.inventory.paging import Page
 
@@ -54,8 +55,8 @@ class NodeHistoryController(Resource):
         return document
 
     @expose(history.GET, Entry, of=access.node, since=SINCE)
-    def get_one(self, context, grant, node_ident_, event_uuid, /):
-        if not node_ident.is_ident(event_uuid):
+    def get_one(self, context, grant, node_ident, event_uuid, /):
+        if not is_ident(event_uuid):
             raise failures.InvalidInput(reason=f'Expected UUID or name for event: {event_uuid}')
         return _detailed(context, history.get(context, grant, event_uuid))
 
