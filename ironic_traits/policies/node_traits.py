@@ -11,6 +11,7 @@ RULES = [
         'Replace all traits of a node, or add one.',
         'PUT /v1/nodes/{node_ident}/traits',
         'PUT /v1/nodes/{node_ident}/traits/{trait}',
+        'DELETE /v1/nodes/{node_ident}/traits/{trait}/veto',
     ),
     rule(
         'baremetal:node:traits:delete',

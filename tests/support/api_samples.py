@@ -246,6 +246,15 @@ def _sampled_matches(client):
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
 
 
+def _sampled_sources(client):
+    """Return the traits of a node with two sources and a veto."""
+    client.node(name='rack1-2', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-2/traits', TRAITS)
+    client.ask('PUT', '/v1/nodes/rack1-2/traits?source=terraform', {'traits': ['CUSTOM_GOLD', 'CUSTOM_RACK_1']})
+    client.ask('DELETE', '/v1/nodes/rack1-2/traits/CUSTOM_RACK_1')
+    return client.get('/v1/nodes/rack1-2/traits?detail=true')
+
+
 def sampled(client):
     """Generate (name, sample)."""
     yield 'root', client.get('/')
@@ -285,4 +294,5 @@ def sampled(client):
     yield 'node-states', client.get('/v1/nodes/rack1-1/states')
     yield 'drivers-list', client.get('/v1/drivers')
     yield 'driver-show', client.get('/v1/drivers/fake-hardware')
+    yield 'node-traits-detail', _sampled_sources(client)
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json

@@ -2,9 +2,10 @@
 
 import pathlib
 
+import sqlalchemy as sa
 import yaml
 
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, tables
 from tests.support.client import Client
 from tests.support.service import make_app
 
@@ -68,6 +69,10 @@ def make_template(path):
             ]
             assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
         client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
+        with app.service.write() as connection:
+            # No client gets there: a trait of the node is vetoed. So DELETE of the trait, and of its veto, succeed.
+            node_id = connection.scalar(sa.select(tables.nodes.c.id).where(tables.nodes.c.uuid == NODE))
+            connection.execute(sa.insert(tables.node_trait_vetoes).values(node_id=node_id, trait='CUSTOM_A'))
         make('/v1/portgroups', {'uuid': f'{RECORD}2', 'node_uuid': NODE})
         make('/v1/ports', {'uuid': f'{RECORD}3', 'node_uuid': NODE, 'address': '52:54:00:00:00:01'})
         make(

@@ -1,6 +1,7 @@
 """The routes of the service, collected from its controllers."""
 
 import dataclasses
+import itertools
 
 from ironic_traits.api.resource import METHODS
 from ironic_traits.api.v1.root import RootController
@@ -41,5 +42,12 @@ def _walk(resource, path, placeholders):
     for segment, child in resource.children.items():
         yield from _walk(child, f'{path}/{segment}', placeholders)
     for segment, member in resource.members.items():
-        ident = list(resource.get_one.__signature__.parameters)[1]
+        ident = _ident(member, len(placeholders))
         yield from _walk(member, f'{path}/{{{ident}}}/{segment}', [*placeholders, ident])
+
+
+def _ident(resource, position):
+    """Return the name of a path parameter of a resource's routes."""
+    names = itertools.chain.from_iterable(METHODS.values())
+    function = next(function for name in names if (function := getattr(resource, name, None)))
+    return list(function.__signature__.parameters)[1 + position]
