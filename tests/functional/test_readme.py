@@ -22,6 +22,7 @@ PAGES = [
     CHECKOUT / 'README.rst',
     DOC / 'getting_started.rst',
     DOC / 'filters.rst',
+    DOC / 'trait_sources.rst',
     DOC / 'reservations.rst',
     DOC / 'placement.rst',
     DOC / 'inventory_files.rst',
