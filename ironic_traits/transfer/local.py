@@ -52,6 +52,7 @@ class LocalClient(Client):
         self._application = application
         self._service = service
         service.read, service.write = database.read, database.write
+        service.writers.forget()
         self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
 
