@@ -1,4 +1,4 @@
-"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters.
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, and more.
 
 openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
 
@@ -7,13 +7,14 @@ openstacksdk has everything else.  Arguments and results are the documents of th
 """
 
 import json
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
-#: The default version.  Trait filters need 1.37, reservations and matches 1.38.
+#: The default version.  Trait filters need 1.37, the other additions 1.38.
 VERSION = '1.82'
 
 
@@ -27,6 +28,7 @@ class Failed(Exception):
     :ivar code: the error code, which stays the same when messages change; None if the response has none.
     :ivar reasons: why each listed node cannot be reserved; None for other errors.
     :ivar explanation: why nodes do not match, for a reservation by request; None for other errors.
+    :ivar digest: the digest of a new preview, for an edit of traits whose preview is outdated; None for other errors.
     """
 
     def __init__(self, status, reason, document):
@@ -35,6 +37,7 @@ class Failed(Exception):
         self.code = document.get('code')
         self.reasons = document.get('reasons')
         self.explanation = document.get('explanation')
+        self.digest = document.get('digest')
 
 
 class Client:
@@ -131,6 +134,50 @@ class Client:
         }
         return self.pages('/v1/nodes', 'nodes', trait_query | query)
 
+    def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
+        """Preview or execute one edit of the traits of many nodes.
+
+        Without ``digest``, return a preview, and change nothing.  With the ``digest`` of a preview, execute the same
+        edit in one transaction::
+
+            edit = {'add': ['CUSTOM_B'], 'where': {'traits': ['CUSTOM_A']}}
+            preview = client.edit_traits(**edit)
+            client.edit_traits(**edit, digest=preview['digest'])
+
+        :param digest: of a preview; None to get a preview.
+        :param limit: most nodes in a preview.
+        :param marker: uuid of the last node of the page of nodes before.
+        :param edit: ``add``, ``remove``, ``rename``, ``source``; and ``where`` (filters of nodes; {} for all) or
+            ``nodes`` (uuids and names).
+        :returns: the response of POST /v1/traits/edits.
+        :raises Failed: the selected nodes or their traits are not those of the preview (409; it has ``digest``), or the
+            service refuses the edit.  Nothing changed.
+        """
+        body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
+        return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
+
+    def traits(self, **query) -> Iterator[dict[str, Any]]:
+        """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
+
+        :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
+        """
+        return self.pages('/v1/traits', 'traits', query)
+
+    def trait(self, name) -> dict[str, Any]:
+        """Return a trait of the catalogue.
+
+        :raises Failed: it does not exist (404).
+        """
+        return self.ask('GET', f'/v1/traits/{name}')
+
+    def update_trait(self, name, **changes) -> dict[str, Any]:
+        """Describe or retire a trait, and return it.
+
+        :param changes: ``description``, ``retired``, ``replaced_by``; None clears.
+        :raises Failed: the changes are invalid (400).
+        """
+        return self.ask('PUT', f'/v1/traits/{name}', changes)
+
     def deploy(self, node, reservation_uuid=None, **more) -> None:
         """Start the deployment of a node.
 
@@ -196,7 +243,8 @@ class Client:
             yield from page[key]
             if not page.get('next'):
                 return
-            query = query | {'marker': page[key][-1]['uuid']}
+            [marker] = urllib.parse.parse_qs(urllib.parse.urlsplit(page['next']).query)['marker']
+            query = query | {'marker': marker}
 
     def ask(self, method, path, document=None, query=None):
         """Send a request of the Bare Metal API.

@@ -100,6 +100,21 @@ class TooManyTraits(Failure):
     )
 
 
+class EditExceedsLimit(Failure):
+    """An edit of many nodes, some of which would have more traits than a node may have.
+
+    :param nodes: the first of these nodes: [{'uuid': …, 'name': …, 'traits': number}, …].
+    """
+
+    status = 400
+    code = 'baremetal.trait.too_many'
+    text = 'The edit would exceed the maximum number of traits per node ({limit}) on {count}: {names}. Nothing changed.'
+
+    def __init__(self, nodes, count, limit, names):
+        super().__init__(count=f'{count} node{"" if count == 1 else "s"}', limit=limit, names=names)
+        self.beside = {'nodes': nodes}
+
+
 class NotEmpty(Failure):
     """A record that cannot be deleted or moved, because other records belong to it."""
 
@@ -165,6 +180,14 @@ class Forbidden(Failure):
     text = 'Access was denied to the following resource: {rule}'
 
 
+class EditForbidden(Failure):
+    """Policy does not allow an edit of many nodes for some of them."""
+
+    status = 403
+    code = 'baremetal.forbidden'
+    text = 'You may not change the traits of {forbidden} of the {selected} selected nodes ({rule}). Nothing changed.'
+
+
 class NodeProtected(Failure):
     """The node is protected."""
 
@@ -224,6 +247,24 @@ class TraitVetoed(Failure):
     )
 
 
+class EditOutdated(Failure):
+    """The nodes that an edit selects, or their traits, are not those of the preview.
+
+    :param digest: the digest that a preview has now.
+    """
+
+    status = 409
+    code = 'baremetal.trait.edit_outdated'
+    text = (
+        'The selected nodes, their traits or the edit have changed since the preview. Nothing changed. Check a new '
+        'preview: its digest is {digest}.'
+    )
+
+    def __init__(self, digest):
+        super().__init__(digest=digest)
+        self.beside = {'digest': digest}
+
+
 class VetoNotFound(Failure):
     """The node has no veto of the trait."""
 
@@ -246,6 +287,14 @@ class TraitsNotKnown(Failure):
     status = 410
     code = 'baremetal.history.not_known'
     text = 'The traits of node {node} at {at} are not known: its history {begin}.'
+
+
+class TraitUnknown(Failure):
+    """The catalogue has no trait of this name."""
+
+    status = 404
+    code = 'baremetal.trait.unknown'
+    text = "There is no trait '{trait}': no node has or had it, and it was never described."
 
 
 class InstanceNotFound(Failure):

@@ -42,7 +42,8 @@ heartbeats and lookup, indicators, inventory, NMIs and vendor passthru.
 1.35   a config drive with rebuild
 1.36   agent_version in heartbeats (not served)
 1.37   traits of nodes, and the four list filters of the specification
-1.38   rescue_interface; the verbs rescue and unrescue. Ours: reservations, reservation_uuid, and matches
+1.38   rescue_interface; the verbs rescue and unrescue. Ours: reservations, reservation_uuid, matches, and
+       the catalogue of traits (/v1/traits)
 1.39   the state "inspect wait" (before: "inspecting")
 1.40   bios_interface (BIOS settings are not served)
 1.41   an inspection can be aborted while it waits

@@ -83,11 +83,11 @@ def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
     """Delete a name, unless other rows refer to it.
 
     :param connection: of a writer.
-    :returns: whether it was deleted.
+    :returns: whether it was deleted. If not, the transaction cannot go on: it must be rolled back.
     """
+    # Not in a savepoint: after a deadlock, MariaDB has none to return to, and the error that says so is not retried.
     try:
-        with connection.begin_nested():
-            connection.execute(sa.delete(table).where(table.c.name == name))
+        connection.execute(sa.delete(table).where(table.c.name == name))
     except db_exception.DBReferenceError:
         return False
     return True

@@ -32,6 +32,11 @@ PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT = EVENT_TYPES = (
     'trait',
 )
 INFO, ERROR = 'INFO', 'ERROR'
+#: The event of the first entry of a node. A deleted node may be created again, with the same uuid.
+CREATED = 'The node was created.'
+
+#: Condition on entries.
+IS_CREATION = sa.and_(tables.node_history.c.event_type == NODE, tables.node_history.c.event == CREATED)
 
 _INSERT = sa.insert(tables.node_history)
 _INSERT_NOW = _INSERT.values(created_at=clock())
@@ -229,9 +234,11 @@ def check_past(connection: sa.Connection, name: str, moment: datetime.datetime) 
 
 
 def first_moment(connection: sa.Connection, node_uuid: str) -> datetime.datetime | None:
-    """Return when the history of a node begins; None if it has no entries."""
-    statement = sa.select(sa.func.min(tables.node_history.c.created_at))
-    return connection.scalar(statement.where(tables.node_history.c.node_uuid == node_uuid))
+    """Return when the history of a node begins, or that of the last node with its uuid; None without entries."""
+    columns = tables.node_history.c
+    statement = sa.select(columns.created_at).where(columns.node_uuid == node_uuid).limit(1)
+    created = connection.scalar(statement.where(IS_CREATION).order_by(columns.id.desc()))
+    return created or connection.scalar(statement.order_by(columns.id))
 
 
 def _same_node(connection: sa.Connection, ident: str) -> Condition:

@@ -124,16 +124,45 @@ def follow_traits(
     """
     own_now = foreign.intersection(added)
     if own_now:
-        _forget(connection, node, own_now)
+        _forget(connection, [node.id], own_now)
     # The provider showed the traits of ``own_now`` before: they do not change what it shows.
     if lost or len(own_now) < len(added):
         bump(connection, node.id)
+
+
+def follow_traits_of_all(
+    connection: sa.Connection, changes: Collection[tuple[int, set[str], Collection[str], bool]]
+) -> None:
+    """Update the providers of nodes after changes of the nodes' traits, as ``follow_traits``.
+
+    :param connection: of a writer that has taken the locks of the nodes.
+    :param changes: [(node id, names of the provider's foreign traits, names of traits that were added to the node,
+        whether traits were removed from it), …].
+    """
+    own_now: dict[frozenset[str], list[int]] = {}
+    moved = []
+    for node_id, foreign, added, lost in changes:
+        own = frozenset(foreign.intersection(added))
+        if own:
+            own_now.setdefault(own, []).append(node_id)
+        if lost or len(own) < len(added):
+            moved.append(node_id)
+    for own, node_ids in own_now.items():
+        _forget(connection, node_ids, own)
+    if moved:
+        connection.execute(_BUMP_ALL, {'of_nodes': moved, 'now': now()})
 
 
 # Built once: to build the statement for each call takes as long as to execute it.
 _BUMP = (
     sa.update(tables.resource_providers)
     .where(tables.resource_providers.c.node_id == sa.bindparam('of_node'))
+    .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
+)
+
+_BUMP_ALL = (
+    sa.update(tables.resource_providers)
+    .where(tables.resource_providers.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)))
     .values(generation=tables.resource_providers.c.generation + 1, updated_at=sa.bindparam('now'))
 )
 
@@ -230,18 +259,14 @@ def delete(connection: sa.Connection, node: sa.Row) -> None:
         connection.execute(sa.delete(tables.resource_providers).where(provider_of_node))
 
 
-def _forget(connection: sa.Connection, node: sa.Row, own_now: Collection[str]) -> None:
-    """Delete the foreign traits of a node's provider that are the node's own traits now."""
-    provider = (
-        sa.select(tables.resource_providers.c.id)
-        .where(tables.resource_providers.c.node_id == node.id)
-        .scalar_subquery()
-    )
+def _forget(connection: sa.Connection, node_ids: Collection[int], own_now: Collection[str]) -> None:
+    """Delete the foreign traits of nodes' providers that are the nodes' own traits now."""
+    providers = sa.select(tables.resource_providers.c.id).where(tables.resource_providers.c.node_id.in_(node_ids))
     ids = sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(own_now))
-    of_provider = tables.resource_provider_traits.c.resource_provider_id == provider
     connection.execute(
         sa.delete(tables.resource_provider_traits).where(
-            of_provider, tables.resource_provider_traits.c.trait_id.in_(ids)
+            tables.resource_provider_traits.c.resource_provider_id.in_(providers),
+            tables.resource_provider_traits.c.trait_id.in_(ids),
         )
     )
 

@@ -140,7 +140,7 @@ def created(context: Context, values: Values, moment: datetime.datetime | None) 
     :param moment: time of the creation, by the database's clock; None for now.
     """
     states_of_node = {name: values.get(name) for name in ('provision_state', 'target_provision_state')}
-    return history.entry(context, values['uuid'], moment, history.NODE, 'The node was created.', **states_of_node)
+    return history.entry(context, values['uuid'], moment, history.NODE, history.CREATED, **states_of_node)
 
 
 def new_row(context: Context, values: Values) -> Values:

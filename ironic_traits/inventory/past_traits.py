@@ -43,15 +43,23 @@ def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
     It is one statement, so that no write comes between the two.
 
     :returns: rows with ``id``, ``added`` and ``removed``. The first one has the present traits as ``added``, and as
-        ``id`` that of the last entry until the time; NULL if there is none. The others are entries, the newest first.
+        ``id`` that of the last entry until the time; NULL if there is none, or if the node was created later. The
+        others are entries, the newest first.
     """
-    last = sa.select(sa.func.max(_ENTRIES.id)).where(_ENTRIES.node_uuid == node_uuid, _ENTRIES.created_at <= at)
+    of_node = _ENTRIES.node_uuid == node_uuid
+    # The entries before the creation are those of a deleted node with the same uuid.
+    other = tables.node_history.alias()
+    created_later = sa.exists().where(
+        *(other.c.node_uuid == node_uuid, other.c.created_at > at),
+        *(other.c.event_type == history.NODE, other.c.event == history.CREATED),
+    )
+    last = sa.select(sa.func.max(_ENTRIES.id)).where(of_node, _ENTRIES.created_at <= at, ~created_later)
     present = sa.select(
         *(sa.literal_column('0').label('part'), last.scalar_subquery().label('id')),
         *(trait_filters.JOINED.label('added'), sa.type_coerce(sa.null(), Names()).label('removed')),
     ).where(tables.nodes.c.uuid == node_uuid)
     since = sa.select(sa.literal_column('1'), _ENTRIES.id, _ENTRIES.added, _ENTRIES.removed).where(
-        _ENTRIES.node_uuid == node_uuid,
+        of_node,
         _ENTRIES.id > last.scalar_subquery(),
         _ENTRIES.event_type == history.TRAIT,
     )

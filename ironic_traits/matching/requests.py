@@ -84,6 +84,11 @@ class Request:
         return not (self.groups or self.preferred)
 
     @property
+    def names(self) -> frozenset[str]:
+        """All traits that the request names."""
+        return self.required.union(self.forbidden, self.preferred, *self.required_any)
+
+    @property
     def filter(self) -> traits.Filter:
         """The requirements on a node's traits, as an ironic_traits.matching.traits.Filter."""
         return traits.Filter(all_of=self.required, any_of=self.required_any, none_of=self.forbidden)

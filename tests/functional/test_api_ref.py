@@ -64,10 +64,14 @@ GIVEN_BY = {
     'history': 'GET /v1/history',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
+    'trait-edit': 'POST /v1/traits/edits',
+    'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
+    'catalogue-list': 'GET /v1/traits',
+    'catalogue-show': 'GET /v1/traits/{trait}',
     'drivers-list': 'GET /v1/drivers',
     'driver-show': 'GET /v1/drivers/{driver_name}',
     'node-vifs': 'GET /v1/nodes/{node_ident}/vifs',
@@ -147,7 +151,13 @@ def test_every_field_has_a_type_and_a_version():
 
 
 @pytest.mark.parametrize(
-    ('noun', 'route'), [('matches', 'POST /v1/matches'), ('reservations', 'POST /v1/reservations')]
+    ('noun', 'route'),
+    [
+        ('matches', 'POST /v1/matches'),
+        ('reservations', 'POST /v1/reservations'),
+        ('trait_catalogue', 'PUT /v1/traits/{trait}'),
+        ('trait_edits', 'POST /v1/traits/edits'),
+    ],
 )
 def test_every_key_of_a_body_is_documented(documented, noun, route):
     (function,) = [each.function for each in routes() if str(each) == route]

@@ -120,6 +120,7 @@ BODY = (
     | st.lists(OPERATION, max_size=3)
     | RECORD
     | st.fixed_dictionaries({'traits': st.lists(TRAIT, max_size=4) | JSON})
+    | st.dictionaries(st.sampled_from(['description', 'retired', 'replaced_by']), TRAIT | st.booleans() | JSON)
     | CHANGE
     | JSON
 )
@@ -160,6 +161,10 @@ SERVED = [
     ('POST', '/v1/reservations', ()),
     ('POST', '/v1/reservations/{}/renew', ()),
     ('DELETE', '/v1/reservations/{}', ()),
+    ('GET', '/v1/traits', ('limit', 'marker', 'name', 'all', 'custom', 'retired', 'in_use')),
+    ('GET', '/v1/traits/{}', ()),
+    ('PUT', '/v1/traits/CUSTOM_A', ()),
+    ('PUT', '/v1/traits/{}', ()),
     ('GET', '/v1/drivers', ('type', 'detail')),
     ('GET', '/v1/drivers/{}', ()),
 ]

@@ -104,6 +104,32 @@ def test_history(server):
     run(server, 'baremetal', 'node', 'delete', 'watched')
 
 
+def test_the_catalogue_of_traits(server):
+    catalog, name = ('baremetal', 'trait', 'catalog'), 'CUSTOM_OLD'
+    [fast] = rows(server, 'openstack', *catalog, '--starts-with', 'CUSTOM_F')
+    assert (fast['Name'], fast['Nodes'], fast['Sources'], fast['Retired']) == ('CUSTOM_FAST', 1, {'operator': 1}, False)
+    standard = rows(server, *catalog, '--standard', '--all')
+    [shared] = [row for row in standard if row['Name'] == 'MISC_SHARES_VIA_AGGREGATE']
+    assert shared['Description'].endswith('a shared storage pool.')
+    assert {row['Name'] for row in rows(server, *catalog, '--standard', '--unused')} <= {r['Name'] for r in standard}
+    change = ('baremetal', 'trait', 'set', name)
+    assert "needs 'retired' to be true" in run(server, *change, '--replaced-by', 'CUSTOM_FAST', code=1)
+    assert "at least one of 'description'" in run(server, *change, code=1)
+    trait = rows(server, *change, '--description', 'Slow nodes', '--retire', '--replaced-by', 'CUSTOM_FAST')
+    assert rows(server, 'openstack', 'baremetal', 'trait', 'show', name) == trait
+    assert (trait['description'], trait['replaced_by'], trait['sources']) == ('Slow nodes', 'CUSTOM_FAST', {})
+    assert [row['Replaced by'] for row in rows(server, *catalog, '--retired')] == ['CUSTOM_FAST']
+    for client in clients(server):
+        assert client.trait(name) == trait
+        listed = [each['name'] for each in client.traits(custom=True, limit=1)]
+        assert listed == sorted(listed)
+        assert {name, 'CUSTOM_A', 'CUSTOM_FAST'} <= set(listed)
+        with pytest.raises(Failed, match='There is no trait'):
+            client.trait('CUSTOM_NOWHERE')
+    trait = rows(server, *change, '--no-description', '--restore')
+    assert (trait['description'], trait['retired'], trait['replaced_by']) == (None, False, None)
+
+
 def test_traits_of_placement(server):
     """The options of osc-placement still work."""
     listed = ('openstack', 'trait', 'list')

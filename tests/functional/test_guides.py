@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from tests.support import logs
+from tests.support.commands import write_scripts
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone
 from tests.support.keystone_server import PASSWORD
 from tests.support.servers import free_port
@@ -64,6 +65,7 @@ def shell(tmp_path_factory):
                 ('compute', f'{compute}/v2.1'),
             ):
                 keystone.serve(kind, address)
+            write_scripts(home / 'bin')
             with Shell(home) as shell:
                 shell.run('. ./operator.openrc')
                 yield shell
@@ -82,7 +84,7 @@ class Shell:
 
     def __init__(self, home):
         environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
-        path = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
+        path = f'{home / "bin"}:{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
         self._process = subprocess.Popen(
             ['bash'],
             stdin=subprocess.PIPE,

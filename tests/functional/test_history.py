@@ -436,6 +436,19 @@ def test_traits_of_a_node_without_a_history(app, client):
     assert client.get(f'/v1/nodes/{node}/traits?at={moment}') == {'traits': ['CUSTOM_A']}
 
 
+def test_traits_of_a_deleted_node_with_the_same_uuid(client):
+    """They are not known: the history of the node begins with its own creation."""
+    node = client.node()['uuid']
+    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
+    moment = entries(client, node)[-1]['created_at']
+    client.ask('DELETE', f'/v1/nodes/{node}')
+    client.node(uuid=node)
+    created = entries(client, node)[-1]['created_at']
+    response = client.ask('GET', f'/v1/nodes/{node}/traits?at={moment}')
+    assert (response.status_int, f'its history begins at {created[:19]}' in message(response)) == (410, True)
+    assert client.get(f'/v1/nodes/{node}/traits?at={created}') == {'traits': []}
+
+
 def _age(app, node, days):
     """Make the entries of a node older."""
     with app.service.write() as connection:

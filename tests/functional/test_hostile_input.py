@@ -102,6 +102,8 @@ OTHER_BODIES = [
     ('POST', f'/v1/nodes/{NODE}/vifs', 'id'),
     ('POST', '/v1/reservations', 'node_uuid'),
     ('POST', '/v1/matches', 'flavor'),
+    ('POST', '/v1/traits/edits', 'where'),
+    ('POST', '/v1/traits/edits', 'rename'),
     ('POST', '/placement/resource_providers', 'name'),
     ('PUT', f'/placement/allocations/{NODE}', 'allocations'),
     ('POST', '/placement/allocations', NODE),

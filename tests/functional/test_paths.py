@@ -38,6 +38,7 @@ def paths(client):
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
+        'trait': 'CUSTOM_A',
     }
 
 
@@ -127,7 +128,7 @@ def test_placement_has_its_own_paths(app, client, database_url):
     assert client.placement('GET', '/traits').status_int == 200
     for path in ('/traits.json', '.json'):
         assert client.placement('GET', path).status_int == 404
-    assert client.ask('GET', '/traits').status_int == 404
+    assert client.ask('GET', '/usages').status_int == 404
     with make_app(database_url, api__serve='placement') as alone:
         client = Client(alone)
         assert client.ask('GET', '/traits', version=None).status_int == 404

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from tests.support.commands import write_scripts
 from tests.support.service import Server
 
 #: So that the lines of stdout and stderr come in the order in which a command prints them.
@@ -47,7 +48,7 @@ def run(commands, server, home):
     """
     script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
-    programs = f'{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
+    programs = f'{home / "bin"}:{pathlib.Path(sys.executable).parent}:{environment["PATH"]}'
     environment |= {'PATH': programs, 'HOME': str(home), 'COLUMNS': '120', 'PYTHONWARNINGS': 'ignore', **UNBUFFERED}
     output = (
         subprocess.run(
@@ -80,6 +81,7 @@ def test_the_transcripts(page, tmp_path):
     ]
     for example in (DOC / 'examples').iterdir():
         shutil.copy(example, tmp_path)
+    write_scripts(tmp_path / 'bin')
     with Server(None, cwd=tmp_path) as server:
         printed = run([command for command, _ in shown], server, tmp_path)
     assert len(printed) == len(shown)

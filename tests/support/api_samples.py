@@ -141,6 +141,7 @@ FLAVOR = {
         'trait:CUSTOM_RESERVED_FOR_TESTS': 'forbidden',
     }
 }
+CATALOGUE = {'description': 'Nodes with the fast disks', 'retired': True, 'replaced_by': 'STORAGE_DISK_SSD'}
 MATCH = {
     'flavor': FLAVOR,
     'image': {'properties': {'trait:CUSTOM_GOLD': 'required', 'os_distro': 'debian'}},
@@ -240,6 +241,14 @@ def _sampled_allocations(client):
     ask('POST', '/reshaper', RESHAPE)
 
 
+def _sampled_catalogue(client):
+    """Generate (name, sample) of the catalogue of traits."""
+    yield 'catalogue-put-request', CATALOGUE
+    yield 'catalogue-show', client.ask('PUT', '/v1/traits/CUSTOM_GOLD', CATALOGUE).json
+    yield 'catalogue-list', client.get('/v1/traits?custom=true')
+    client.ask('PUT', '/v1/traits/CUSTOM_GOLD', {'retired': False})
+
+
 def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
@@ -259,13 +268,13 @@ def _sampled_sources(client):
 
 def _sampled_history(client):
     """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
-    uuid = f'{RECORD}b'
-    client.node(uuid=uuid, name='rack1-3', driver='fake-hardware')
-    client.ask('PUT', '/v1/nodes/rack1-3/traits', TRAITS)
-    client.ask('PUT', '/v1/nodes/rack1-3/maintenance', {'reason': 'disk 2 is broken'})
-    history = client.get('/v1/nodes/rack1-3/history?detail=true&limit=2')
-    text = json.dumps([history, client.get('/v1/nodes/rack1-3/history'), client.get('/v1/history?node=rack1-3')])
-    entries = client.get('/v1/nodes/rack1-3/history')['history']
+    uuid = f'{RECORD}f'
+    client.node(uuid=uuid, name='rack1-4', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-4/traits', TRAITS)
+    client.ask('PUT', '/v1/nodes/rack1-4/maintenance', {'reason': 'disk 2 is broken'})
+    history = client.get('/v1/nodes/rack1-4/history?detail=true&limit=2')
+    text = json.dumps([history, client.get('/v1/nodes/rack1-4/history'), client.get('/v1/history?node=rack1-4')])
+    entries = client.get('/v1/nodes/rack1-4/history')['history']
     for number, entry in zip('cde', entries, strict=True):
         text = text.replace(entry['uuid'], f'{RECORD}{number}')
     detailed, short, ours = json.loads(text)
@@ -273,6 +282,22 @@ def _sampled_history(client):
     yield 'node-history', short
     yield 'node-history-entry', detailed['history'][1]
     yield 'history', ours
+
+
+EDIT = {'add': ['CUSTOM_SILVER'], 'remove': ['HW_CPU_X86_VMX'], 'nodes': ['rack1-3']}
+
+
+def _sampled_edits(client):
+    """Generate (name, sample) of an edit of traits."""
+    # A uuid that is always the same, because the digest depends on it.
+    client.node(uuid=f'{RECORD}b', name='rack1-3', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-3/traits', TRAITS)
+    yield 'trait-edit-preview-request', EDIT | {'preview': True}
+    preview = client.ask('POST', '/v1/traits/edits', EDIT | {'preview': True}).json
+    yield 'trait-edit-preview', preview
+    yield 'trait-edit-request', EDIT | {'digest': preview['digest']}
+    yield 'trait-edit', client.ask('POST', '/v1/traits/edits', EDIT | {'digest': preview['digest']}).json
+    client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
 def sampled(client):
@@ -284,6 +309,7 @@ def sampled(client):
     yield 'node-traits-put-request', TRAITS
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
+    yield from _sampled_edits(client)
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
@@ -298,6 +324,7 @@ def sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', [{'op': 'remove', 'path': '/instance_info/traits'}])
     missing = 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD&limit=10'
     yield 'allocation-candidates', _asking(client)('GET', f'/allocation_candidates?{missing}')
+    yield from _sampled_catalogue(client)
     yield from _sampled_matches(client)
     yield 'reservation-create-request', RESERVATION
     held = client.ask('POST', '/v1/reservations', RESERVATION).json

@@ -9,6 +9,7 @@ the fork is the entry point of the command, as its script in ``bin`` would call 
 
 import atexit
 import contextlib
+import functools
 import importlib.metadata
 import inspect
 import json
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 
 #: How the groups of entry points begin that the commands load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'ironic_traits.', 'keystoneauth1.', 'openstack.')
@@ -47,7 +49,6 @@ class Command:
 
     def __init__(self, program):
         self._program = program
-        self._process = self._socket = None
 
     def run(self, *arguments, env, cwd):
         """Run the command.
@@ -56,14 +57,13 @@ class Command:
         :param cwd: its directory.
         :returns: subprocess.CompletedProcess, with text.
         """
-        if self._process is None:
-            self._start()
         request = {'arguments': [str(argument) for argument in arguments], 'env': dict(env), 'cwd': str(cwd)}
         with contextlib.ExitStack() as stack:
             outputs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in range(2)]
+            inputs = stack.enter_context(pathlib.Path(os.devnull).open())
             connection = stack.enter_context(socket.socket(socket.AF_UNIX))
-            connection.connect(self._socket)
-            socket.send_fds(connection, [b'-'], [output.fileno() for output in outputs])
+            connection.connect(self.socket)
+            socket.send_fds(connection, [b'-'], [file.fileno() for file in (*outputs, inputs)])
             connection.sendall(json.dumps(request).encode())
             connection.shutdown(socket.SHUT_WR)
             code = int(connection.recv(20) or -1)
@@ -71,18 +71,22 @@ class Command:
                 output.seek(0)
             return subprocess.CompletedProcess([self._program, *arguments], code, *(o.read() for o in outputs))
 
-    def _start(self):
-        self._socket = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
-        command = [sys.executable, '-m', 'tests.support.commands', self._socket, self._program]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        atexit.register(self._stop)
-        assert self._process.stdout.readline() == b'ready\n'
+    @functools.cached_property
+    def socket(self):
+        """Path of the socket of the process, which is started now."""
+        path = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
+        command = [sys.executable, '-m', 'tests.support.commands', path, self._program]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        atexit.register(self._stop, process, path)
+        assert process.stdout.readline() == b'ready\n'
+        return path
 
-    def _stop(self):
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-        shutil.rmtree(os.path.dirname(self._socket))
+    @staticmethod
+    def _stop(process, path):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        shutil.rmtree(os.path.dirname(path))
 
 
 _PROGRAMS = ('baremetal', 'openstack', 'ironic-traits-manage', 'ironic-traits-status')
@@ -101,6 +105,34 @@ def run(program, *arguments, env=None, cwd=None):
         return _COMMANDS[program].run(*arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
     script = pathlib.Path(sys.executable).parent / program
     return subprocess.run([script, *arguments], capture_output=True, text=True, env=env, cwd=cwd)
+
+
+#: A script that runs a command of this module in place of the command's own script, for shells.
+_SCRIPT = """\
+#!{python} -IS
+import json, os, socket, sys
+# The shell may have closed the standard input.
+inputs = [0] if sys.stdin else []
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect({socket!r})
+    socket.send_fds(connection, [b'-'], [1, 2, *inputs])
+    request = {{'arguments': sys.argv[1:], 'env': dict(os.environ), 'cwd': os.getcwd()}}
+    connection.sendall(json.dumps(request).encode())
+    connection.shutdown(socket.SHUT_WR)
+    sys.exit(int(connection.recv(20) or -1))
+"""
+
+
+def write_scripts(directory):
+    """Write a script for each of the commands, to be first in the PATH of a shell.
+
+    :param directory: pathlib.Path of a directory, which is created.
+    """
+    directory.mkdir()
+    for program, command in _COMMANDS.items():
+        script = directory / program
+        script.write_text(_SCRIPT.format(python=sys.executable, socket=command.socket))
+        script.chmod(0o755)
 
 
 def serve(path, program):
@@ -139,13 +171,22 @@ def serve(path, program):
 def _run(connection, main):
     """Run the command once in this process, and end it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _, descriptors, _, _ = socket.recv_fds(connection, 1, 2)
+    _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().read())
-    for number, descriptor in enumerate(descriptors, start=1):
+    os.close(0)
+    sys.stdin = None
+    for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
         os.dup2(descriptor, number)
+        if number == 0:
+            sys.stdin = open(0)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request['env'])
     os.chdir(request['cwd'])
+    # What Python does with these variables when it starts.
+    if os.environ.get('PYTHONWARNINGS') == 'ignore':
+        warnings.simplefilter('ignore')
+    if os.environ.get('PYTHONUNBUFFERED'):
+        sys.stdout.reconfigure(write_through=True)
     sys.argv += request['arguments']
     try:
         # The default of the clients' argument was set when they were imported.

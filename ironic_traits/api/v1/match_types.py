@@ -8,6 +8,7 @@ from ironic_traits import glance
 from ironic_traits.api import arguments, types
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
+from ironic_traits.inventory import trait_catalogue
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
 from ironic_traits.resources.nodes import NODES
@@ -136,6 +137,16 @@ def read_request(context, grant, body, idents=None):
     if 'image' in requirements:
         requirements['image'] = glance.image(context, requirements['image'])
     return NodeRequest(grant, requests.understand(**requirements), filters, idents)
+
+
+def warnings(context, node_request):
+    """Return the warnings for a request: of parts that are ignored, and of retired traits.
+
+    :param node_request: ironic_traits.inventory.matches.NodeRequest.
+    :returns: [sentence, …].
+    """
+    request = node_request.request
+    return [*request.warnings, *trait_catalogue.warnings(context, request.names)]
 
 
 def _requirements(body):

@@ -29,7 +29,7 @@ class MatchesController(Resource):
     def post(self, context, grant, /, *, body):
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, grant, body)
-        document = {'request': _show(node_request.request), 'warnings': node_request.request.warnings}
+        document = {'request': _show(node_request.request), 'warnings': match_types.warnings(context, node_request)}
         if 'instance_uuid' in fields:
             return document | _check(context, fields, node_request)
         max_limit = context.conf.api.max_limit

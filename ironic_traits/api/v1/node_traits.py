@@ -7,7 +7,7 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, past_traits, trait_sources
-from ironic_traits.inventory import node_traits
+from ironic_traits.inventory import node_traits, trait_catalogue
 
 #: The minor version that brought traits.
 SINCE = 37
@@ -86,11 +86,12 @@ class NodeTraitsController(Resource):
         if names is None or None in names:
             raise failures.InvalidInput(reason="'traits' must be a list of strings, without null.")
         written = node_traits.replace(context, node_ident, names, source)
+        headers = _warnings(context, written)
         if source is not None:
-            return {'traits': written.traits, 'vetoed': written.refused}
+            return Response({'traits': written.traits, 'vetoed': written.refused}, headers=headers)
         if context.conf.api.put_traits_returns == 'nothing':
-            return Response(status=204)
-        return {'traits': written.traits}
+            return Response(status=204, headers=headers)
+        return Response({'traits': written.traits}, headers=headers)
 
     @expose('baremetal:node:traits:delete', of=access.node, since=SINCE, query=_SOURCE)
     def delete(self, context, node_ident, trait=None, /, *, source=None):
@@ -109,5 +110,12 @@ def _check_source(context, source):
 
 def _add(context, node_ident, trait, source):
     name = _TRAIT.validate(trait)
-    node_traits.add(context, node_ident, name, source)
-    return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}')
+    written = node_traits.add(context, node_ident, name, source)
+    headers = _warnings(context, written)
+    return Response(status=204, location=f'/v1/nodes/{node_ident}/traits/{name}', headers=headers)
+
+
+def _warnings(context, written):
+    """Return the header about the retired traits that a request wrote (RFC 9111, 5.5), as a dict."""
+    sentences = trait_catalogue.warnings(context, written.retired)
+    return {'Warning': ', '.join(f'299 - "{sentence}"' for sentence in sentences)} if sentences else {}

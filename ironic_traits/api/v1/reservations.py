@@ -114,9 +114,10 @@ class ReservationsController(Resource):
     def post(self, context, grant, /, *, body):
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))
+        sentences = match_types.warnings(context, node_request)
         rows, is_new = reserve.reserve(context, instances, node_request, _expiry(body))
         status = 201 if is_new else 200
-        warnings = {'warnings': node_request.request.warnings} if node_request.request.warnings else {}
+        warnings = {'warnings': sentences} if sentences else {}
         if body.instance_uuids:
             return Response({'reservations': [_show(row) for row in rows], **warnings}, status=status)
         return Response(_one(rows[0]) | warnings, status=status, location=f'/v1/reservations/{rows[0].uuid}')

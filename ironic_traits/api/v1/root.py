@@ -15,6 +15,7 @@ from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
 from ironic_traits.api.v1.reservations import ReservationsController
 from ironic_traits.api.v1.shards import ShardsController
+from ironic_traits.api.v1.traits import TraitsController
 from ironic_traits.api.v1.volume import VolumeController
 from ironic_traits.version import version
 
@@ -36,6 +37,7 @@ class V1Controller(Resource):
         'portgroups': PortgroupsController(),
         'reservations': ReservationsController(),
         'shards': ShardsController(),
+        'traits': TraitsController(),
         'volume': VolumeController(),
     }
 

@@ -1,0 +1,242 @@
+"""/v1/traits/edits: one edit of the traits of many nodes."""
+
+import re
+
+import pecan
+import wsme.exc
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import arguments, paging, types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import node_filters, node_ident
+from ironic_traits.inventory import trait_edits
+from ironic_traits.inventory.trait_edits import Selection
+from ironic_traits.matching.trait_edits import BulkEdit
+from ironic_traits.matching.traits import MAX_NAMES, Filter
+from ironic_traits.resources.nodes import NODES
+
+SINCE = 38
+_FILTERS = arguments.query(NODES)
+#: The filters that a query may have more than once.
+_OF_TRAITS = {name for name, datatype in _FILTERS.items() if isinstance(datatype, list)}
+_DIGEST = re.compile(r'[0-9a-f]{64}')
+_TRAIT = types.Trait()
+_PAGE = {'limit': types.Limit(), 'marker': types.UUID}
+
+
+class EditBody(wsme.types.Base):
+    """An edit of the traits of nodes, the nodes, and whether to preview or to execute it."""
+
+    add = [types.Trait()]
+    remove = [types.TEXT]
+    rename = types.OBJECT
+    source = types.WritableSource()
+    where = types.OBJECT
+    nodes = [types.TEXT]
+    preview = types.BOOLEAN
+    digest = types.TEXT
+
+
+class EditedNode(wsme.types.Base):
+    """A node in a preview, and what the edit changes on it."""
+
+    uuid = types.UUID
+    name = str
+    gains = [str]
+    loses = [str]
+    vetoed = [str]
+
+
+class ExceedingNode(wsme.types.Base):
+    """A node that would have too many traits."""
+
+    uuid = types.UUID
+    name = str
+    traits = int
+
+
+class LockedNode(wsme.types.Base):
+    """A node that a worker has locked."""
+
+    uuid = types.UUID
+    name = str
+
+
+class TraitEdit(wsme.types.Base):
+    """What an edit would change, or has changed. Only a preview has a digest and nodes."""
+
+    digest = str
+    matched = int
+    changed = int
+    gains = {str: int}
+    loses = {str: int}
+    vetoed = {str: int}
+    retired = [str]
+    exceeding = int
+    exceeding_nodes = [ExceedingNode]
+    locked = int
+    locked_nodes = [LockedNode]
+    nodes = [EditedNode]
+    next = str
+
+
+class TraitEditsController(Resource):
+    """Edits of the traits of many nodes."""
+
+    since = SINCE
+
+    @expose(trait_edits.RULE, TraitEdit, since=SINCE, query=_PAGE, body=EditBody)
+    def post(self, context, grant, /, *, body, **query):
+        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        edit, selection = _edit(fields), _selection(context, fields)
+        if ('digest' in fields) == bool(fields.get('preview')):
+            raise failures.InvalidInput(
+                reason="The request needs either 'preview' (true), or the 'digest' of a preview, which executes it."
+            )
+        if 'digest' in fields:
+            _check_digest(fields['digest'], query)
+            return _totals(trait_edits.execute(context, grant, edit, selection, fields['digest']))
+        page = paging.page(context, query, ('id',), lambda context, name: None)
+        return _preview(context, trait_edits.preview(context, grant, edit, selection, page), page)
+
+
+def _preview(context, preview, page):
+    effects = preview.effects
+    document = {
+        'digest': effects.digest,
+        **_totals(effects),
+        'exceeding': effects.exceeding,
+        'exceeding_nodes': [_node(each) | {'traits': len(each.edit.after.holders)} for each in effects.exceeding_nodes],
+        'locked': effects.locked,
+        'locked_nodes': [_node(each) for each in effects.locked_nodes],
+        'nodes': [_edited(each) for each in preview.nodes],
+    }
+    if preview.has_more:
+        document['next'] = paging.next_link(context, pecan.request, page, preview.nodes[-1].node.uuid)
+    return document
+
+
+def _totals(effects):
+    return {
+        'matched': effects.matched,
+        'changed': effects.changed,
+        **{name: dict(sorted(getattr(effects, name).items())) for name in ('gains', 'loses', 'vetoed')},
+        'retired': sorted(effects.retired),
+    }
+
+
+def _node(each):
+    return {'uuid': each.node.uuid, 'name': each.node.name}
+
+
+def _edited(each):
+    parts = {'gains': each.edit.added, 'loses': each.edit.removed, 'vetoed': each.edit.refused}
+    return _node(each) | {name: sorted(traits) for name, traits in parts.items()}
+
+
+def _edit(fields):
+    """Return the edit in the fields of a body.
+
+    :raises failures.Failure: it is invalid, or contradicts itself.
+    """
+    edit = BulkEdit(
+        frozenset(_names(fields, 'add')),
+        frozenset(_names(fields, 'remove')),
+        {name: _TRAIT.validate(_string('rename', new)) for name, new in fields.get('rename', {}).items()},
+        fields.get('source'),
+    )
+    if not (edit.add or edit.remove or edit.rename):
+        raise failures.InvalidInput(reason="The request needs traits to 'add', to 'remove' or to 'rename'.")
+    if edit.rename and edit.source is not None:
+        raise failures.InvalidInput(
+            reason="'rename' cannot be combined with 'source': a renamed trait keeps its sources."
+        )
+    if sum(map(len, (edit.add, edit.remove, edit.rename))) > MAX_NAMES:
+        raise failures.InvalidInput(reason=f'The edit names more than {MAX_NAMES} traits.')
+    same = edit.contradictions or [name for name, new in edit.rename.items() if name == new]
+    if same:
+        raise failures.InvalidInput(
+            reason=f"'{same[0]}' can be named only once: by 'add', by 'remove', or by 'rename' with another new name."
+        )
+    return edit
+
+
+def _names(fields, key):
+    names = fields.get(key, [])
+    if None in names:
+        raise failures.InvalidInput(reason=f"'{key}' must be a list of strings, without null.")
+    return names
+
+
+def _string(key, value):
+    if not isinstance(value, str):
+        raise failures.InvalidInput(reason=f"'{key}' must have strings: {{trait: new name, …}}.")
+    return value
+
+
+def _selection(context, fields):
+    """Return the nodes that the fields of a body select.
+
+    :raises failures.Failure: a filter is invalid, or there is none.
+    """
+    if ('where' in fields) == ('nodes' in fields):
+        raise failures.InvalidInput(
+            reason="The request needs either 'where' (filters of nodes) or 'nodes' (a list of uuids and names)."
+        )
+    if 'nodes' in fields:
+        idents = _names(fields, 'nodes')
+        if not idents:
+            raise failures.InvalidInput(reason="'nodes' must name at least one node.")
+        return Selection({}, Filter(), tuple(dict.fromkeys(node_ident.ident(context, ident) for ident in idents)))
+    unknown = sorted(fields['where'].keys() - _FILTERS.keys())
+    if unknown:
+        raise failures.InvalidInput(reason=f"'where' has unknown filters: {', '.join(unknown)}")
+    query = {name.replace('-', '_'): _filter(name, value) for name, value in fields['where'].items()}
+    return Selection(*node_filters.parse(context, query))
+
+
+def _filter(name, value):
+    """Return the value of a filter in ``where``, as the same query parameter would have it."""
+    datatype = _FILTERS[name]
+    try:
+        if value is None:
+            raise ValueError('it may not be null')
+        if name in _OF_TRAITS:
+            return [datatype[0].validate(text) for text in _sets(value)]
+        return wsme.types.validate_value(datatype, value)
+    except (TypeError, ValueError) as error:
+        raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error}") from error
+    except wsme.exc.InvalidInput as error:
+        raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error.msg}") from error
+
+
+def _sets(value):
+    """Return the sets of traits of a filter, each joined by commas: one for each time the query parameter is used.
+
+    :param value: names joined by commas, a list of names, or a list of such lists.
+    """
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and value:
+        if all(isinstance(each, str) for each in value):
+            return [_joined(value)]
+        if all(isinstance(each, list) and each and all(isinstance(name, str) for name in each) for each in value):
+            return [_joined(each) for each in value]
+    raise ValueError(f'{value!r} is neither a string, nor a list of traits, nor a list of lists of traits')
+
+
+def _joined(names):
+    for name in names:
+        if ',' in name:
+            raise ValueError(f'{name!r} in a list has a comma')
+    return ','.join(names)
+
+
+def _check_digest(digest, query):
+    if not _DIGEST.fullmatch(digest):
+        raise failures.InvalidInput(reason=f"'{digest}' is not the digest of a preview: 64 hexadecimal digits.")
+    if query:
+        raise failures.InvalidInput(reason=f'Only a preview has pages: {", ".join(sorted(query))} with a digest.')

@@ -1,0 +1,129 @@
+"""/v1/traits: the catalogue of traits."""
+
+import pecan
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import paging, types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.trait_edits import TraitEditsController
+from ironic_traits.inventory import trait_catalogue
+from ironic_traits.inventory.paging import Page
+from ironic_traits.matching import traits as trait_names
+
+SINCE = 38
+_TRAIT = types.Trait()
+_NAMES = types.TraitNames()
+#: Maximum number of names in one parameter. Databases limit the number of values in a statement; SQLite has the lowest
+#: limit.
+_MAX_NAMES = 1000
+_FLAGS = ('custom', 'retired', 'in_use')
+
+
+class TraitBody(wsme.types.Base):
+    """Changes of a trait in the catalogue."""
+
+    description = types.Text(minimum=1, maximum=4096)
+    retired = types.BOOLEAN
+    replaced_by = _TRAIT
+
+
+class Trait(wsme.types.Base):
+    """A trait in the catalogue."""
+
+    name = str
+    description = str
+    custom = bool
+    nodes = int
+    sources = types.OBJECT
+    retired = bool
+    replaced_by = str
+
+
+class Traits(wsme.types.Base):
+    """A page of traits. The last page has no ``next``."""
+
+    traits = [Trait]
+    next = str
+
+
+class TraitsController(Resource):
+    """The names of traits: what they mean, how many nodes have them, and which are retired."""
+
+    since = SINCE
+    children = {'edits': TraitEditsController()}
+
+    @expose(
+        'baremetal:trait:get',
+        Traits,
+        since=SINCE,
+        query={
+            'limit': types.Limit(),
+            'marker': types.TEXT,
+            'name': types.TEXT,
+            'all': types.BOOLEAN,
+            **dict.fromkeys(_FLAGS, types.BOOLEAN),
+        },
+    )
+    def get_all(self, context, grant, /, **query):
+        max_limit = context.conf.api.max_limit
+        page = Page(limit=min(query.get('limit', max_limit), max_limit), marker=_marker(query.get('marker')))
+        traits, has_more = trait_catalogue.find(context, grant, _filter(query), page)
+        document = {'traits': [each._asdict() for each in traits]}
+        if has_more:
+            document['next'] = paging.next_link(context, pecan.request, page, traits[-1].name)
+        return document
+
+    @expose('baremetal:trait:get', Trait, since=SINCE)
+    def get_one(self, context, grant, trait, /):
+        return trait_catalogue.get(context, grant, trait)._asdict()
+
+    @expose('baremetal:trait:update', Trait, since=SINCE, body=TraitBody)
+    def put(self, context, grant, trait, /, *, body):
+        name = _TRAIT.validate(trait)
+        changes = stated_fields(body)
+        if not changes:
+            raise failures.InvalidInput(
+                reason="The body needs at least one of 'description', 'retired' and 'replaced_by'."
+            )
+        if 'retired' in changes:
+            changes['retired'] = bool(changes['retired'])
+        return trait_catalogue.update(context, grant, name, changes)._asdict()
+
+
+def _marker(name):
+    if name is not None and not trait_names.is_well_formed(name):
+        raise failures.InvalidInput(reason=f"The marker '{name}' is not the name of a trait.")
+    return name
+
+
+def _filter(query):
+    """Return the filter for query parameters, an ironic_traits.inventory.trait_catalogue.Filter."""
+    flags = {name: query[name] for name in _FLAGS if name in query}
+    # Most of the standard traits are on no node: they are listed on request only.
+    noted_or_in_use = not (query.get('all') or 'in_use' in query)
+    return trait_catalogue.Filter(**_name_filter(query.get('name')), **flags, noted_or_in_use=noted_or_in_use)
+
+
+def _name_filter(text):
+    """Parse the query parameter ``name``."""
+    if text is None:
+        return {}
+    operator, _, value = text.partition(':')
+    if operator == 'in' and value.count(',') < _MAX_NAMES:
+        return {'names': _names(value)}
+    if operator == 'startswith' and trait_names.is_well_formed(value):
+        return {'prefix': value}
+    raise failures.InvalidInput(
+        reason=f"Invalid name: '{text}'. It must be 'in:' with at most {_MAX_NAMES} traits, or 'startswith:' with the "
+        'beginning of a trait.'
+    )
+
+
+def _names(value):
+    try:
+        return _NAMES.validate(value)
+    except ValueError as error:
+        raise failures.InvalidInput(reason=f'Invalid name: {error}') from error

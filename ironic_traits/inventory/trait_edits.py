@@ -1,0 +1,366 @@
+"""One edit of the traits of many nodes: a preview, and the execution in one transaction.
+
+The digest of a preview covers the edit, the selected nodes and their traits. The execution locks the nodes, computes
+the digest again, and changes nothing if it differs. Nodes are read and written in batches, so that the memory does not
+grow with the traits of all nodes.
+"""
+
+import datetime
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from ironic_traits import failures
+from ironic_traits.context import Context, Grant, target_of
+from ironic_traits.db import names, tables
+from ironic_traits.db.engine import retried
+from ironic_traits.db.types import now, read_clock
+from ironic_traits.inventory import history, node_filters, node_providers, trait_filters, trait_store
+from ironic_traits.inventory.lock_wait import waiting_for_lock
+from ironic_traits.inventory.matches import among
+from ironic_traits.inventory.node_traits import adding_names
+from ironic_traits.inventory.paging import Page
+from ironic_traits.inventory.single_node import read
+from ironic_traits.inventory.trait_store import Hold, Stored
+from ironic_traits.matching.sources import OPERATOR, Edit
+from ironic_traits.matching.trait_edits import BulkEdit, Digest
+from ironic_traits.matching.traits import Filter, is_trait, nearest
+
+LOG = logging.getLogger(__name__)
+
+#: Policy rules that must allow an edit for each of the nodes: its own, and those of the single writes it stands for.
+RULE = 'baremetal:trait:edit'
+_SET_RULE, _DELETE_RULE = 'baremetal:node:traits:set', 'baremetal:node:traits:delete'
+#: Nodes in one statement.
+BATCH = 500
+#: The log has a line after each of this many nodes.
+_LOG_EVERY = 5000
+#: Most nodes that the message of a failure names.
+_MAX_NAMED = 10
+_COLUMNS = tuple(tables.nodes.c[name] for name in ('id', 'uuid', 'name', 'owner', 'lessee', 'reservation'))
+_Item = TypeVar('_Item')
+
+
+class Selection(NamedTuple):
+    """Which nodes an edit selects, of those that the caller may see.
+
+    :ivar filters: {filter: value}, as for ``node_filters.conditions``.
+    :ivar traits: filter on traits.
+    :ivar idents: uuids and names of the nodes; None for all nodes that pass the filters.
+    """
+
+    filters: Mapping[str, Any]
+    traits: Filter
+    idents: tuple[str, ...] | None = None
+
+
+class NodeEdit(NamedTuple):
+    """A selected node, and what the edit changes on it.
+
+    :ivar node: row with _COLUMNS.
+    :ivar stored: what the database has of its traits before.
+    :ivar edit: what the edit changes.
+    """
+
+    node: sa.Row
+    stored: Stored
+    edit: Edit
+
+
+class Effects:
+    """What an edit changes on all selected nodes.
+
+    :param edit: BulkEdit.
+    :param limit: most traits of a node.
+    :param most: most nodes in each of the lists.
+    :ivar matched: number of nodes that are selected.
+    :ivar changed: number of nodes on which the edit changes anything that is stored.
+    :ivar gains: {trait: number of nodes that get it}.
+    :ivar loses: {trait: number of nodes that lose it}.
+    :ivar vetoed: {trait: number of nodes that do not get it from the source, because it is vetoed there}.
+    :ivar retired: requested traits that are retired in the catalogue.
+    :ivar exceeding: number of nodes that would have more traits than the limit.
+    :ivar exceeding_nodes: the first of these: [NodeEdit, …].
+    :ivar locked: number of nodes that would change and are locked by a worker.
+    :ivar locked_nodes: the first of these: [NodeEdit, …].
+    """
+
+    def __init__(self, edit: BulkEdit, limit: int, most: int) -> None:
+        self._requested, self._limit, self._most = edit.requested, limit, most
+        self._digest = Digest(edit)
+        self.matched = self.changed = self.exceeding = self.locked = 0
+        self.gains: Counter[str] = Counter()
+        self.loses: Counter[str] = Counter()
+        self.vetoed: Counter[str] = Counter()
+        self.retired: set[str] = set()
+        self.exceeding_nodes: list[NodeEdit] = []
+        self.locked_nodes: list[NodeEdit] = []
+
+    @property
+    def digest(self) -> str:
+        """The digest over the edit and the nodes so far."""
+        return self._digest.text()
+
+    def add(self, each: NodeEdit) -> None:
+        """Add a node. Nodes are added in the order of their ids."""
+        node, stored, edit = each
+        self._digest.add(node.uuid, stored.traits)
+        self.matched += 1
+        self.changed += edit.changes
+        self.gains.update(edit.added)
+        self.loses.update(edit.removed)
+        self.vetoed.update(edit.refused)
+        self.retired |= stored.retired & self._requested
+        if edit.added and len(edit.after.holders) > self._limit:
+            self.exceeding += 1
+            self.exceeding_nodes += [each] if self.exceeding <= self._most else []
+        if edit.changes and node.reservation:
+            self.locked += 1
+            self.locked_nodes += [each] if self.locked <= self._most else []
+
+
+class Preview(NamedTuple):
+    """What an edit would change.
+
+    :ivar effects: Effects on all selected nodes.
+    :ivar nodes: one page of the nodes that would change, or would not get a vetoed trait: [NodeEdit, …].
+    :ivar has_more: whether there are more of these nodes after the page.
+    """
+
+    effects: Effects
+    nodes: list[NodeEdit]
+    has_more: bool
+
+
+def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, page: Page) -> Preview:
+    """Return what an edit would change. Nothing is locked: the digest guards the execution.
+
+    :param page: the page of the nodes; sorted by id.
+    :raises failures.InvalidTrait: the edit removes or renames a name that is no trait.
+    :raises failures.NodeNotFound: the selection or the page names a node that does not exist, or that the caller may
+        not see.
+    :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
+    """
+    effects, start = _effects(context, edit), 0
+    nodes: list[NodeEdit] = []
+    with context.read() as connection:
+        _check_names(connection, edit)
+        if page.marker:
+            visible = node_filters.visible(context, grant)
+            start = read(connection, page.marker, (tables.nodes.c.id,), visible).id
+        selected = _select(context, connection, grant, selection)
+        _check_rights(context, edit, selected)
+        for batch in _batches(selected):
+            for each in _edits(context, connection, edit, batch, Hold(None, None)):
+                effects.add(each)
+                is_shown = each.node.id > start and (each.edit.changes or each.edit.refused)
+                if is_shown and len(nodes) <= page.limit:
+                    nodes.append(each)
+    return Preview(effects, nodes[: page.limit], len(nodes) > page.limit)
+
+
+def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, digest: str) -> Effects:
+    """Edit the traits of all selected nodes, or of none.
+
+    :param digest: of a preview.
+    :raises failures.EditOutdated: a preview has another digest now.
+    :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
+    :raises failures.NodeLocked: a node that would change is locked by a worker.
+    :raises failures.Failure: as ``preview``.
+    """
+    with context.read() as connection:
+        _check_names(connection, edit)
+    names.add(context, tables.traits, edit.requested)
+    effects = _execute(context, edit.requested, grant, edit, selection, digest)
+    LOG.info('The traits of %d of %d selected nodes were edited', effects.changed, effects.matched)
+    return effects
+
+
+@adding_names
+@waiting_for_lock
+@retried
+def _execute(
+    context: Context, requested: Collection[str], grant: Grant, edit: BulkEdit, selection: Selection, digest: str
+) -> Effects:
+    """Execute an edit, as ``execute``. All names in ``requested`` are in the table ``traits``, unless deleted since."""
+    writer_id = context.writers.id_of(context, edit.source or OPERATOR)
+    with context.write() as connection:
+        selected = _select(context, connection, grant, selection)
+        _check_unlocked(context, connection, edit, selected)
+        locked = {node.id for node in selected}
+        _lock(connection, sorted(locked))
+        # Selected again: another transaction may have changed the nodes before they were locked.
+        selected = _select(context, connection, grant, selection)
+        _check_rights(context, edit, selected)
+        is_complete = locked.issuperset(node.id for node in selected)
+        effects = _write_all(context, connection, edit, selected, writer_id, is_complete)
+        if effects.digest != digest:
+            raise failures.EditOutdated(effects.digest)
+        if not is_complete:
+            # A node was selected only after the locks were taken, and yet the digest is the right one.
+            raise db_exception.RetryRequest(failures.EditOutdated(digest))
+        if effects.exceeding:
+            raise _exceeding(context, effects)
+        return effects
+
+
+def _write_all(
+    context: Context, connection: sa.Connection, edit: BulkEdit, selected: Sequence[sa.Row], writer_id: int, write: bool
+) -> Effects:
+    """Write an edit of nodes, and return what it changes.
+
+    It is written before the digest is known. If that is another one, the transaction is rolled back.
+
+    :param write: whether all nodes are locked; if not, nothing is written.
+    :raises failures.NodeLocked: a node that would change is locked by a worker.
+    """
+    effects, moment = _effects(context, edit), read_clock(connection)
+    for batch in _batches(selected):
+        edits = _edits(context, connection, edit, batch, Hold(writer_id, moment))
+        for each in edits:
+            effects.add(each)
+        _check_work(effects)
+        if write and not effects.exceeding:
+            _write(context, connection, edit.source or OPERATOR, moment, [each for each in edits if each.edit.changes])
+        if effects.matched % _LOG_EVERY < len(batch):
+            LOG.info('Editing traits: %d of %d nodes', effects.matched, len(selected))
+    return effects
+
+
+def _write(
+    context: Context, connection: sa.Connection, source: str, moment: datetime.datetime, edits: Sequence[NodeEdit]
+) -> None:
+    """Write the edits of a batch of nodes, with their history entries, and update the nodes' providers."""
+    if not edits:
+        return
+    trait_store.write(connection, [(each.node.id, each.edit) for each in edits])
+    node_providers.follow_traits_of_all(
+        connection,
+        [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits],
+    )
+    entries = (
+        history.trait_edit(context, each.node.uuid, moment, source, each.edit.added, each.edit.removed)
+        for each in edits
+    )
+    history.record(connection, *entries)
+
+
+def _edits(
+    context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row], hold: Hold
+) -> list[NodeEdit]:
+    """Return what an edit changes on each of these nodes."""
+    stored = trait_store.read_many(connection, context.writers, [node.id for node in nodes])
+    return [NodeEdit(node, stored[node.id], edit.of(stored[node.id].traits, hold)) for node in nodes]
+
+
+def _select(context: Context, connection: sa.Connection, grant: Grant, selection: Selection) -> Sequence[sa.Row]:
+    """Return the selected nodes, sorted by id: [row with _COLUMNS, …].
+
+    :raises failures.NodeNotFound: the selection names nodes that do not exist, or that the caller may not see.
+    """
+    statement = sa.select(*_COLUMNS).where(*node_filters.visible(context, grant)).order_by(tables.nodes.c.id)
+    if selection.idents is None:
+        conditions = node_filters.conditions(selection.filters).values()
+        return connection.execute(statement.where(*conditions, *trait_filters.where(selection.traits))).all()
+    rows: dict[int, sa.Row] = {}
+    for batch in _batches(selection.idents):
+        rows |= {row.id: row for row in connection.execute(statement.where(among(batch)))}
+    existing = {ident for row in rows.values() for ident in (row.uuid, row.name)}
+    missing = [ident for ident in selection.idents if ident not in existing]
+    if missing:
+        raise failures.NodeNotFound(node=', '.join(missing[:_MAX_NAMED]))
+    return [rows[node_id] for node_id in sorted(rows)]
+
+
+def _check_names(connection: sa.Connection, edit: BulkEdit) -> None:
+    """Raise InvalidTrait if an edit removes or renames a name that is no trait, and never was one of os-traits."""
+    doubtful = sorted(name for name in edit.remove.union(edit.rename) if not is_trait(name))
+    existing = names.ids(connection, tables.traits, doubtful)
+    for name in doubtful:
+        if name not in existing:
+            raise failures.InvalidTrait(name, nearest(name))
+
+
+def _check_rights(context: Context, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:
+    """Raise EditForbidden unless policy allows the edit for each of these nodes."""
+    rules = {RULE}
+    rules |= {_SET_RULE} if edit.requested else set()
+    rules |= {_DELETE_RULE} if edit.remove or edit.rename else set()
+    if all(context.may(rule) for rule in rules):
+        return
+    # Policy depends on the owner and the lessee only, and few projects have many nodes.
+    counts = Counter((node.owner, node.lessee) for node in nodes)
+    targets = {(node.owner, node.lessee): target_of(node) for node in nodes}
+    forbidden = sum(
+        count for key, count in counts.items() if not all(context.may(rule, targets[key]) for rule in rules)
+    )
+    if forbidden:
+        raise failures.EditForbidden(rule=RULE, forbidden=forbidden, selected=len(nodes))
+
+
+def _check_unlocked(context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:
+    """Raise NodeLocked if a node that would change is locked by a worker.
+
+    It is checked again under the locks. To check it before saves the time of all other nodes while a request waits.
+    """
+    effects = _effects(context, edit)
+    for batch in _batches([node for node in nodes if node.reservation]):
+        for each in _edits(context, connection, edit, batch, Hold(None, None)):
+            effects.add(each)
+        _check_work(effects)
+
+
+def _check_work(effects: Effects) -> None:
+    if effects.locked:
+        node = effects.locked_nodes[0].node
+        raise failures.NodeLocked(node=node.uuid, host=node.reservation)
+
+
+def _effects(context: Context, edit: BulkEdit) -> Effects:
+    return Effects(edit, context.conf.inventory.max_traits_per_node, context.conf.api.max_limit)
+
+
+def _exceeding(context: Context, effects: Effects) -> failures.EditExceedsLimit:
+    nodes = [
+        {'uuid': each.node.uuid, 'name': each.node.name, 'traits': len(each.edit.after.holders)}
+        for each in effects.exceeding_nodes
+    ]
+    named = ', '.join(each.node.name or each.node.uuid for each in effects.exceeding_nodes[:_MAX_NAMED])
+    more = ', …' if effects.exceeding > _MAX_NAMED else ''
+    limit = context.conf.inventory.max_traits_per_node
+    return failures.EditExceedsLimit(nodes, count=effects.exceeding, limit=limit, names=named + more)
+
+
+#: Locks nodes in the order of their ids, as all transactions that lock several nodes, to avoid deadlocks. An UPDATE of
+#: several rows has no order on PostgreSQL.
+_IN_ORDER = (
+    sa.select(tables.nodes.c.id)
+    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
+    .order_by(tables.nodes.c.id)
+    .with_for_update(key_share=True)
+)
+_RAISE_GENERATIONS = (
+    sa.update(tables.nodes)
+    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
+    .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
+)
+
+
+def _lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
+    """Lock nodes until the end of the transaction (invariant 1).
+
+    :param node_ids: sorted.
+    """
+    moment = now()
+    for batch in _batches(node_ids):
+        if connection.dialect.name != 'sqlite':
+            connection.execute(_IN_ORDER, {'ids': batch}).all()
+        connection.execute(_RAISE_GENERATIONS, {'ids': batch, 'now': moment})
+
+
+def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))

@@ -1,0 +1,101 @@
+"""openstack baremetal trait catalog, show, set"""
+
+from cliff import columns
+from osc_lib.command import command
+
+from ironic_traits import osc
+
+COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'replaced_by')
+_LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'description')
+
+
+def _labels(names):
+    return tuple(name.replace('_', ' ').capitalize() for name in names)
+
+
+class _Sources(columns.FormattableColumn):
+    """Numbers of nodes by source."""
+
+    def human_readable(self):
+        return ', '.join(f'{source}: {count}' for source, count in self._value.items())
+
+
+def _values(trait, names):
+    return tuple(_Sources(trait[name]) if name == 'sources' else trait[name] for name in names)
+
+
+class TraitCatalog(command.Lister):
+    """List traits: how many nodes have them, from which sources, and what they mean
+
+    Without --all or --unused, the list has the traits that a node has, and those that were described or retired.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins with this prefix')
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument('--custom', action='store_true', default=None, help='Only custom traits')
+        kind.add_argument(
+            '--standard', action='store_false', default=None, dest='custom', help='Only traits of os-traits'
+        )
+        parser.add_argument('--retired', action='store_true', default=None, help='Only retired traits')
+        use = parser.add_mutually_exclusive_group()
+        use.add_argument('--in-use', action='store_true', default=None, help='Only traits that a node has')
+        use.add_argument(
+            '--unused', action='store_false', default=None, dest='in_use', help='Only traits that no node has'
+        )
+        use.add_argument('--all', action='store_true', default=None, help='All traits, also those of os-traits')
+        return parser
+
+    def take_action(self, parsed_args):
+        query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'in_use', 'all')}
+        if parsed_args.starts_with:
+            query['name'] = f'startswith:{parsed_args.starts_with}'
+        traits = osc.client(self.app).traits(**{name: value for name, value in query.items() if value is not None})
+        # A description may have many paragraphs: 'baremetal trait show' has them all.
+        short = (trait | {'description': (trait['description'] or '').partition('\n')[0]} for trait in traits)
+        return _labels(_LISTED), (_values(trait, _LISTED) for trait in short)
+
+
+class _OfOne(command.ShowOne):
+    """A command about one trait."""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('trait', metavar='<trait>', help='Name of the trait')
+        return parser
+
+
+class ShowTrait(_OfOne):
+    """Show what a trait means, and how many nodes have it"""
+
+    def take_action(self, parsed_args):
+        return COLUMNS, _values(osc.client(self.app).trait(parsed_args.trait), COLUMNS)
+
+
+class SetTrait(_OfOne):
+    """Describe a custom trait, or retire a trait
+
+    A retired trait can still be used. The service then warns, and names the replacement.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        text = parser.add_mutually_exclusive_group()
+        text.add_argument('--description', metavar='<text>', help='What the trait means')
+        text.add_argument('--no-description', action='store_true', help='Remove the description')
+        retired = parser.add_mutually_exclusive_group()
+        retired.add_argument('--retire', action='store_true', default=None, dest='retired', help='Retire the trait')
+        retired.add_argument(
+            '--restore', action='store_false', default=None, dest='retired', help='Do not retire it any longer'
+        )
+        parser.add_argument('--replaced-by', metavar='<trait>', help='The trait to use in place of the retired one')
+        return parser
+
+    def take_action(self, parsed_args):
+        names = ('description', 'retired', 'replaced_by')
+        changes = {name: getattr(parsed_args, name) for name in names if getattr(parsed_args, name) is not None}
+        if parsed_args.no_description:
+            changes['description'] = None
+        trait = osc.client(self.app).update_trait(parsed_args.trait, **changes)
+        return COLUMNS, _values(trait, COLUMNS)
