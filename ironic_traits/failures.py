@@ -273,6 +273,22 @@ class VetoNotFound(Failure):
     text = "Node {node} has no veto of the trait '{trait}'"
 
 
+class HistoryNotFound(Failure):
+    """The history has no such entry."""
+
+    status = 404
+    code = 'baremetal.history.not_found'
+    text = 'Node history record {history} could not be found.'
+
+
+class TraitsNotKnown(Failure):
+    """The history of a node begins after the time for which its traits are requested."""
+
+    status = 410
+    code = 'baremetal.history.not_known'
+    text = 'The traits of node {node} at {at} are not known: its history {begin}.'
+
+
 class TraitUnknown(Failure):
     """The catalogue has no trait of this name."""
 

@@ -89,6 +89,7 @@ def upgrade():
         sqlite_autoincrement=True,
     )
     op.create_index('node_history_node_uuid_idx', 'node_history', ['node_uuid', 'id'])
+    op.create_index('node_history_uuid_idx', 'node_history', ['uuid'])
     op.create_index('node_history_created_at_idx', 'node_history', ['created_at'])
 
 

@@ -2,7 +2,7 @@
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
 BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
-heartbeats and lookup, history, indicators, inventory, NMIs and vendor passthru.
+heartbeats and lookup, indicators, inventory, NMIs and vendor passthru.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -83,7 +83,7 @@ heartbeats and lookup, history, indicators, inventory, NMIs and vendor passthru.
 1.75   boot_mode, secure_boot
 1.76   changing boot_mode and secure_boot (not served)
 1.77   ``fields`` of drivers
-1.78   history of a node (not served)
+1.78   history of a node
 1.79   allocations prefer a node of their name (not served)
 1.80   projects may create and delete nodes of their own (policy only)
 1.81   inventory of a node (not served)

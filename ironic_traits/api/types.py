@@ -12,6 +12,7 @@ from oslo_utils import strutils, uuidutils
 
 from ironic_traits import failures
 from ironic_traits.deploy import states
+from ironic_traits.inventory import history
 from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
 
@@ -271,6 +272,18 @@ class PositiveInteger(wsme.types.UserType):
         return value
 
 
+class EventType(wsme.types.UserType):
+    """The type of an event in the history of a node."""
+
+    basetype = str
+    name = 'event type'
+
+    def validate(self, value):
+        if value not in history.EVENT_TYPES:
+            raise ValueError(f'{value!r} is not a type of events. The types are {", ".join(history.EVENT_TYPES)}')
+        return value
+
+
 class Moment(wsme.types.UserType):
     """A date and a time with an offset, stored in UTC without an offset."""
 
@@ -287,6 +300,14 @@ class Moment(wsme.types.UserType):
             raise ValueError(
                 f'Expected a date with a time and an offset, such as 2026-01-01T00:00:00+00:00, not {value!r}'
             ) from error
+
+
+class QueryMoment(Moment):
+    """A date and a time with an offset, in a query."""
+
+    def validate(self, value):
+        # In a query, an unescaped + is a space.
+        return super().validate(re.sub(r' (\d\d:?\d\d)\Z', r'+\1', value) if 'T' in value else value)
 
 
 BOOLEAN = Boolean()

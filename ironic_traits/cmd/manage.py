@@ -31,6 +31,28 @@ def _import_arguments(parser):
     parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
 
 
+def _purge_arguments(parser):
+    parser.add_argument(
+        *('--max-entries', '-e'),
+        type=_count,
+        metavar='N',
+        help='keep the newest N entries of each node; 0 for all. Entries of deleted nodes are deleted by age only',
+    )
+    parser.add_argument(
+        '--max-days', '-d', type=_count, metavar='N', help='delete entries that are older than N days; 0 for none'
+    )
+
+
+def _count(text):
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'{text!r} is not an integer') from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f'{text} is negative')
+    return number
+
+
 #: {noun: (description, {verb: (function, description, function that adds arguments to the parser, or None)})}
 COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
     'db': (
@@ -48,6 +70,17 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
     'reservations': (
         'the reservations of nodes',
         {'purge': ('managing:purge', 'Delete expired reservations, and print how many there were.', None)},
+    ),
+    'history': (
+        'the history of nodes',
+        {
+            'purge': (
+                'managing:purge_history',
+                'Delete old entries of the history of nodes, and print how many there were. The defaults of the '
+                'options are those of [history] in the configuration.',
+                _purge_arguments,
+            ),
+        },
     ),
     'inventory': (
         'nodes, ports and traits, as a file',

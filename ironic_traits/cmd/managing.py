@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ironic_traits import validation
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations
-from ironic_traits.inventory import reservations
+from ironic_traits.inventory import history_purge, reservations
 from ironic_traits.placement import standard
 
 
@@ -53,6 +53,16 @@ def check(conf, database):
 def purge(conf, database):
     """Delete expired reservations, and print how many there were."""
     print(f'{reservations.purge(database)} reservations were deleted')
+
+
+def purge_history(conf, database):
+    """Delete old entries of the history of nodes, and print how many there were."""
+    command, options = conf.command, conf.history
+    limits = (
+        options.max_entries if command.max_entries is None else command.max_entries,
+        options.max_days if command.max_days is None else command.max_days,
+    )
+    print(f'{history_purge.purge(database, *limits)} entries were deleted')
 
 
 def sync(conf, database):

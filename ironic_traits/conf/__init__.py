@@ -14,10 +14,21 @@ from oslo_log import log
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
-from ironic_traits.conf import api, default, deploy, fake_hardware, glance, inventory, metrics, placement, reservations
+from ironic_traits.conf import (
+    api,
+    default,
+    deploy,
+    fake_hardware,
+    glance,
+    history,
+    inventory,
+    metrics,
+    placement,
+    reservations,
+)
 from ironic_traits.version import version
 
-GROUPS = (default, api, deploy, fake_hardware, inventory, reservations, placement, glance, metrics)
+GROUPS = (default, api, deploy, fake_hardware, inventory, history, reservations, placement, glance, metrics)
 
 #: Response headers that web pages of other origins may read (CORS).
 EXPOSED_HEADERS = [

@@ -191,7 +191,6 @@ node_history = sa.Table(
     'node_history',
     metadata,
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer, 'sqlite'), primary_key=True),
-    # Entries are looked up within their node: the uuid needs no index.
     sa.Column('uuid', ascii_string(36), nullable=False),
     sa.Column('node_uuid', ascii_string(36), nullable=False),
     # By the database's clock.
@@ -210,6 +209,8 @@ node_history = sa.Table(
     sa.Column('added', long_text()),
     sa.Column('removed', long_text()),
     sa.Index('node_history_node_uuid_idx', 'node_uuid', 'id'),
+    # For the marker of /v1/history.
+    sa.Index(None, 'uuid'),
     sa.Index(None, 'created_at'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',

@@ -1,18 +1,26 @@
 """The history of nodes: an entry for each event, written in the transaction of the event.
 
 An entry belongs to its node by the uuid, so it outlives the node. The entries of a node are inserted under the node's
-lock: the order of their ids is that of the events, whatever the clock does.
+lock: the order of their ids is that of the events, whatever the clock does. (Only the entry of an expired reservation
+needs no lock. Its place among the others does not matter.)
 """
 
 import datetime
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ironic_traits.context import Context
+from ironic_traits import failures
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Columns, Condition, Values
+from ironic_traits.db.types import clock, read_clock
+from ironic_traits.inventory import node_filters, single_node
+from ironic_traits.inventory.eligibility import moment_text
+from ironic_traits.inventory.paging import Page, Rows, fetch
 
 #: The types of events, as Ironic's own, and what this service adds.
 PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT = EVENT_TYPES = (
@@ -24,17 +32,38 @@ PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT = EVENT_TYPES = (
     'trait',
 )
 INFO, ERROR = 'INFO', 'ERROR'
+#: The event of the first entry of a node. A deleted node may be created again, with the same uuid.
+CREATED = 'The node was created.'
+
+#: Condition on entries.
+IS_CREATION = sa.and_(tables.node_history.c.event_type == NODE, tables.node_history.c.event == CREATED)
 
 _INSERT = sa.insert(tables.node_history)
+_INSERT_NOW = _INSERT.values(created_at=clock())
+#: The columns that only some entries have. In the rows of one INSERT, all columns must be there.
+_FURTHER = dict.fromkeys(('conductor', 'provision_state', 'target_provision_state', 'source', 'added', 'removed'))
+
+#: The columns of an entry that readers get.
+_COLUMNS = tuple(column for column in tables.node_history.c if column.name != 'id')
+#: The policy rule that allows to see the history of a node.
+GET = 'baremetal:node:history:get'
+
+#: ``entry`` with its first argument: the author of events.
+Author = Callable[..., Values]
 
 
 def entry(
-    context: Context | None, node_uuid: str, moment: datetime.datetime, event_type: str, event: str, **columns: Any
-) -> dict[str, Any]:
+    context: Context | None,
+    node_uuid: str,
+    moment: datetime.datetime | None,
+    event_type: str,
+    event: str,
+    **columns: Any,
+) -> Values:
     """Return the row of an event.
 
     :param context: of the request; None for a worker.
-    :param moment: time of the event, by the database's clock.
+    :param moment: time of the event, by the database's clock; None for the time at which the row is inserted.
     :param event_type: one of EVENT_TYPES.
     :param event: what happened, as a sentence.
     :param columns: further columns.
@@ -52,8 +81,58 @@ def entry(
         'severity': INFO,
         'event': event,
         **author,
+        **_FURTHER,
         **columns,
     }
+
+
+def transition(author: Author, node: Any, moment: datetime.datetime, changes: Mapping[str, Any]) -> Values:
+    """Return the row of a change of the provision state. It is an error if it sets ``last_error``.
+
+    :param author: ``entry`` with its first argument.
+    :param node: row with ``uuid``, ``provision_state`` and ``power_state``, before the change.
+    :param changes: {column of the node: new value}.
+    """
+    state, power = changes['provision_state'], changes.get('power_state')
+    event = f'The provision state changed from "{node.provision_state}" to "{state}".'
+    if power and power != node.power_state:
+        event += f' The power state changed to "{power}".'
+    return _outcome(author, node.uuid, moment, PROVISIONING, event, changes) | {
+        'provision_state': state,
+        'target_provision_state': changes['target_provision_state'],
+    }
+
+
+def power(author: Author, node: Any, moment: datetime.datetime, event: str, changes: Mapping[str, Any]) -> Values:
+    """Return the row of a request for a power state, or of its end. It is an error if it sets ``last_error``.
+
+    :param author: ``entry`` with its first argument.
+    :param node: row with ``uuid``.
+    :param changes: {column of the node: new value}.
+    """
+    return _outcome(author, node.uuid, moment, POWER, event, changes)
+
+
+def _outcome(
+    author: Author,
+    node_uuid: str,
+    moment: datetime.datetime,
+    event_type: str,
+    event: str,
+    changes: Mapping[str, Any],
+) -> Values:
+    error = changes.get('last_error')
+    return author(node_uuid, moment, event_type, error or event, severity=ERROR if error else INFO)
+
+
+def maintenance(author: Author, node: Any, is_set: bool, reason: str | None) -> Values:
+    """Return the row of maintenance that was set or cleared.
+
+    :param author: ``entry`` with its first argument.
+    :param node: row with ``uuid`` and ``moment``.
+    """
+    event = f'Maintenance was set{f": {reason}" if reason else "."}' if is_set else 'Maintenance was cleared.'
+    return author(node.uuid, node.moment, MAINTENANCE, event)
 
 
 def trait_edit(
@@ -63,7 +142,7 @@ def trait_edit(
     source: str,
     added: Iterable[str],
     removed: Iterable[str],
-) -> dict[str, Any]:
+) -> Values:
     """Return the row of a write of traits.
 
     :param added: the traits that the node did not have before; may be empty, when only the sources changed.
@@ -77,11 +156,148 @@ def trait_edit(
     )
 
 
-def record(connection: sa.Connection, *entries: dict[str, Any]) -> None:
+def record(connection: sa.Connection, *entries: Values) -> None:
     """Insert entries.
 
     :param connection: of a writer that has taken the locks of their nodes.
-    :param entries: rows as ``entry`` returns them, all with the same columns.
+    :param entries: rows as ``entry`` returns them, all of them with a moment, or all without.
     """
+    if not entries:
+        return
+    statement, rows = _INSERT, list(entries)
+    if entries[0]['created_at'] is None:
+        statement, rows = _INSERT_NOW, [_without_moment(each) for each in entries]
     # With one dictionary, SQLAlchemy executes the plain statement, which is quicker than one for many rows.
-    connection.execute(_INSERT, entries[0] if len(entries) == 1 else list(entries))
+    connection.execute(statement, rows[0] if len(rows) == 1 else rows)
+
+
+def _without_moment(row: Values) -> Values:
+    return {name: value for name, value in row.items() if name != 'created_at'}
+
+
+def of_node(context: Context, grant: Grant, page: Page) -> Rows:
+    """List the history of a node, the oldest entry first.
+
+    :param grant: of the node.
+    :returns: rows with all columns but the id.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.HistoryNotFound: the marker is no entry of the node.
+    """
+    with context.read() as connection:
+        same_node = _same_node(connection, grant.ident)
+        marker = functools.partial(_read, connection, same_node)
+        return fetch(connection, sa.select(*_COLUMNS).where(same_node), tables.node_history, page, marker)
+
+
+def get(context: Context, grant: Grant, uuid: str) -> sa.Row:
+    """Return an entry in the history of a node.
+
+    :param grant: of the node.
+    :returns: a row with all columns but the id.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.HistoryNotFound: the node has no such entry.
+    """
+    with context.read() as connection:
+        return _read(connection, _same_node(connection, grant.ident), uuid, _COLUMNS)
+
+
+def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page) -> Rows:
+    """List the histories of nodes.
+
+    A caller who may list all nodes sees the entries of deleted nodes, too. Another caller sees those of the nodes whose
+    histories policy lets the caller's project see.
+
+    :param filters: {'since' or 'until': datetime, 'node': uuid or name, 'trait': names of which one was added or
+        removed, 'source' or 'event_type': value}, all optional.
+    :returns: rows with all columns but the id.
+    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
+    :raises failures.InvalidInput: ``since`` or ``until`` is in the future.
+    :raises failures.HistoryNotFound: the marker is no entry that the caller may see.
+    """
+    visible = _visible(context, grant)
+    with context.read() as connection:
+        conditions = [*_of_nodes(visible), *_where(connection, filters, visible)]
+        marker = functools.partial(_read, connection, sa.and_(sa.true(), *_of_nodes(visible)))
+        return fetch(connection, sa.select(*_COLUMNS).where(*conditions), tables.node_history, page, marker)
+
+
+def check_past(connection: sa.Connection, name: str, moment: datetime.datetime) -> None:
+    """Raise InvalidInput if a time is in the future, by the database's clock.
+
+    :param name: the query parameter that has the time.
+    """
+    now = read_clock(connection)
+    if moment > now:
+        raise failures.InvalidInput(
+            reason=f'{name}, {moment_text(moment)}, is in the future: the time is {moment_text(now)}.'
+        )
+
+
+def first_moment(connection: sa.Connection, node_uuid: str) -> datetime.datetime | None:
+    """Return when the history of a node begins, or that of the last node with its uuid; None without entries."""
+    columns = tables.node_history.c
+    statement = sa.select(columns.created_at).where(columns.node_uuid == node_uuid).limit(1)
+    created = connection.scalar(statement.where(IS_CREATION).order_by(columns.id.desc()))
+    return created or connection.scalar(statement.order_by(columns.id))
+
+
+def _same_node(connection: sa.Connection, ident: str) -> Condition:
+    node = single_node.read(connection, ident, (tables.nodes.c.uuid,))
+    return tables.node_history.c.node_uuid == node.uuid
+
+
+def _read(connection: sa.Connection, condition: Condition, uuid: str, columns: Columns) -> sa.Row:
+    row = connection.execute(sa.select(*columns).where(tables.node_history.c.uuid == uuid, condition)).first()
+    if row is None:
+        raise failures.HistoryNotFound(history=uuid)
+    return row
+
+
+def _visible(context: Context, grant: Grant) -> list[Condition]:
+    """Return the conditions on the nodes whose histories the caller may see; [] for all, also those of deleted nodes.
+
+    :raises failures.Forbidden: the caller has no project, and may not see all of them.
+    """
+    project = context.project_id
+    if not node_filters.visible(context, grant) and context.may(GET):
+        return []
+    if not project:
+        raise failures.Forbidden(rule=GET)
+    roles = [role for role in ('owner', 'lessee') if context.may(GET, {f'node.{role}': project})]
+    return [sa.or_(sa.false(), *(tables.nodes.c[role] == project for role in roles))]
+
+
+def _of_nodes(conditions: list[Condition]) -> list[Condition]:
+    """Return the conditions on the entries of those nodes that fulfil conditions; [] if there are no conditions."""
+    uuids = sa.select(tables.nodes.c.uuid).where(*conditions)
+    return [tables.node_history.c.node_uuid.in_(uuids)] if conditions else []
+
+
+def _where(connection: sa.Connection, filters: Mapping[str, Any], visible: list[Condition]) -> Iterator[Condition]:
+    """Yield the conditions of the filters of ``find``.
+
+    :param visible: conditions on the nodes that the caller may see; [] for all.
+    """
+    columns = tables.node_history.c
+    for name, value in filters.items():
+        if name == 'node':
+            yield columns.node_uuid == _node_uuid(connection, value, visible)
+        elif name == 'trait':
+            yield sa.or_(*(_has(column, each) for each in sorted(value) for column in (columns.added, columns.removed)))
+        elif name in ('since', 'until'):
+            check_past(connection, name, value)
+            yield columns.created_at >= value if name == 'since' else columns.created_at <= value
+        else:
+            yield columns[name] == value
+
+
+def _node_uuid(connection: sa.Connection, ident: str, visible: list[Condition]) -> str:
+    """Return the uuid of a node; of a deleted one only if the caller may see all nodes."""
+    if not visible and uuidutils.is_uuid_like(ident):
+        return ident
+    return single_node.read(connection, ident, (tables.nodes.c.uuid,), visible).uuid
+
+
+def _has(names: sa.Column[str], name: str) -> Condition:
+    """Return the condition that a name is among names that are joined by commas."""
+    return (sa.literal(',') + names + sa.literal(',')).contains(f',{name},', autoescape=True)

@@ -5,6 +5,7 @@ One transaction, under the node's lock, checks the request, moves the node to th
 """
 
 import datetime
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states, steps, validate
-from ironic_traits.inventory import node_providers, reservations, secrets, trait_filters, transitions
+from ironic_traits.inventory import history, node_providers, reservations, secrets, trait_filters, transitions
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
 
@@ -30,6 +31,7 @@ _VISIBLE = (
     trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
+_PLACED = (tables.nodes.c.retired, tables.nodes.c.provision_state, tables.nodes.c.power_state)
 
 
 @waiting_for_lock
@@ -76,7 +78,7 @@ def provision(
             moment = read_clock(connection)
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
-                changes |= reservations.use(connection, locked_node, reservation_uuid)
+                changes |= reservations.use(context, connection, locked_node, reservation_uuid, moment)
                 holder = changes.get('instance_uuid', locked_node.instance_uuid)
                 node_providers.check_allocation(connection, locked_node, holder)
             if configdrive is not None:
@@ -85,6 +87,7 @@ def provision(
             transitions.replace(connection, node['id'], action, arguments, moment)
             changes['reservation'] = context.conf.host if action else None
             change(connection, locked_node, changes)
+            history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
     except db_exception.DBDuplicateEntry as error:
         raise failures.InstanceAssociated(instance=changes['instance_uuid'], node=ident) from error
     context.wake_worker()
@@ -116,9 +119,11 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
         moment = read_clock(connection)
         transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
-        changes = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
+        changes: Values = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
         change(connection, node, changes)
+        event = f'The target power state is "{changes["target_power_state"]}".'
+        history.record(connection, history.power(_author(context, target), node, moment, event, changes))
     context.wake_worker()
 
 
@@ -133,9 +138,12 @@ def place(context: Writer, ident: str, provision_state: str = states.ENROLL, pow
     :raises failures.NodeRetired: the node is retired, and the state is available.
     """
     with context.write() as connection:
-        node = take(connection, ident, tables.nodes.c.retired)
+        node = take(connection, ident, *_PLACED)
         moment = read_clock(connection)
-        change(connection, node, placed(node._mapping, moment, provision_state, power_state))
+        changes = placed(node._mapping, moment, provision_state, power_state)
+        change(connection, node, changes)
+        author = functools.partial(history.entry, None)
+        history.record(connection, history.transition(author, node, moment, changes))
 
 
 def placed(
@@ -170,6 +178,16 @@ def get(context: Reader, ident: str) -> Values:
     """
     with context.read() as connection:
         return _as_dict(read(connection, ident, _VISIBLE))
+
+
+def _author(context: Context, verb: str) -> history.Author:
+    """Return the author of the entry of a request, which begins with the verb."""
+
+    def author(node_uuid: str, moment: datetime.datetime, event_type: str, event: str, **columns: Any) -> Values:
+        event = event if columns['severity'] == history.ERROR else f'Requested: {verb}. {event}'
+        return history.entry(context, node_uuid, moment, event_type, event, **columns)
+
+    return author
 
 
 def _as_dict(row: sa.Row) -> Values:

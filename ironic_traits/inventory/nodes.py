@@ -6,8 +6,9 @@ parsing it. ``traits`` is one string joined by commas, or None for no traits.
 Every write takes the node's lock first (``single_node``). Checks that are made under the lock hold until the commit.
 """
 
+import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -24,6 +25,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
+    history,
     node_filters,
     node_guards,
     node_providers,
@@ -37,8 +39,8 @@ from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.secrets import with_masks
+from ironic_traits.inventory.single_node import MOMENT, read, take
 from ironic_traits.inventory.single_node import change as write
-from ironic_traits.inventory.single_node import read, take
 from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import INTERFACES, NODES
 from ironic_traits.resources.values import differ
@@ -48,6 +50,7 @@ _SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if fie
 #: Columns that the checks of a write need, besides the settable fields.
 _GUARDED = (tables.nodes.c.provision_state, tables.nodes.c.target_provision_state, tables.nodes.c.reservation)
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
+_MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
 JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
 #: Fields that a list can be sorted by.
 SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column)).difference(
@@ -120,6 +123,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
         with context.write() as connection:
             inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
             node_providers.create(connection, inserted.inserted_primary_key.id)
+            history.record(connection, created(context, values, None))
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
             return read(connection, values['uuid'], _columns(context, fields))
@@ -127,6 +131,16 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
         raise _duplicate(error, values) from error
     except db_exception.DBReferenceError as error:
         raise _no_chassis(values) from error
+
+
+def created(context: Context, values: Values, moment: datetime.datetime | None) -> Values:
+    """Return the entry in the history for a new node, with which its history begins.
+
+    :param values: {column: value} of the node.
+    :param moment: time of the creation, by the database's clock; None for now.
+    """
+    states_of_node = {name: values.get(name) for name in ('provision_state', 'target_provision_state')}
+    return history.entry(context, values['uuid'], moment, history.NODE, history.CREATED, **states_of_node)
 
 
 def new_row(context: Context, values: Values) -> Values:
@@ -173,7 +187,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
     new: Values = {}
     try:
         with context.write() as connection:
-            node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable))
+            node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable), MOMENT)
             old = {name: getattr(node, name) for name in NODES.settable}
             new = change(old)
             new |= _interfaces(context, new)
@@ -191,6 +205,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             changes |= _cleared(changes)
             if changes:
                 write(connection, node, changes)
+                history.record(connection, *_events(context, node, changes))
             return read(connection, node.uuid, _columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
@@ -214,12 +229,14 @@ def delete(context: Context, ident: str) -> None:
     :raises failures.ProviderInUse: other providers are below the node's.
     """
     with context.write() as connection:
-        node = take(connection, ident, *_GUARDED, *_HELD)
+        node = take(connection, ident, *_GUARDED, *_HELD, MOMENT)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         _check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
         node_providers.delete(connection, node)
         connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.id == node.id))
+        deleted = history.entry(context, node.uuid, node.moment, history.NODE, 'The node was deleted.')
+        history.record(connection, deleted)
 
 
 @retried
@@ -232,8 +249,12 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.write() as connection:
-        node = take(connection, ident)
-        write(connection, node, _maintenance(maintenance, reason))
+        node = take(connection, ident, *_MAINTENANCE, MOMENT)
+        changes = _maintenance(maintenance, reason)
+        write(connection, node, changes)
+        if any(getattr(node, name) != value for name, value in changes.items()):
+            author = functools.partial(history.entry, context)
+            history.record(connection, history.maintenance(author, node, maintenance, reason))
 
 
 def _columns(context: Context, fields: tuple[str, ...]) -> Columns:
@@ -318,6 +339,21 @@ def _cleared(changes: Values) -> Values:
     """Return the fields that are cleared when the flag that they belong to is, as {column: value}."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
+
+
+def _events(context: Context, node: sa.Row, changes: Values) -> Iterator[Values]:
+    """Yield the entries in the history for an update of a node.
+
+    :param node: the row before the update, with ``moment``.
+    :param changes: {column: new value}.
+    """
+    author = functools.partial(history.entry, context)
+    if 'maintenance' in changes:
+        yield history.maintenance(author, node, changes['maintenance'], None)
+    if 'instance_uuid' in changes:
+        new = changes['instance_uuid']
+        event = f'Instance {new} was set.' if new else f'Instance {node.instance_uuid} was removed.'
+        yield author(node.uuid, node.moment, history.NODE, event)
 
 
 def _check_owner(context: Context, node: sa.Row, changes: Values) -> None:

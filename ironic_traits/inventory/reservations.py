@@ -19,14 +19,14 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Columns, Condition
+from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import node_filters, node_providers
+from ironic_traits.inventory import history, node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.paging import Page, Rows, fetch
+from ironic_traits.inventory.single_node import MOMENT, take
 from ironic_traits.inventory.single_node import read as read_node
-from ironic_traits.inventory.single_node import take
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
@@ -121,6 +121,7 @@ def delete(context: Context, uuid: str) -> None:
         node = _take(connection, uuid)
         connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid))
         node_providers.bump_for_reservation(connection, node.id)
+        history.record(connection, _event(context, node.uuid, node.moment, f'Reservation {uuid} was deleted.'))
 
 
 def purge(service: Writer) -> int:
@@ -142,7 +143,7 @@ def _purge_batch(service: Writer) -> int:
 
 
 def settle(connection: sa.Connection, *conditions: Condition, limit: int | None = None) -> int:
-    """Delete expired reservations, and raise the stored generations of their nodes' providers.
+    """Delete expired reservations, with entries in the history, and raise the generations of their nodes' providers.
 
     The generation does not move if the node is allocated: it is allocated to the reservation's instance, and its usage
     does not change.
@@ -152,13 +153,33 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
     :param limit: most reservations; None for no limit.
     :returns: the number of deleted reservations.
     """
-    columns = tables.reservations.c.id, tables.reservations.c.node_uuid
+    columns = (tables.reservations.c.id, *_columns(FIELDS), MOMENT)
     statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(tables.reservations.c.id).limit(limit)
     rows = connection.execute(statement.with_for_update()).all()
     if rows:
         node_providers.bump_for_expired(connection, [row.node_uuid for row in rows])
         connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.id.in_([row.id for row in rows])))
+        history.record(connection, *map(_expired, rows))
     return len(rows)
+
+
+def _expired(row: sa.Row) -> Values:
+    event = f'Reservation {row.uuid} for instance {row.instance_uuid} expired at {moment_text(row.expires_at)}.'
+    return _event(None, row.node_uuid, row.moment, event)
+
+
+def created(context: Context, row: Values) -> Values:
+    """Return the entry in the history for a new reservation.
+
+    :param row: {column of reservations: value}.
+    """
+    until = f' until {moment_text(row["expires_at"])}' if row['expires_at'] else ''
+    event = f'Reservation {row["uuid"]} holds the node for instance {row["instance_uuid"]}{until}.'
+    return _event(context, row['node_uuid'], row['created_at'], event)
+
+
+def _event(context: Context | None, node_uuid: str, moment: datetime.datetime, event: str) -> Values:
+    return history.entry(context, node_uuid, moment, history.RESERVATION, event)
 
 
 def claim(context: Context, connection: sa.Connection, node_uuid: str, instance: str) -> None:
@@ -224,12 +245,15 @@ def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     return connection.execute(statement).first()
 
 
-def use(connection: sa.Connection, node: sa.Row, reservation_uuid: str | None) -> dict[str, str]:
+def use(
+    context: Context, connection: sa.Connection, node: sa.Row, reservation_uuid: str | None, moment: datetime.datetime
+) -> dict[str, str]:
     """Delete the reservation of a node that is deployed, and return the instance that the node gets.
 
     :param connection: of a writer that has taken the node's lock.
     :param node: the result of ``single_node.take``, with ``instance_uuid``.
     :param reservation_uuid: the reservation that the client gives; None for none.
+    :param moment: the time by the clock of the database.
     :returns: the changes of the node, {'instance_uuid': uuid}; {} if the node has no live reservation.
     :raises failures.NodeReserved: the node is reserved for another instance.
     :raises failures.ReservationUnknown: ``reservation_uuid`` is not the node's live reservation.
@@ -250,6 +274,8 @@ def use(connection: sa.Connection, node: sa.Row, reservation_uuid: str | None) -
     if not node.offered_before:
         # Otherwise the deploy itself moves the provider's generation, by what it changes in the node.
         node_providers.bump_for_reservation(connection, node.id)
+    event = f'Reservation {reservation.uuid} was used: instance {reservation.instance_uuid} is deployed on the node.'
+    history.record(connection, _event(context, node.uuid, moment, event))
     return {'instance_uuid': reservation.instance_uuid}
 
 
@@ -307,10 +333,10 @@ class Expiry:
 
 
 def _take(connection: sa.Connection, uuid: str) -> sa.Row:
-    """Lock the node of a live reservation, and return the node's row."""
+    """Lock the node of a live reservation, and return the node's row, with ``moment``."""
     reservation = _read(connection, uuid, (tables.reservations.c.node_uuid,))
     try:
-        node = take(connection, reservation.node_uuid)
+        node = take(connection, reservation.node_uuid, MOMENT)
     except failures.NodeNotFound:
         raise failures.ReservationNotFound(reservation=uuid) from None
     _read(connection, uuid, (tables.reservations.c.id,))

@@ -16,10 +16,10 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
+from ironic_traits.inventory import eligibility, explanations, history, matches, node_filters, node_providers
 from ironic_traits.inventory.eligibility import OF_NODE, Refusal
 from ironic_traits.inventory.matches import NodeRequest
-from ironic_traits.inventory.reservations import FIELDS, Expiry, held_elsewhere, settle
+from ironic_traits.inventory.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 from ironic_traits.inventory.single_node import take
 from ironic_traits.matching.explanations import MAX_LISTED
 
@@ -235,6 +235,7 @@ def _insert(
         for instance, node in chosen.items()
     ]
     connection.execute(sa.insert(tables.reservations), rows)
+    history.record(connection, *(created(context, row) for row in rows))
     for node in chosen.values():
         node_providers.bump_for_reservation(connection, node.id)
     # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).

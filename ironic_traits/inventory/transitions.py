@@ -7,6 +7,7 @@ the driver has begun. All times are those of the database's clock.
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.deploy import base, states, time_limits
+from ironic_traits.inventory import history
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
 
@@ -135,12 +137,13 @@ def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | bas
         if connection.scalar(sa.select(tables.transitions.c.lease).where(*same_claim)) is None:
             return False
         moment = read_clock(connection)
+        author = functools.partial(history.entry, None, conductor=service.conf.host)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
         elif isinstance(outcome, base.Done):
-            _finish(connection, node, claim, moment, outcome)
+            _finish(connection, node, claim, moment, outcome, author)
         else:
-            _give_up(connection, node, claim, moment, outcome)
+            _give_up(connection, node, claim, moment, outcome, author)
         return True
 
 
@@ -159,19 +162,23 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
     with context.write() as connection:
         node = take(connection, ident, *_SETTLED, tables.nodes.c.reservation)
         moment = read_clock(connection)
+        author = functools.partial(history.entry, context)
         row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).first()
         if row:
-            _give_up(connection, node, row, moment, base.WorkFailed(reason))
+            _give_up(connection, node, row, moment, base.WorkFailed(reason), author)
             return row.action
         if not node.reservation:
             raise failures.NodeNotLocked(node=node.uuid)
         change(connection, node, {'reservation': None, 'target_power_state': None, 'last_error': reason})
+        failed = author(node.uuid, moment, history.PROVISIONING, reason, severity=history.ERROR)
+        history.record(connection, failed)
         return None
 
 
 _SETTLED = (
     tables.nodes.c.provision_state,
     tables.nodes.c.target_provision_state,
+    tables.nodes.c.power_state,
     tables.nodes.c.target_power_state,
     tables.nodes.c.properties,
     tables.nodes.c.retired,
@@ -205,7 +212,14 @@ def _postpone(connection: sa.Connection, node: sa.Row, claim: Claim, moment: dat
     )
 
 
-def _finish(connection: sa.Connection, node: sa.Row, claim: Claim, moment: datetime.datetime, done: base.Done) -> None:
+def _finish(
+    connection: sa.Connection,
+    node: sa.Row,
+    claim: Claim,
+    moment: datetime.datetime,
+    done: base.Done,
+    author: history.Author,
+) -> None:
     changes: Values = {'reservation': None}
     if done.power_state:
         changes['power_state'] = done.power_state
@@ -214,17 +228,21 @@ def _finish(connection: sa.Connection, node: sa.Row, claim: Claim, moment: datet
     if claim.action == 'power':
         replace(connection, node.id, None, {}, moment)
         change(connection, node, {'target_power_state': None, **changes})
+        event = f'The power state changed to "{done.power_state or node.power_state}".'
+        history.record(connection, history.power(author, node, moment, event, changes))
     elif claim.action == 'undeploy':
-        _clean_after(connection, node, moment, changes)
+        _clean_after(connection, node, moment, changes, author)
     else:
         if claim.action == 'inspect':
             changes['inspection_finished_at'] = moment
         replace(connection, node.id, None, {}, moment)
         by_hand = node.provision_state == states.CLEANING and node.target_provision_state == states.MANAGEABLE
-        _move(connection, node, 'manage' if by_hand else 'done', moment, **changes)
+        _move(connection, node, 'manage' if by_hand else 'done', moment, author, **changes)
 
 
-def _clean_after(connection: sa.Connection, node: sa.Row, moment: datetime.datetime, changes: Values) -> None:
+def _clean_after(
+    connection: sa.Connection, node: sa.Row, moment: datetime.datetime, changes: Values, author: history.Author
+) -> None:
     """Remove the instance and its data from a node after undeploy, and start the cleaning."""
     connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
@@ -232,11 +250,16 @@ def _clean_after(connection: sa.Connection, node: sa.Row, moment: datetime.datet
         changes['target_provision_state'] = states.MANAGEABLE
     changes.pop('reservation')
     replace(connection, node.id, 'clean', {}, moment)
-    _move(connection, node, 'clean', moment, **changes)
+    _move(connection, node, 'clean', moment, author, **changes)
 
 
 def _give_up(
-    connection: sa.Connection, node: sa.Row, claim: Claim | sa.Row, moment: datetime.datetime, error: base.WorkFailed
+    connection: sa.Connection,
+    node: sa.Row,
+    claim: Claim | sa.Row,
+    moment: datetime.datetime,
+    error: base.WorkFailed,
+    author: history.Author,
 ) -> None:
     reason = str(error)
     replace(connection, node.id, None, {}, moment)
@@ -245,17 +268,27 @@ def _give_up(
         requested, target = claim.arguments['target'], node.target_power_state
         changes['last_error'] = f"Failed to change power state to '{target}' by '{requested}': {reason}"
         change(connection, node, {'target_power_state': None, **changes})
+        history.record(connection, history.power(author, node, moment, reason, changes))
         return
     if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
         changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
-    _move(connection, node, 'fail', moment, **changes)
+    _move(connection, node, 'fail', moment, author, **changes)
 
 
-def _move(connection: sa.Connection, node: sa.Row, event: str, moment: datetime.datetime, **changes: Any) -> None:
+def _move(
+    connection: sa.Connection,
+    node: sa.Row,
+    event: str,
+    moment: datetime.datetime,
+    author: history.Author | None = None,
+    **changes: Any,
+) -> None:
     """Move a node to the state that follows an event.
 
     :param event: as for ``states.follow``.
     :param moment: time of the change, by the clock of the database.
+    :param author: of the entry in the node's history; None for no entry: a driver that waits and resumes again and
+        again would fill the history.
     :param changes: further columns to set.
     """
     state = states.follow(node.provision_state, event)
@@ -266,3 +299,5 @@ def _move(connection: sa.Connection, node: sa.Row, event: str, moment: datetime.
         **changes,
     }
     change(connection, node, values)
+    if author:
+        history.record(connection, history.transition(author, node, moment, values))

@@ -25,6 +25,7 @@ from ironic_traits.db.one_transaction import Lost
 from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import new_nodes as inventory
 from ironic_traits.inventory import node_states, nodes, records
+from ironic_traits.matching.sources import OPERATOR
 from ironic_traits.transfer import differences, documents, imports, new_nodes
 
 #: Nodes in a batch.
@@ -140,6 +141,8 @@ class LocalImporter:
         self.changes: list[str] = []
         self.warnings: list[str] = []
         self.refused: list[str] = []
+        # Now, because the first write may be in a savepoint that is rolled back, and the writer with it.
+        client.context.writers.id_of(client.context, OPERATOR)
 
     def import_units(self, units):
         """Import units; roll back each one that is refused.
@@ -179,7 +182,7 @@ class LocalImporter:
             return set()
         try:
             with self._transaction.write() as connection:
-                inventory.create(connection, [node for _, node in new])
+                inventory.create(self._client.context, connection, [node for _, node in new])
         except inventory.Unusual:
             half = len(new) // 2
             return self._create(new[:half]) | self._create(new[half:]) if half else set()

@@ -6,7 +6,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access, trait_sources
+from ironic_traits.api.v1 import access, past_traits, trait_sources
 from ironic_traits.inventory import node_traits, trait_catalogue
 
 #: The minor version that brought traits.
@@ -55,11 +55,13 @@ class NodeTraitsController(Resource):
         of=access.node,
         since=SINCE,
         before=406,
-        query={'detail': types.BOOLEAN},
+        query={'detail': types.BOOLEAN, 'at': types.QueryMoment()},
     )
-    def get_all(self, context, grant, node_ident, /, *, detail=None):
+    def get_all(self, context, grant, node_ident, /, *, detail=None, at=None):
         if detail is not None:
             context.needs(SOURCES_SINCE, "the argument 'detail'")
+        if at is not None:
+            return past_traits.document(context, grant, at, detail)
         if detail:
             return trait_sources.document(node_traits.details(context, grant))
         return {'traits': node_traits.list_all(context, grant)}

@@ -8,6 +8,7 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
+from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -28,6 +29,7 @@ class V1Controller(Resource):
 
     children = {
         'chassis': ChassisController(),
+        'history': HistoryController(),
         'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),

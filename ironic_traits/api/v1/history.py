@@ -1,0 +1,90 @@
+"""/v1/history"""
+
+import pecan
+import wsme.types
+
+from ironic_traits.api import paging, types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.node_history import ordered
+from ironic_traits.api.v1.records import parse_node
+from ironic_traits.inventory import history
+
+SINCE = 38
+_FILTERS = {
+    'since': types.QueryMoment(),
+    'until': types.QueryMoment(),
+    'node': types.TEXT,
+    'trait': types.TraitNames(),
+    'source': types.Source(),
+    'event_type': types.EventType(),
+}
+
+
+class Entry(wsme.types.Base):
+    """An entry of the history in a response. ``source``, ``added`` and ``removed`` are those of writes of traits."""
+
+    uuid = types.UUID
+    node_uuid = types.UUID
+    created_at = types.MOMENT
+    event_type = str
+    severity = str
+    event = str
+    conductor = str
+    user = str
+    project = str
+    request_id = str
+    provision_state = str
+    target_provision_state = str
+    source = str
+    added = [str]
+    removed = [str]
+
+
+class History(wsme.types.Base):
+    """A page of the history of all nodes. The last page has no ``next``."""
+
+    history = [Entry]
+    next = str
+
+
+class HistoryController(Resource):
+    """The history of all nodes."""
+
+    since = SINCE
+
+    @expose('baremetal:history:list', History, since=SINCE, query=paging.QUERY | _FILTERS)
+    def get_all(self, context, grant, /, **query):
+        page = ordered(context, query, 'created_at')
+        filters = {name: query[name] for name in _FILTERS if name in query}
+        if 'node' in filters:
+            filters['node'] = parse_node(context, filters['node'])
+        rows, more = history.find(context, grant, filters, page)
+        document = {'history': [_show(row) for row in rows]}
+        if more:
+            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        return document
+
+
+def _show(row):
+    return {
+        'uuid': row.uuid,
+        'node_uuid': row.node_uuid,
+        'created_at': row.created_at,
+        'event_type': row.event_type,
+        'severity': row.severity,
+        'event': row.event,
+        'conductor': row.conductor,
+        'user': row.user_id,
+        'project': row.project_id,
+        'request_id': row.request_id,
+        'provision_state': row.provision_state,
+        'target_provision_state': row.target_provision_state,
+        'source': row.source,
+        'added': _names(row.added),
+        'removed': _names(row.removed),
+    }
+
+
+def _names(joined):
+    return joined if joined is None else joined.split(',') if joined else []

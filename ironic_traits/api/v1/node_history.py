@@ -1,0 +1,100 @@
+"""/v1/nodes/{node}/history"""
+
+import pecan
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import paging, types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
+from ironic_traits.api.v1.node_ident import is_ident
+from ironic_traits.inventory import history
+from ironic_traits.inventory.paging import Page
+
+#: The minor version that brought the history of a node.
+SINCE = 78
+#: Longest event in a list without details.
+_LONGEST = 255
+#: The entries are always in the order in which they were written. That is also the order of ``created_at``.
+SORTABLE = ('created_at', 'id')
+
+
+class Entry(wsme.types.Base):
+    """An entry of a node's history in a response."""
+
+    uuid = types.UUID
+    created_at = types.MOMENT
+    severity = str
+    event_type = str
+    event = str
+    conductor = str
+    user = str
+    links = types.LINKS
+
+
+class NodeHistory(wsme.types.Base):
+    """A page of a node's history. The last page has no ``next``."""
+
+    history = [Entry]
+    next = str
+
+
+class NodeHistoryController(Resource):
+    """The history of a node."""
+
+    since = SINCE
+
+    @expose(history.GET, NodeHistory, of=access.node, since=SINCE, query=paging.QUERY | {'detail': types.BOOLEAN})
+    def get_all(self, context, grant, node_ident, /, *, detail=False, **query):
+        page = ordered(context, query, 'id')
+        rows, more = history.of_node(context, grant, page)
+        document = {'history': [(_detailed if detail else _short)(context, row) for row in rows]}
+        if more:
+            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        return document
+
+    @expose(history.GET, Entry, of=access.node, since=SINCE)
+    def get_one(self, context, grant, node_ident, event_uuid, /):
+        if not is_ident(event_uuid):
+            raise failures.InvalidInput(reason=f'Expected UUID or name for event: {event_uuid}')
+        return _detailed(context, history.get(context, grant, event_uuid))
+
+
+def ordered(context, query, key):
+    """Return the page that a request for history asks for.
+
+    :param query: {query parameter: value}.
+    :param key: the column to sort by, in place of SORTABLE.
+    """
+    page = paging.page(context, query, SORTABLE, lambda context, name: None)
+    return Page(page.limit, page.marker, key, page.descending)
+
+
+def _short(context, row):
+    event = row.event if len(row.event) <= _LONGEST else f'{row.event[:251]}...'
+    return {
+        'uuid': row.uuid,
+        'created_at': row.created_at,
+        'severity': row.severity,
+        'event': event,
+        'links': _links(context, row),
+    }
+
+
+def _detailed(context, row):
+    return {
+        'uuid': row.uuid,
+        'created_at': row.created_at,
+        'severity': row.severity,
+        'event_type': row.event_type,
+        'event': row.event,
+        'conductor': row.conductor,
+        'user': row.user_id,
+        'links': _links(context, row),
+    }
+
+
+def _links(context, row):
+    """Return the link to the entry: unlike other resources, it has no bookmark."""
+    return context.links('nodes', row.node_uuid, 'history', row.uuid)[:1]

@@ -1,0 +1,20 @@
+"""The traits of a node at a past time: ?at= of /v1/nodes/{node}/traits"""
+
+from ironic_traits import failures
+from ironic_traits.inventory import past_traits
+
+SINCE = 38
+
+
+def document(context, grant, at, detail):
+    """Return the traits of a node at a time, as a document.
+
+    :param at: datetime in UTC, without a time zone.
+    :param detail: value of the query parameter, which cannot be combined with ``at``.
+    """
+    context.needs(SINCE, "the argument 'at'")
+    if detail:
+        raise failures.InvalidInput(
+            reason="'at' and 'detail' cannot be combined: the sources of the traits at a past time are not known."
+        )
+    return {'traits': past_traits.list_all(context, grant, at)}
