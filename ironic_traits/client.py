@@ -141,7 +141,7 @@ class Client:
         body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
         self.ask('PUT', f'/v1/nodes/{node}/states/provision', body)
 
-    def import_inventory(self, document) -> Iterator[dict[tuple[str, str], int]]:
+    def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
         """Import a document (``ironic_traits.transfer``), node by node.
 
         When a node fails, the nodes imported before it stay.  New nodes begin in their initial state, and are not
@@ -150,15 +150,25 @@ class Client:
             for counts in client.import_inventory(document):
                 print(counts)
 
-        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}.
+        :param source: the source that writes the traits, and that keeps no others on these nodes; None for plain
+            writes, and for the sources that the document names.
+        :param prune: with ``source``: whether nodes that are not in the document, or have no ``traits`` in it, lose the
+            traits of the source.
+        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}; traits that
+            are vetoed count as ('traits', 'vetoed').
         :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was made.
+        :raises ValueError: clients cannot write as the source, or there is none to prune; no request was made.
         :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import documents, imports
 
-        importer = imports.Importer(self)
-        for noun, item in documents.units(document):
+        importer = imports.Importer(self, None, source, prune)
+        units = documents.units(document)
+        for noun, item in units:
             importer.import_unit(noun, item)
+            yield importer.counts
+        for node in importer.stale(units):
+            importer.prune(node)
             yield importer.counts
 
     def export_inventory(self) -> dict[str, list[dict[str, Any]]]:
