@@ -352,8 +352,7 @@ def _events(context: Context, node: sa.Row, changes: Values) -> Iterator[Values]
     """
     author = functools.partial(history.entry, context)
     if 'maintenance' in changes:
-        reason = changes.get('maintenance_reason', node.maintenance_reason)
-        yield history.maintenance(author, node, changes['maintenance'], reason)
+        yield history.maintenance(author, node, changes['maintenance'], None)
     if 'instance_uuid' in changes:
         new = changes['instance_uuid']
         event = f'Instance {new} was set.' if new else f'Instance {node.instance_uuid} was removed.'

@@ -103,6 +103,9 @@ def ask(access_template, tmp_path):
         'name': 'CUSTOM_FREE',
     }
     with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
+        with app.service.read() as connection:
+            entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
+            in_path['event_uuid'] = connection.scalar(entries.limit(1))
 
         def versioned(persona):
             return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}

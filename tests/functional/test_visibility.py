@@ -97,6 +97,50 @@ def test_field_rules_are_skipped_above_the_threshold(access_template, tmp_path):
             assert ('address' in node['driver_info']) == shown
 
 
+def test_history_of_visible_nodes(ask):
+    """A list of all histories has those that the caller may see one by one; those of deleted nodes for few callers."""
+    gone = ask('system_admin', 'POST /v1/nodes', {'driver': 'fake-hardware', 'owner': 'alpha'}).json['uuid']
+    assert ask('system_admin', f'DELETE /v1/nodes/{gone}').status_int == 204
+    everything = {NODE, RESERVED, gone}
+    for persona in PERSONAS:
+        if persona in ('nobody', 'domain_admin'):
+            continue
+        entries = ask(persona, 'GET /v1/history').json['history']
+        whose = persona.partition('_')[0]
+        expected = {'owner': {NODE, RESERVED}, 'lessee': set(), 'stranger': set()}.get(whose, everything)
+        assert {entry['node_uuid'] for entry in entries} == expected, persona
+        one_by_one = {
+            uuid for uuid in (NODE, RESERVED) if ask(persona, f'GET /v1/nodes/{uuid}/history').status_int == 200
+        }
+        assert one_by_one == expected - {gone}, persona
+        status = ask(persona, f'GET /v1/history?node={NODE}').status_int
+        assert status == (200 if expected else 404), persona
+        of_gone = ask(persona, f'GET /v1/history?node={gone}')
+        if expected == everything:
+            assert [entry['event'] for entry in of_gone.json['history']] == [
+                'The node was created.',
+                'The node was deleted.',
+            ]
+        else:
+            assert of_gone.status_int == 404, persona
+        marker = f'GET /v1/history?marker={ask("system_admin", "GET /v1/history").json["history"][-1]["uuid"]}'
+        assert ask(persona, marker).status_int == (200 if expected == everything else 404), persona
+
+
+def test_policy_can_show_history_to_lessees(access_template, tmp_path):
+    rules = '"baremetal:node:history:get": "rule:lessee_reader"'
+    (tmp_path / 'policy.yaml').write_text(rules + '\n')
+    shutil.copy(access_template[0], tmp_path / 'copy.sqlite')
+    options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}
+    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', **options) as app:
+        for persona, count in (('lessee_reader', 2), ('owner_reader', 0), ('system_admin', 0)):
+            response = Client(app).ask('GET', '/v1/history', headers=headers(persona))
+            if persona == 'system_admin':
+                assert response.status_int == 403
+                continue
+            assert len({entry['node_uuid'] for entry in response.json['history']}) == count, persona
+
+
 def test_creators_without_the_system_scope_own_their_nodes(ask):
     """A caller who may not create nodes for other projects creates them for the own project."""
     body = {'driver': 'fake-hardware'}

@@ -1,5 +1,7 @@
 """The requests and responses that the API reference shows."""
 
+import json
+
 from tests.support.service import finish_work
 
 NODE = {
@@ -255,6 +257,24 @@ def _sampled_sources(client):
     return client.get('/v1/nodes/rack1-2/traits?detail=true')
 
 
+def _sampled_history(client):
+    """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
+    uuid = f'{RECORD}b'
+    client.node(uuid=uuid, name='rack1-3', driver='fake-hardware')
+    client.ask('PUT', '/v1/nodes/rack1-3/traits', TRAITS)
+    client.ask('PUT', '/v1/nodes/rack1-3/maintenance', {'reason': 'disk 2 is broken'})
+    history = client.get('/v1/nodes/rack1-3/history?detail=true&limit=2')
+    text = json.dumps([history, client.get('/v1/nodes/rack1-3/history'), client.get('/v1/history?node=rack1-3')])
+    entries = client.get('/v1/nodes/rack1-3/history')['history']
+    for number, entry in zip('cde', entries, strict=True):
+        text = text.replace(entry['uuid'], f'{RECORD}{number}')
+    detailed, short, ours = json.loads(text)
+    yield 'node-history-detail', detailed
+    yield 'node-history', short
+    yield 'node-history-entry', detailed['history'][1]
+    yield 'history', ours
+
+
 def sampled(client):
     """Generate (name, sample)."""
     yield 'root', client.get('/')
@@ -295,4 +315,5 @@ def sampled(client):
     yield 'drivers-list', client.get('/v1/drivers')
     yield 'driver-show', client.get('/v1/drivers/fake-hardware')
     yield 'node-traits-detail', _sampled_sources(client)
+    yield from _sampled_history(client)
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json
