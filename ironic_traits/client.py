@@ -1,4 +1,4 @@
-"""A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters.
+"""A client library for what this service adds to the Bare Metal API: reservations, matches, sources of traits.
 
 openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
 
@@ -111,13 +111,16 @@ class Client:
         """
         return self.ask('POST', '/v1/matches', request)
 
-    def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
+    def nodes(
+        self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), trait_source='', **query
+    ) -> Iterator[dict[str, Any]]:
         """Generate the nodes that pass filters of traits, each a list of names.
 
         :param traits: nodes with all of these traits.
         :param traits_any: nodes with at least one of these traits.
         :param not_traits: nodes that lack at least one of these traits.
         :param not_traits_any: nodes with none of these traits.
+        :param trait_source: nodes on which this source holds a trait, a string.
         :param query: other filters, ``fields``, ``sort_key``, ….
         """
         filters = {
@@ -125,11 +128,72 @@ class Client:
             'traits-any': traits_any,
             'not-traits': not_traits,
             'not-traits-any': not_traits_any,
+            'trait-source': trait_source,
         }
         trait_query = {
             name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
         }
         return self.pages('/v1/nodes', 'nodes', trait_query | query)
+
+    def traits(self, node, at=None) -> list[str]:
+        """Return the traits of a node, sorted.
+
+        :param node: its uuid or name.
+        :param at: a past time, an ISO 8601 string with an offset; None for now.
+        :raises Failed: the node does not exist, or its history does not reach back to that time.
+        """
+        return self.ask('GET', f'/v1/nodes/{node}/traits', query=_without_none(at=at))['traits']
+
+    def trait_details(self, node) -> dict[str, list[dict[str, Any]]]:
+        """Return the traits of a node with the sources that hold them, and the vetoes.
+
+        :param node: its uuid or name.
+        :returns: the response of GET /v1/nodes/NODE/traits?detail=true.
+        """
+        return self.ask('GET', f'/v1/nodes/{node}/traits', query={'detail': 'true'})
+
+    def set_traits(self, node, traits, source=None) -> list[str]:
+        """Set the traits of a node, or those that a source holds on it.
+
+        :param node: its uuid or name.
+        :param traits: names.
+        :param source: the source; None for a plain write, after which the node has exactly these traits.
+        :returns: the traits that the source cannot add, because they are vetoed.
+        """
+        body, query = {'traits': list(traits)}, _without_none(source=source)
+        response = self.ask('PUT', f'/v1/nodes/{node}/traits', body, query)
+        return (response or {}).get('vetoed', [])
+
+    def add_trait(self, node, trait, source=None) -> None:
+        """Add a trait to a node.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the trait is vetoed, and the source is not the operator (409).
+        """
+        self.ask('PUT', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+
+    def remove_trait(self, node, trait, source=None) -> None:
+        """Remove a trait from a node, or a source's hold on it.
+
+        :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
+        :raises Failed: the node does not have the trait, or the source does not hold it (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+
+    def remove_traits(self, node, source=None) -> None:
+        """Remove all traits from a node, or all that a source holds on it.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the source holds none (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits', query=_without_none(source=source))
+
+    def lift_veto(self, node, trait) -> None:
+        """Allow all sources to add a trait to a node again.
+
+        :raises Failed: the trait is not vetoed (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}/veto')
 
     def deploy(self, node, reservation_uuid=None, **more) -> None:
         """Start the deployment of a node.
