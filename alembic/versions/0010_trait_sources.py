@@ -28,20 +28,17 @@ def upgrade():
         mysql_engine='InnoDB',
         sqlite_autoincrement=True,
     )
-    _extend_node_traits()
+    for column in _hold():
+        op.add_column('node_traits', column)
+    op.create_index('node_traits_writer_id_idx', 'node_traits', ['writer_id', 'node_id'])
     op.create_table(
         'node_trait_sources',
         sa.Column('node_id', sa.Integer, nullable=False),
         sa.Column('trait', ascii_string(255), nullable=False),
         sa.Column('source', ascii_string(64), nullable=False),
-        *_hold('node_trait_sources'),
+        *_hold(),
         sa.PrimaryKeyConstraint('node_id', 'trait', 'source', name='node_trait_sources_pkey'),
-        sa.ForeignKeyConstraint(
-            ['node_id', 'trait'],
-            ['node_traits.node_id', 'node_traits.trait'],
-            name='node_trait_sources_node_id_trait_fkey',
-            ondelete='CASCADE',
-        ),
+        sa.ForeignKeyConstraint(['node_id'], ['nodes.id'], name='node_trait_sources_node_id_fkey', ondelete='CASCADE'),
         mysql_engine='InnoDB',
         sqlite_with_rowid=False,
     )
@@ -50,7 +47,7 @@ def upgrade():
         'node_trait_vetoes',
         sa.Column('node_id', sa.Integer, nullable=False),
         sa.Column('trait', ascii_string(255), nullable=False),
-        *_hold('node_trait_vetoes'),
+        *_hold(),
         sa.PrimaryKeyConstraint('node_id', 'trait', name='node_trait_vetoes_pkey'),
         sa.ForeignKeyConstraint(['node_id'], ['nodes.id'], name='node_trait_vetoes_node_id_fkey', ondelete='CASCADE'),
         sa.ForeignKeyConstraint(['trait'], ['traits.name'], name='node_trait_vetoes_trait_fkey', ondelete='CASCADE'),
@@ -96,22 +93,5 @@ def upgrade():
     op.create_index('node_history_created_at_idx', 'node_history', ['created_at'])
 
 
-def _hold(table):
-    return [
-        sa.Column('writer_id', sa.Integer),
-        sa.Column('since', timestamp()),
-        sa.ForeignKeyConstraint(['writer_id'], ['trait_writers.id'], name=f'{table}_writer_id_fkey'),
-    ]
-
-
-def _extend_node_traits():
-    """Add the columns of a hold to node_traits, with a foreign key."""
-    if op.get_context().dialect.name == 'sqlite':
-        # As a constraint of the column, the foreign key does not rebuild the table.
-        op.execute('ALTER TABLE node_traits ADD COLUMN writer_id INTEGER REFERENCES trait_writers (id)')
-        op.add_column('node_traits', sa.Column('since', timestamp()))
-    else:
-        op.add_column('node_traits', sa.Column('writer_id', sa.Integer))
-        op.add_column('node_traits', sa.Column('since', timestamp()))
-        op.create_foreign_key('node_traits_writer_id_fkey', 'node_traits', 'trait_writers', ['writer_id'], ['id'])
-    op.create_index('node_traits_writer_id_idx', 'node_traits', ['writer_id', 'node_id'])
+def _hold():
+    return [sa.Column('writer_id', sa.Integer), sa.Column('since', timestamp())]

@@ -55,7 +55,10 @@ def _purge_arguments(parser):
 
 
 def _count(text):
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'{text!r} is not an integer') from None
     if number < 0:
         raise argparse.ArgumentTypeError(f'{text} is negative')
     return number

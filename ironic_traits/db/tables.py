@@ -107,7 +107,9 @@ def _hold() -> list[sa.Column]:
     Both are NULL in rows from before they were recorded. A NULL writer is the operator, with an unknown user.
     """
     return [
-        sa.Column('writer_id', sa.Integer, sa.ForeignKey('trait_writers.id')),
+        # The id of a row in trait_writers, which is never deleted. There is no foreign key: its checks would have all
+        # concurrent writes lock the same few rows.
+        sa.Column('writer_id', sa.Integer),
         # By the database's clock.
         sa.Column('since', timestamp()),
     ]
@@ -147,17 +149,12 @@ node_traits = sa.Table(
 node_trait_sources = sa.Table(
     'node_trait_sources',
     metadata,
-    sa.Column('node_id', sa.Integer, primary_key=True),
+    # No foreign key to node_traits: its check would cost more than the deletion of a trait.
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
     sa.Column('trait', ascii_string(255), primary_key=True),
     # A source holds a trait once. So the name is part of the key, and not only the writer, which names a user, too.
     sa.Column('source', ascii_string(64), primary_key=True),
     *_hold(),
-    sa.ForeignKeyConstraint(
-        ['node_id', 'trait'],
-        ['node_traits.node_id', 'node_traits.trait'],
-        name='node_trait_sources_node_id_trait_fkey',
-        ondelete='CASCADE',
-    ),
     sa.Index('node_trait_sources_writer_id_idx', 'writer_id', 'node_id'),
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',

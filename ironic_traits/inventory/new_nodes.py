@@ -67,8 +67,6 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
         history.record(connection, *_events(context, new_nodes, moment))
         _insert_records(connection, [record for node in new_nodes for record in node.records])
     except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError, db_exception.RetryRequest) as error:
-        # The writer may have been inserted in this savepoint.
-        context.writers.forget()
         raise Unusual from error
 
 

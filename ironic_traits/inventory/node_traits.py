@@ -112,8 +112,8 @@ def adding_names(
 ) -> Callable[Concatenate[Context, Collection[str], _P], _Result]:
     """Decorate a writer of traits: add the traits that are missing in the table ``traits``, then run it again.
 
-    They are added only after the foreign key has failed. Nearly always none is missing, and to look for missing ones
-    first would take as long as the write. The writer of the request may be missing, too (``trait_writers.Writers``).
+    They are added only after the write has failed. Nearly always none is missing, and to look for missing ones first
+    would take as long as the write.
     """
 
     @functools.wraps(write)
@@ -123,9 +123,8 @@ def adding_names(
         while True:
             try:
                 return write(context, requested_traits, *arguments, **options)
-            except db_exception.DBReferenceError:
+            except (trait_store.MissingNames, db_exception.DBReferenceError):
                 names.add(context, tables.traits, requested_traits)
-                context.writers.forget()
 
     return write_with_names
 

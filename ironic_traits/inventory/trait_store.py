@@ -1,7 +1,6 @@
 """The rows of traits with their sources: read them under the node's lock, and write what an edit changes.
 
-A trait with one source is one row of ``node_traits``. Its further sources are rows of ``node_trait_sources``, which the
-database deletes with the trait.
+A trait with one source is one row of ``node_traits``. Its further sources are rows of ``node_trait_sources``.
 """
 
 import datetime
@@ -42,18 +41,20 @@ class Stored(NamedTuple):
     retired: set[str]
 
 
-def _part(part: int, table: sa.Table) -> sa.Select:
+def _part(part: int, table: sa.Table, with_since: bool = True) -> sa.Select:
+    since = table.c.since if with_since else sa.type_coerce(sa.null(), table.c.since.type)
     return sa.select(
-        sa.literal_column(str(part)).label('part'), table.c.node_id, table.c.trait, table.c.writer_id, table.c.since
+        sa.literal_column(str(part)).label('part'), table.c.node_id, table.c.trait, table.c.writer_id, since
     )
 
 
-def _statement(of_nodes: Callable[[sa.Column], Condition]) -> sa.CompoundSelect:
+def _statement(of_nodes: Callable[[sa.Column], Condition], with_since: bool) -> sa.CompoundSelect:
     """Return the SELECT of all parts of what is stored of nodes.
 
     One statement, because each statement costs about as much as all of these parts together.
 
     :param of_nodes: function from a column of node ids to the condition on the nodes.
+    :param with_since: whether to read when the first sources of the traits came.
     """
     foreign = (
         sa.select(
@@ -73,24 +74,22 @@ def _statement(of_nodes: Callable[[sa.Column], Condition]) -> sa.CompoundSelect:
     retired = sa.select(
         sa.literal_column(str(_RETIRED)), sa.null(), tables.trait_notes.c.trait, sa.null(), sa.null()
     ).where(tables.trait_notes.c.retired.is_(sa.true()))
-    own = (
-        _part(part, table).where(of_nodes(table.c.node_id))
-        for part, table in (
-            (_OWN, tables.node_traits),
-            (_FURTHER, tables.node_trait_sources),
-            (_VETO, tables.node_trait_vetoes),
-        )
-    )
-    return sa.union_all(*own, foreign, retired)
+    own = _part(_OWN, tables.node_traits, with_since).where(of_nodes(tables.node_traits.c.node_id))
+    further = _part(_FURTHER, tables.node_trait_sources).where(of_nodes(tables.node_trait_sources.c.node_id))
+    vetoes = _part(_VETO, tables.node_trait_vetoes).where(of_nodes(tables.node_trait_vetoes.c.node_id))
+    return sa.union_all(own, further, vetoes, foreign, retired)
 
 
 # Built once: to build a statement for each call takes as long as to execute it.
-_READ = _statement(lambda column: column == sa.bindparam('node_id'))
-_READ_MANY = _statement(lambda column: column.in_(sa.bindparam('node_ids', expanding=True)))
+_READ = _statement(lambda column: column == sa.bindparam('node_id'), with_since=False)
+_READ_MANY = _statement(lambda column: column.in_(sa.bindparam('node_ids', expanding=True)), with_since=True)
 
 
 def read(connection: sa.Connection, writers: Writers, node_id: int) -> Stored:
-    """Return what the database has of a node's traits."""
+    """Return what the database has of a node's traits, for an edit.
+
+    ``since`` of the first source of each trait is None: an edit does not change it, and to read it takes time.
+    """
     return _stored(connection, writers, [node_id], connection.execute(_READ, {'node_id': node_id}))[node_id]
 
 
@@ -127,11 +126,20 @@ def _stored(
     }
 
 
+class MissingNames(Exception):
+    """Traits of an edit are not in the table ``traits``. Nothing may be committed.
+
+    For few traits, the foreign key fails instead (oslo.db's DBReferenceError).
+    """
+
+
 def write(connection: sa.Connection, edits: Iterable[tuple[int, Edit]]) -> None:
     """Store what edits change.
 
     :param connection: of a writer that has taken the locks of the nodes.
     :param edits: [(node id, Edit with holds of the type Hold), …].
+    :raises MissingNames: traits are not in the table ``traits``.
+    :raises oslo_db.exception.DBReferenceError: the same.
     """
     rows = _Rows()
     for node_id, edit in edits:
@@ -148,7 +156,7 @@ class _Rows:
 
     def __init__(self) -> None:
         self._gone: _Groups = {}
-        self._new: list[dict[str, Any]] = []
+        self._new: dict[Hold, _Groups] = {}
         self._promoted: list[dict[str, Any]] = []
         self._released: list[dict[str, Any]] = []
         self._further: list[dict[str, Any]] = []
@@ -159,31 +167,45 @@ class _Rows:
         """Add the rows of one edit."""
         before, after = edit.before, edit.after
         _group(self._gone, edit.removed, node_id)
+        for name in edit.removed:
+            self._release(node_id, name, list(before.holders[name])[1:])
         _group(self._lifted, before.vetoes.keys() - after.vetoes.keys(), node_id)
         for name in after.vetoes.keys() - before.vetoes.keys():
             self._vetoes.append(_row(node_id, name, after.vetoes[name]))
+        new: dict[Hold, set[str]] = {}
         for name, holds in after.holders.items():
-            old = before.holders.get(name, {})
+            old = before.holders.get(name)
+            if old is None:
+                new.setdefault(next(iter(holds.values())), set()).add(name)
             if holds != old:
-                self._add_holds(node_id, name, list(old), holds)
+                self._add_holds(node_id, name, list(old or holds), holds)
+        for hold, names in new.items():
+            _group(self._new.setdefault(hold, {}), names, node_id)
 
     def _add_holds(self, node_id: int, name: str, old: Sequence[str], holds: Any) -> None:
+        """Add the rows of a trait that has a row in node_traits, or gets one.
+
+        :param old: the sources that held it before; those of ``holds`` if it is new.
+        """
         first, *further = holds
-        if not old:
-            self._new.append(_row(node_id, name, holds[first]))
-        elif old[0] != first:
+        if old[0] != first:
             self._promoted.append({f'of_{key}': value for key, value in _row(node_id, name, holds[first]).items()})
-        for source in set(old[1:]).difference(further):
-            self._released.append({'of_node_id': node_id, 'of_trait': name, 'of_source': source})
-        for source in set(further).difference(old[1:]):
+        stored = () if old == [*holds] else old[1:]
+        self._release(node_id, name, set(stored).difference(further))
+        for source in set(further).difference(stored):
             self._further.append(_row(node_id, name, holds[source]) | {'source': source})
+
+    def _release(self, node_id: int, name: str, further: Iterable[str]) -> None:
+        for source in further:
+            self._released.append({'of_node_id': node_id, 'of_trait': name, 'of_source': source})
 
     def write(self, connection: sa.Connection) -> None:
         """Write the rows."""
         _delete(connection, _DELETE_TRAITS, self._gone)
         _delete(connection, _DELETE_VETOES, self._lifted)
+        for hold, groups in self._new.items():
+            _insert_traits(connection, hold, groups)
         for statement, rows in (
-            (_INSERT_TRAITS, self._new),
             (_PROMOTE, self._promoted),
             (_RELEASE, self._released),
             (_INSERT_SOURCES, self._further),
@@ -204,13 +226,24 @@ def _row(node_id: int, name: str, hold: Hold) -> dict[str, Any]:
 
 def _delete(connection: sa.Connection, statement: sa.Delete, groups: _Groups) -> None:
     for names, node_ids in groups.items():
-        connection.execute(statement, {'of_nodes': node_ids, 'gone': sorted(names)})
+        connection.execute(statement, {'of_nodes': node_ids, 'names': sorted(names)})
+
+
+def _insert_traits(connection: sa.Connection, hold: Hold, groups: _Groups) -> None:
+    for names, node_ids in groups.items():
+        if len(names) * len(node_ids) <= _FEW:
+            rows = [_row(node_id, name, hold) for node_id in node_ids for name in names]
+            connection.execute(_INSERT_ROWS, rows if len(rows) > 1 else rows[0])
+            continue
+        parameters = {'of_nodes': node_ids, 'names': sorted(names), **hold._asdict()}
+        if connection.execute(_INSERT_TRAITS, parameters).rowcount < len(names) * len(node_ids):
+            raise MissingNames
 
 
 def _deletion(table: sa.Table) -> sa.Delete:
     return sa.delete(table).where(
         table.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)),
-        table.c.trait.in_(sa.bindparam('gone', expanding=True)),
+        table.c.trait.in_(sa.bindparam('names', expanding=True)),
     )
 
 
@@ -221,7 +254,29 @@ def _same(table: sa.Table, *names: str) -> list[Condition]:
 # Built once, as _READ.
 _DELETE_TRAITS = _deletion(tables.node_traits)
 _DELETE_VETOES = _deletion(tables.node_trait_vetoes)
-_INSERT_TRAITS = sa.insert(tables.node_traits)
+_INSERT_ROWS = sa.insert(tables.node_traits)
+#: Up to this number of rows, rows of values are quicker than ``_INSERT_TRAITS``.
+_FEW = 3
+#: Each node gets each trait. For many rows this is quicker than rows of values, because SQLAlchemy and the drivers take
+#: their time for each parameter.
+#:
+#: INSERT INTO node_traits (node_id, trait, writer_id, since)
+#: SELECT nodes.id, traits.name, 7, '2026-11-22 07:00:00' FROM nodes, traits
+#: WHERE nodes.id IN (1) AND traits.name IN ('CUSTOM_A', 'CUSTOM_B')
+_INSERT_TRAITS = sa.insert(tables.node_traits).from_select(
+    ['node_id', 'trait', 'writer_id', 'since'],
+    sa.select(
+        tables.nodes.c.id,
+        tables.traits.c.name,
+        sa.bindparam('writer_id', type_=tables.node_traits.c.writer_id.type),
+        sa.bindparam('since', type_=tables.node_traits.c.since.type),
+    )
+    .select_from(tables.nodes.join(tables.traits, sa.true()))
+    .where(
+        tables.nodes.c.id.in_(sa.bindparam('of_nodes', expanding=True)),
+        tables.traits.c.name.in_(sa.bindparam('names', expanding=True)),
+    ),
+)
 _INSERT_SOURCES = sa.insert(tables.node_trait_sources)
 _INSERT_VETOES = sa.insert(tables.node_trait_vetoes)
 _PROMOTE = (

@@ -28,7 +28,7 @@ class Writer(NamedTuple):
     project_id: str = ''
 
 
-#: The writer of rows from before writers were recorded, whose ``writer_id`` is NULL.
+#: The writer of rows from before writers were recorded: their ``writer_id`` is NULL.
 UNKNOWN = Writer(OPERATOR)
 
 
@@ -59,7 +59,10 @@ class Writers:
         if writer_id not in self._writers:
             columns = tables.trait_writers.c
             statement = sa.select(columns.source, columns.user_id, columns.project_id).where(columns.id == writer_id)
-            self._remember(Writer(*connection.execute(statement).one()), writer_id)
+            row = connection.execute(statement).first()
+            if row is None:
+                return UNKNOWN
+            self._remember(Writer(*row), writer_id)
         return self._writers[writer_id]
 
     def source(self, connection: sa.Connection, writer_id: int | None) -> str:
@@ -67,7 +70,7 @@ class Writers:
         return self.writer(connection, writer_id).source
 
     def forget(self) -> None:
-        """Forget all ids, because one no longer exists: the transaction that inserted it was rolled back."""
+        """Forget all ids, because the transaction in which they were stored may have been rolled back."""
         self._ids.clear()
         self._writers.clear()
 

@@ -26,6 +26,7 @@ from ironic_traits.db.one_transaction import Lost
 from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import new_nodes as inventory
 from ironic_traits.inventory import node_states, nodes, records
+from ironic_traits.matching.sources import OPERATOR
 from ironic_traits.transfer import differences, documents, imports, new_nodes, sources
 
 #: Nodes in a batch.
@@ -53,6 +54,7 @@ class LocalClient(Client):
         self._application = application
         self._service = service
         service.read, service.write = database.read, database.write
+        service.writers.forget()
         self.context = Context(service, protocols.BARE_METAL, int(VERSION.partition('.')[2]), base='')
         self._cache: dict[Any, Any] = {}
 
@@ -147,6 +149,7 @@ class LocalImporter:
         self.warnings: list[str] = []
         self.adopted: set[str] = set()
         self.refused: list[str] = []
+        self._store_writer(source or OPERATOR)
 
     def import_units(self, units):
         """Import units; roll back each one that is refused.
@@ -154,6 +157,8 @@ class LocalImporter:
         :param units: result of ``documents.units``.
         :raises oslo_db.exception.DBError: the whole transaction is lost (``OneTransaction.check``).
         """
+        for name in documents.sources_of(units) if self._source is None else ():
+            self._store_writer(name)
         for noun, group in itertools.groupby(units, key=lambda unit: unit[0]):
             items = [item for _, item in group]
             if noun is documents.NODES:
@@ -211,6 +216,10 @@ class LocalImporter:
             importer = self._importer()
             self._attempt(importer, documents.ident(item), functools.partial(importer.import_unit, noun, item))
             self._progress(1)
+
+    def _store_writer(self, source):
+        """Store the writer of a source now: the first write may be in a savepoint that is rolled back, and it with it."""
+        self._client.context.writers.id_of(self._client.context, source)
 
     def prune(self, units):
         """Remove what the source holds on nodes that are not in a document; roll back each removal that is refused.

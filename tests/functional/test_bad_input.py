@@ -23,7 +23,22 @@ RECORD_FIELDS = (
 )
 RECORDS = ('chassis', 'ports', 'portgroups', 'volume/connectors', 'volume/targets')
 RECORD_LISTS = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'node_uuid', 'address', 'portgroup')
-ARGUMENTS = (*LISTS, 'detail', 'node', 'type', 'reason', 'trait', '_method', '__body__', 'colour')
+ARGUMENTS = (
+    *LISTS,
+    'detail',
+    'node',
+    'type',
+    'reason',
+    'trait',
+    'at',
+    'since',
+    'until',
+    'source',
+    'event_type',
+    '_method',
+    '__body__',
+    'colour',
+)
 WORDS = [
     *('', UUID, UUID.upper(), 'one', 'fake-hardware', 'CUSTOM_A', 'true', '-1', '0', '9' * 30, 'asc', 'id', 'null'),
     *('\0', 'é', '😀', "'; --", '%', '_', '\\', 'a' * 300, 'CUSTOM_A,CUSTOM_B', 'uuid,traits', 'A\n', ' '),
@@ -45,6 +60,7 @@ SEGMENTS = [
         'drivers',
         'detail',
         'traits',
+        'history',
         'maintenance',
         'one',
         UUID,

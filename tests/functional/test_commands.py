@@ -82,6 +82,28 @@ def test_a_reservation_and_a_deploy(server):
     assert 'could not be found' in run(server, *reservation, 'delete', held['uuid'], code=1)
 
 
+def test_history(server):
+    """Commands of python-ironicclient."""
+    run(server, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', 'watched')
+    run(server, 'baremetal', 'node', 'manage', 'watched', '--wait')
+    run(server, 'baremetal', 'node', 'add', 'trait', 'watched', 'CUSTOM_A')
+    listed = rows(server, 'baremetal', 'node', 'history', 'list', 'watched')
+    assert [row['event'] for row in listed] == [
+        'The node was created.',
+        'Requested: manage. The provision state changed from "enroll" to "verifying".',
+        'The provision state changed from "verifying" to "manageable". The power state changed to "power off".',
+        'Source operator: added CUSTOM_A.',
+    ]
+    detailed = rows(server, 'baremetal', 'node', 'history', 'list', 'watched', '--long')
+    assert [row['event_type'] for row in detailed] == ['node', 'provisioning', 'provisioning', 'trait']
+    entry = rows(server, 'baremetal', 'node', 'history', 'get', 'watched', listed[2]['uuid'])
+    assert (entry['event'], entry['event_type']) == (listed[2]['event'], 'provisioning')
+    missing = 'aaaaaaaa-0000-4000-8000-000000000001'
+    error = run(server, 'baremetal', 'node', 'history', 'get', 'watched', missing, code=1)
+    assert f'Node history record {missing} could not be found.' in error
+    run(server, 'baremetal', 'node', 'delete', 'watched')
+
+
 def test_traits_of_placement(server):
     """The options of osc-placement still work."""
     listed = ('openstack', 'trait', 'list')

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ironic_traits import purges
 from ironic_traits.db import tables
 from ironic_traits.inventory import history_purge, reservations
+from tests.support import commands
 from tests.support.client import Client, message
 from tests.support.inventory_files import manage
 from tests.support.reservations import expire
@@ -475,6 +476,21 @@ def test_purge(app, client, monkeypatch):
     assert purge(max_days=9) == 9 + 3
     assert [len(entries(client, node)) for node in [gone, *nodes]] == [0, 0, 3, 3, 3]
     assert purge(max_entries=1, is_stopped=lambda: True) == 0
+
+
+def test_purge_command(database_url):
+    with make_app(database_url) as app:
+        client = Client(app)
+        for node in [client.node()['uuid'] for _ in range(2)]:
+            client.ask('PUT', f'/v1/nodes/{node}/maintenance', {})
+    for options, code, text in (
+        ((), 0, '0 entries were deleted'),
+        (('--max-entries', '1', '--max-days', '1'), 0, '2 entries were deleted'),
+        (('--max-days', '-1'), 2, '-1 is negative'),
+        (('--max-entries', 'some'), 2, "'some' is not an integer"),
+    ):
+        ended = commands.run('ironic-traits-manage', '--database', database_url, 'history', 'purge', *options)
+        assert (ended.returncode, text in ended.stdout + ended.stderr) == (code, True), ended.stderr
 
 
 def test_worker_purges(app, client, monkeypatch):

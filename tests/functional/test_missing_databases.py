@@ -8,6 +8,7 @@ COMMANDS = [
     ['ironic-traits-manage', 'db', 'version'],
     ['ironic-traits-manage', 'db', 'check'],
     ['ironic-traits-manage', 'reservations', 'purge'],
+    ['ironic-traits-manage', 'history', 'purge'],
     ['ironic-traits-manage', 'os-traits', 'sync'],
     ['ironic-traits-manage', 'inventory', 'export', '-'],
     ['ironic-traits-manage', 'inventory', 'import', 'rack.yaml'],

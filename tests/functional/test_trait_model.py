@@ -38,6 +38,8 @@ class Sourced(stateful.RuleBasedStateMachine):
         self.vetoes, self.foreign = set(), set()
         self.seen = provider(self.client, self.node)
         self.entries = self.count_entries()
+        #: {time of an entry: the traits of the node after it}.
+        self.past = {}
 
     def count_entries(self):
         statement = sa.select(sa.func.count()).where(
@@ -59,6 +61,9 @@ class Sourced(stateful.RuleBasedStateMachine):
         count = self.count_entries()
         assert count == self.entries + changes
         self.entries = count
+        if changes:
+            listed = self.client.get(f'/v1/history?node={self.node}&event_type=trait&sort_dir=desc&limit=1')
+            self.past[listed['history'][0]['created_at']] = sorted(holders)
 
     def copy(self):
         return {name: set(sources) for name, sources in self.holders.items()}, set(self.vetoes)
@@ -167,6 +172,8 @@ class Sourced(stateful.RuleBasedStateMachine):
         assert self.seen[0] == before[0] + (before[1] != self.seen[1])
 
     def teardown(self):
+        for moment, traits in self.past.items():
+            assert self.client.get(f'/v1/nodes/{self.node}/traits?at={moment}') == {'traits': traits}
         empty(self.app.service.database.url.render_as_string(hide_password=False))
 
 
