@@ -218,7 +218,7 @@ class LocalImporter:
             self._progress(1)
 
     def _store_writer(self, source):
-        """Store the writer of a source now: the first write may be in a savepoint that is rolled back, and it with it."""
+        """Store the writer of a source now: its first write may be in a savepoint that is rolled back."""
         self._client.context.writers.id_of(self._client.context, source)
 
     def prune(self, units):
