@@ -114,13 +114,16 @@ class Client:
         """
         return self.ask('POST', '/v1/matches', request)
 
-    def nodes(self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), **query) -> Iterator[dict[str, Any]]:
+    def nodes(
+        self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), trait_source='', **query
+    ) -> Iterator[dict[str, Any]]:
         """Generate the nodes that pass filters of traits, each a list of names.
 
         :param traits: nodes with all of these traits.
         :param traits_any: nodes with at least one of these traits.
         :param not_traits: nodes that lack at least one of these traits.
         :param not_traits_any: nodes with none of these traits.
+        :param trait_source: nodes on which this source holds a trait, a string.
         :param query: other filters, ``fields``, ``sort_key``, ….
         """
         filters = {
@@ -128,11 +131,72 @@ class Client:
             'traits-any': traits_any,
             'not-traits': not_traits,
             'not-traits-any': not_traits_any,
+            'trait-source': trait_source,
         }
         trait_query = {
             name: names if isinstance(names, str) else ','.join(names) for name, names in filters.items() if names
         }
         return self.pages('/v1/nodes', 'nodes', trait_query | query)
+
+    def traits(self, node, at=None) -> list[str]:
+        """Return the traits of a node, sorted.
+
+        :param node: its uuid or name.
+        :param at: a past time, an ISO 8601 string with an offset; None for now.
+        :raises Failed: the node does not exist, or its history does not reach back to that time.
+        """
+        return self.ask('GET', f'/v1/nodes/{node}/traits', query=_without_none(at=at))['traits']
+
+    def trait_details(self, node) -> dict[str, list[dict[str, Any]]]:
+        """Return the traits of a node with the sources that hold them, and the vetoes.
+
+        :param node: its uuid or name.
+        :returns: the response of GET /v1/nodes/NODE/traits?detail=true.
+        """
+        return self.ask('GET', f'/v1/nodes/{node}/traits', query={'detail': 'true'})
+
+    def set_traits(self, node, traits, source=None) -> list[str]:
+        """Set the traits of a node, or those that a source holds on it.
+
+        :param node: its uuid or name.
+        :param traits: names.
+        :param source: the source; None for a plain write, after which the node has exactly these traits.
+        :returns: the traits that the source cannot add, because they are vetoed.
+        """
+        body, query = {'traits': list(traits)}, _without_none(source=source)
+        response = self.ask('PUT', f'/v1/nodes/{node}/traits', body, query)
+        return (response or {}).get('vetoed', [])
+
+    def add_trait(self, node, trait, source=None) -> None:
+        """Add a trait to a node.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the trait is vetoed, and the source is not the operator (409).
+        """
+        self.ask('PUT', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+
+    def remove_trait(self, node, trait, source=None) -> None:
+        """Remove a trait from a node, or a source's hold on it.
+
+        :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
+        :raises Failed: the node does not have the trait, or the source does not hold it (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+
+    def remove_traits(self, node, source=None) -> None:
+        """Remove all traits from a node, or all that a source holds on it.
+
+        :param source: as for ``set_traits``.
+        :raises Failed: the source holds none (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits', query=_without_none(source=source))
+
+    def lift_veto(self, node, trait) -> None:
+        """Allow all sources to add a trait to a node again.
+
+        :raises Failed: the trait is not vetoed (404).
+        """
+        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}/veto')
 
     def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
         """Preview or execute one edit of the traits of many nodes.
@@ -156,7 +220,7 @@ class Client:
         body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
         return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
 
-    def traits(self, **query) -> Iterator[dict[str, Any]]:
+    def catalogue(self, **query) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
 
         :param query: ``name`` ("in:A,B" or "startswith:P"), ``custom``, ``retired``, ``in_use``, ``all``, ``limit``.
@@ -188,7 +252,7 @@ class Client:
         body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
         self.ask('PUT', f'/v1/nodes/{node}/states/provision', body)
 
-    def import_inventory(self, document) -> Iterator[dict[tuple[str, str], int]]:
+    def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
         """Import a document (``ironic_traits.transfer``), node by node.
 
         When a node fails, the nodes imported before it stay.  New nodes begin in their initial state, and are not
@@ -197,15 +261,25 @@ class Client:
             for counts in client.import_inventory(document):
                 print(counts)
 
-        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}.
+        :param source: the source that writes the traits, and that keeps no others on these nodes; None for plain
+            writes, and for the sources that the document names.
+        :param prune: with ``source``: whether nodes that are not in the document, or have no ``traits`` in it, lose the
+            traits of the source.
+        :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}; traits that
+            are vetoed count as ('traits', 'vetoed').
         :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was made.
+        :raises ValueError: clients cannot write as the source, or there is none to prune; no request was made.
         :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import documents, imports
 
-        importer = imports.Importer(self)
-        for noun, item in documents.units(document):
+        importer = imports.Importer(self, None, source, prune)
+        units = documents.units(document)
+        for noun, item in units:
             importer.import_unit(noun, item)
+            yield importer.counts
+        for node in importer.stale(units):
+            importer.prune(node)
             yield importer.counts
 
     def export_inventory(self) -> dict[str, list[dict[str, Any]]]:

@@ -17,8 +17,9 @@ from ironic_traits.cmd import setup
 from ironic_traits.db import names, tables, timeouts
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
+from ironic_traits.inventory import trait_writers
 from ironic_traits.service import Service
-from ironic_traits.transfer import documents, exports, files, local
+from ironic_traits.transfer import documents, exports, files, local, sources
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
@@ -58,23 +59,26 @@ def import_file(conf, database):
     :param database: ironic_traits.db.engine.Database.
     :raises SystemExit: the file is invalid, or a part of it cannot be imported.
     """
+    source, prune, dry_run = conf.command.source, conf.command.prune, conf.command.dry_run
+    _check(source, prune)
     units = _units(conf.command.file)
-    connect, dry_run = _connector(conf), conf.command.dry_run
+    connect = _connector(conf)
     if not dry_run:
-        # In transactions of their own: inserted by the import, new names would be locked for others until its end.
-        names.add(database, tables.traits, documents.traits(units))
-        names.add(database, tables.resource_classes, documents.resource_classes(units))
+        _add_names(database, units, source)
     one_by_one = conf.command.go_on and not dry_run
     if database.url.get_backend_name() == 'sqlite' and not one_by_one:
         _warn_of_lock(len(units))
     outcome = _Outcome()
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
-        for part in [[unit] for unit in units] if one_by_one else [units]:
-            outcome.add(_import_units(connect, database, part, dry_run, bar, bar.n))
+        create = functools.partial(_importer, connect, bar, source, prune)
+        # The last part prunes.
+        parts = [*(([unit], None) for unit in units), ([], units)] if one_by_one else [(units, units)]
+        for part, document_units in parts:
+            outcome.add(_import_units(create, database, part, document_units, dry_run, bar.n))
     if dry_run:
         for line in outcome.changes:
             print(line)
-    _print_problems([*outcome.warnings, *outcome.refused])
+    _print_problems([*outcome.warnings, *sources.adoption(outcome.adopted), *outcome.refused])
     refusal = f'{len(outcome.refused)} of {len(units)} nodes and chassis cannot be imported.'
     if outcome.refused and not conf.command.go_on:
         sys.exit(f'Nothing was imported: {refusal}')
@@ -86,6 +90,27 @@ def import_file(conf, database):
         print(f'Imported {_source(conf.command.file)} into {_name(conf)}.')
     if outcome.refused:
         sys.exit(refusal)
+
+
+def _add_names(database, units, source):
+    """Add the names of a document, in transactions of their own: in that of the import, they would be locked.
+
+    :param source: the source of the import; None for those of the document.
+    """
+    names.add(database, tables.traits, documents.traits(units))
+    names.add(database, tables.resource_classes, documents.resource_classes(units))
+    for name in documents.sources_of(units) if source is None else [source]:
+        trait_writers.ensure(database, name)
+
+
+def _check(source, prune):
+    """Raise SystemExit unless an import can write as a source, and prune what it holds."""
+    try:
+        sources.check_source(source)
+    except ValueError as error:
+        sys.exit(str(error))
+    if prune and source is None:
+        sys.exit('--prune needs --source.')
 
 
 def _units(path):
@@ -111,6 +136,7 @@ class _Outcome:
         self.counts: collections.Counter = collections.Counter()
         self.changes: list[str] = []
         self.warnings: list[str] = []
+        self.adopted: set[str] = set()
         self.refused: list[str] = []
 
     def add(self, importer):
@@ -118,6 +144,7 @@ class _Outcome:
         self.counts += importer.counts
         self.changes += importer.changes
         self.warnings += importer.warnings
+        self.adopted |= importer.adopted
         self.refused += importer.refused
 
 
@@ -158,22 +185,32 @@ class _Rollback(Exception):
 
 
 @retried
-def _import_units(connect, database, units, dry_run, bar, start):
+def _import_units(create, database, units, document_units, dry_run, start):
     """Import units in one transaction.  Roll it back when one of them is refused, and after a dry run.
 
-    :param connect: the result of ``_connector``.
-    :param bar: tqdm progress bar.
+    :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
+    :param document_units: all units of the document, to prune the nodes that it does not have; None for no pruning.
     :param start: position of the progress bar; a transaction that is tried again begins there again.
     :returns: ironic_traits.transfer.local.LocalImporter, with its results.
     """
-    bar.n = start
     with contextlib.suppress(_Rollback), database.write() as connection:
-        transaction = OneTransaction(connection)
-        importer = local.LocalImporter(connect(transaction), transaction, bar.update)
+        importer = create(OneTransaction(connection), start)
         importer.import_units(units)
+        if document_units is not None:
+            importer.prune(document_units)
         if importer.refused or dry_run:
             raise _Rollback
     return importer
+
+
+def _importer(connect, bar, source, prune, transaction, start):
+    """Return a LocalImporter, after setting the progress bar.
+
+    :param connect: the result of ``_connector``.
+    :param bar: tqdm progress bar.
+    """
+    bar.n = start
+    return local.LocalImporter(connect(transaction), transaction, bar.update, source, prune)
 
 
 def _connector(conf):

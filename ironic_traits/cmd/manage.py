@@ -29,6 +29,17 @@ def _import_arguments(parser):
         'the exit code is 1',
     )
     parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
+    parser.add_argument(
+        *('--source', '-s'),
+        metavar='NAME',
+        help='write the traits as this source: other sources keep theirs. By default, traits are written as operator, '
+        'or as the sources that the file names',
+    )
+    parser.add_argument(
+        '--prune',
+        action='store_true',
+        help='with --source: nodes that are not in the file, or have no traits there, lose the traits of the source',
+    )
 
 
 def _purge_arguments(parser):

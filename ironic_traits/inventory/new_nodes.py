@@ -6,7 +6,7 @@ creation depends on other rows is refused here with ``Unusual``; the caller then
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -19,7 +19,6 @@ from ironic_traits.inventory import history, node_providers, nodes
 from ironic_traits.inventory.records import Kind, stored
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.trait_store import Hold
-from ironic_traits.matching.sources import OPERATOR
 
 
 class Unusual(Exception):
@@ -31,13 +30,13 @@ class NewNode:
     """A node to create.
 
     :ivar row: {column: value} of all columns but the id.
-    :ivar traits: valid traits, each once.
+    :ivar traits: {source: [trait, …]}: valid traits, of each source each once.
     :ivar records: [(Kind, {column: value} of all columns of a record but the id), …]; a record that others refer to
         comes before them.
     """
 
     row: Values
-    traits: list[str] = dataclasses.field(default_factory=list)
+    traits: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     records: list[tuple[Kind, Values]] = dataclasses.field(default_factory=list)
 
 
@@ -60,8 +59,11 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
             raise Unusual
         node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in new_nodes])
         moment = read_clock(connection)
-        hold = Hold(context.writers.id_of(context, OPERATOR), moment)
-        _insert_traits(connection, [(ids[node.row['uuid']], node.traits) for node in new_nodes], hold)
+        holds = {
+            source: Hold(context.writers.id_of(context, source), moment)
+            for source in {source for node in new_nodes for source in node.traits}
+        }
+        _insert_traits(connection, [(ids[node.row['uuid']], node.traits) for node in new_nodes], holds)
         history.record(connection, *_events(context, new_nodes, moment))
         _insert_records(connection, [record for node in new_nodes for record in node.records])
     except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError, db_exception.RetryRequest) as error:
@@ -71,24 +73,41 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
 def _events(context: Context, new_nodes: Sequence[NewNode], moment: datetime.datetime) -> Iterator[Values]:
     for node in new_nodes:
         yield nodes.created(context, node.row, moment)
-        if node.traits:
-            yield history.trait_edit(context, node.row['uuid'], moment, OPERATOR, node.traits, [])
+        added: set[str] = set()
+        for source, node_names in node.traits.items():
+            yield history.trait_edit(
+                context, node.row['uuid'], moment, source, [name for name in node_names if name not in added], []
+            )
+            added.update(node_names)
 
 
-def _insert_traits(connection: sa.Connection, traits_of_nodes: Iterable[tuple[int, Iterable[str]]], hold: Hold) -> None:
+def _insert_traits(
+    connection: sa.Connection,
+    traits_of_nodes: Iterable[tuple[int, Mapping[str, Iterable[str]]]],
+    holds: Mapping[str, Hold],
+) -> None:
     """Insert the traits of nodes.
 
-    :param traits_of_nodes: [(node id, [trait, …]), …].
-    :param hold: of the traits.
+    :param traits_of_nodes: [(node id, {source: [trait, …]}), …].
+    :param holds: {source: hold of its traits}.
     """
-    rows: list[Values] = [
-        {'node_id': node_id, 'trait': name, **hold._asdict()}
-        for node_id, node_names in traits_of_nodes
-        for name in node_names
-    ]
-    if rows:
-        names.ensure(connection, tables.traits, {row['trait'] for row in rows})
-        connection.execute(sa.insert(tables.node_traits), rows)
+    own: list[Values] = []
+    further: list[Values] = []
+    for node_id, by_source in traits_of_nodes:
+        added: set[str] = set()
+        for source, node_names in by_source.items():
+            for name in node_names:
+                row = {'node_id': node_id, 'trait': name, **holds[source]._asdict()}
+                if name in added:
+                    further.append(row | {'source': source})
+                else:
+                    own.append(row)
+            added.update(node_names)
+    if own:
+        names.ensure(connection, tables.traits, {row['trait'] for row in own})
+        connection.execute(sa.insert(tables.node_traits), own)
+    if further:
+        connection.execute(sa.insert(tables.node_trait_sources), further)
 
 
 def _insert_records(connection: sa.Connection, records: Iterable[tuple[Kind, Values]]) -> None:

@@ -154,7 +154,9 @@ def new_row(context: Context, values: Values) -> Values:
     return values | _interfaces(context, values)
 
 
-def find_by_idents(connection: sa.Connection, idents: Collection[str], fields: tuple[str, ...]) -> Sequence[sa.Row]:
+def find_by_idents(
+    context: Context, connection: sa.Connection, idents: Collection[str], fields: tuple[str, ...]
+) -> Sequence[sa.Row]:
     """Return the nodes that have one of these uuids or names.
 
     :param idents: uuids, in the form in which they are stored, and names.
@@ -164,7 +166,8 @@ def find_by_idents(connection: sa.Connection, idents: Collection[str], fields: t
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
     same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-    return connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
+    rows = connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
+    return _with_sources(context, connection, fields, rows)
 
 
 @retried

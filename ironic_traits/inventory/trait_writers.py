@@ -79,6 +79,11 @@ class Writers:
         self._ids[writer] = writer_id
 
 
+def ensure(database: Database, source: str) -> None:
+    """Store the writer of requests without a user, unless it exists, in a transaction of its own."""
+    _store(database, Writer(source))
+
+
 def of_source(source: str) -> sa.Select:
     """Return the SELECT of the ids of all writers of a source."""
     return sa.select(tables.trait_writers.c.id).where(tables.trait_writers.c.source == source)

@@ -7,7 +7,7 @@ from osc_lib import exceptions
 from osc_lib.command import command
 
 from ironic_traits import client, osc
-from ironic_traits.transfer import documents, files, imports
+from ironic_traits.transfer import documents, files, imports, sources
 
 
 class ExportInventory(command.Command):
@@ -51,18 +51,43 @@ class ImportInventory(command.Lister):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='<file>', help='JSON or YAML; - for stdin')
+        parser.add_argument(
+            '--source',
+            metavar='<source>',
+            help='Write the traits as this source: other sources keep theirs. By default, traits are written as '
+            'operator, or as the sources that the file names',
+        )
+        parser.add_argument(
+            '--prune',
+            action='store_true',
+            help='With --source: nodes that are not in the file, or have no traits there, lose the traits of the '
+            'source',
+        )
         return parser
 
     def take_action(self, parsed_args):
+        if parsed_args.prune and parsed_args.source is None:
+            raise exceptions.CommandError('--prune needs --source.')
+        try:
+            importer = imports.Importer(osc.client(self.app), None, parsed_args.source, parsed_args.prune)
+        except ValueError as error:
+            raise exceptions.CommandError(str(error)) from error
         units = _units(parsed_args.file)
-        importer = imports.Importer(osc.client(self.app))
         for count, (noun, item) in enumerate(tqdm.tqdm(units, unit='node', disable=None)):
             try:
                 importer.import_unit(noun, item)
             except client.Failed as error:
                 progress = f'{documents.ident(item)} cannot be imported, after {count} of {len(units)} were'
                 raise exceptions.CommandError(f'{progress}: {error}') from error
-        for warning in importer.warnings:
+        for node in importer.stale(units):
+            try:
+                importer.prune(node)
+            except client.Failed as error:
+                label = node['name'] or node['uuid']
+                raise exceptions.CommandError(
+                    f'All units are imported, but {label} cannot lose the traits of {parsed_args.source}: {error}'
+                ) from error
+        for warning in (*importer.warnings, *sources.adoption(importer.adopted)):
             self.log.warning(warning)
         return ('What', 'Done', 'Number'), [(*key, number) for key, number in sorted(importer.counts.items())]
 

@@ -51,7 +51,7 @@ class TraitCatalog(command.Lister):
         query = {name: getattr(parsed_args, name) for name in ('custom', 'retired', 'in_use', 'all')}
         if parsed_args.starts_with:
             query['name'] = f'startswith:{parsed_args.starts_with}'
-        traits = osc.client(self.app).traits(**{name: value for name, value in query.items() if value is not None})
+        traits = osc.client(self.app).catalogue(**{name: value for name, value in query.items() if value is not None})
         # A description may have many paragraphs: 'baremetal trait show' has them all.
         short = (trait | {'description': (trait['description'] or '').partition('\n')[0]} for trait in traits)
         return _labels(_LISTED), (_values(trait, _LISTED) for trait in short)

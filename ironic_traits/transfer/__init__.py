@@ -9,4 +9,8 @@ contain ``nodes``::
 
 An import is idempotent.  It creates what does not exist, and updates the fields that the document states.  Everything
 else stays unchanged.  It deletes nothing but traits: a node loses those that are not in its ``traits``.
+
+``trait_sources`` of a node has the sources that hold its traits (``transfer.sources``)::
+
+    {"traits": ["CUSTOM_FAST", "CUSTOM_RACK_7"], "trait_sources": {"cmdb": ["CUSTOM_RACK_7"]}}
 """

@@ -44,15 +44,17 @@ def fields(item_label, old, new, names):
             yield f'~ {item_label}: {name}: {_text(old, name)} → {_text(new, name)}'
 
 
-def traits(item_label, old, new):
+def traits(item_label, old, new, source=None):
     """Generate a line for each trait that is added or removed.
 
     :param item_label: ``label`` of the node.
     :param old: names of the traits before.
     :param new: names of the traits after.
+    :param source: the source that adds and removes them; None for a plain write.
     """
-    yield from (f'~ {item_label}: + trait {name}' for name in sorted(set(new).difference(old)))
-    yield from (f'~ {item_label}: - trait {name}' for name in sorted(set(old).difference(new)))
+    by = '' if source is None else f' (source {source})'
+    yield from (f'~ {item_label}: + trait {name}{by}' for name in sorted(set(new).difference(old)))
+    yield from (f'~ {item_label}: - trait {name}{by}' for name in sorted(set(old).difference(new)))
 
 
 def masked(document):

@@ -10,11 +10,15 @@ import os_resource_classes
 
 from ironic_traits import resources
 from ironic_traits.deploy import states
+from ironic_traits.matching.sources import OPERATOR, is_reserved
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.resources.fields import Resource
+from ironic_traits.transfer import sources
 
 #: States of a node, which no request of the API sets directly.
 STATES = ('provision_state', 'power_state')
+#: The traits of a node, and the sources that hold them.
+TRAITS = ('traits', 'trait_sources')
 #: Why a node is in maintenance.  The API sets it together with ``maintenance``.
 REASON = 'maintenance_reason'
 #: The text that a service shows in place of a secret.
@@ -132,6 +136,12 @@ def traits(document_units) -> set[str]:
     return {trait for _, item in document_units for trait in item.get('traits', []) if is_trait(trait)}
 
 
+def sources_of(document_units) -> set[str]:
+    """Return the sources that an import of ``units`` writes as, unless it has a source of its own."""
+    stated = {name for _, item in document_units for name in item.get('trait_sources', {})}
+    return {OPERATOR, *(name for name in stated if not is_reserved(name))}
+
+
 def resource_classes(document_units) -> set[str]:
     """Return the resource classes in ``units``, in Placement's spelling."""
     names = (item.get('resource_class') for _, item in document_units)
@@ -211,7 +221,7 @@ class _Reader:
 
         :param top: the node or chassis that the item is, or is in.
         """
-        more = ('traits', REASON, *STATES) if noun is NODES else ()
+        more = (*TRAITS, REASON, *STATES) if noun is NODES else ()
         names = (*noun.fields, *(each.key for each in noun.children), *more)
         self._check_keys(where, top, item, names, f'a {noun.singular}')
         for name in ('uuid', 'name'):
@@ -234,6 +244,8 @@ class _Reader:
         traits = node.get('traits', [])
         if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
             self._add_problem((*where, 'traits'), node, 'must be a list of names.')
+        for sentence in sources.problems(node):
+            self._add_problem((*where, 'trait_sources'), node, sentence)
         state = node.get('provision_state', states.ENROLL)
         if state not in [each for each in states.TRANSITIONS if each not in states.WORKING | states.WAITING]:
             sentence = f'{state!r} is not a state that a node can be imported in; it must be a stable state.'

@@ -1,8 +1,11 @@
 """Export of a service's inventory as a document."""
 
 import collections
+from http import HTTPStatus
 from typing import Any
 
+from ironic_traits.client import Failed
+from ironic_traits.transfer import sources
 from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES
 
 
@@ -13,6 +16,7 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
     :raises ironic_traits.client.Failed: the service refuses a request.
     """
     children = {noun: _by_node(client, noun) for noun in NODES.children}
+    sources_of_nodes = _sources(client)
     document = {
         'chassis': [_item(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
         'nodes': [],
@@ -21,10 +25,22 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
         item = _item(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
         # Masked are the config drive of an instance, and image URLs with a password.  An import could not use them.
         item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
-        item['traits'] = node['traits']
+        item |= {'traits': node['traits']} | sources_of_nodes.get(node['uuid'], {})
         item |= {noun.key: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}
         document['nodes'].append(item)
     return {key: items for key, items in document.items() if items}
+
+
+def _sources(client):
+    """Return what documents say about the sources of the nodes' traits, {node uuid: {key: value}}."""
+    try:
+        nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'})
+        return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
+    except Failed as error:
+        if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_ACCEPTABLE):
+            # Ironic, and earlier releases of this service, have no sources.
+            return {}
+        raise
 
 
 def _by_node(client, noun):

@@ -7,8 +7,10 @@ import uuid
 from ironic_traits.deploy.states import PROTECTABLE
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.values import differ
-from ironic_traits.transfer import differences
-from ironic_traits.transfer.documents import REASON, STATES, ident
+from ironic_traits.transfer import differences, documents
+from ironic_traits.transfer.documents import REASON, STATES, TRAITS, ident
+from ironic_traits.transfer.node_traits import TraitWriter
+from ironic_traits.transfer.sources import check_source, held
 
 
 class Importer:
@@ -17,13 +19,25 @@ class Importer:
     :param client: ironic_traits.client.Client.
     :param settle: function of a node's uuid and {state: value}, which puts a new node into the states of the document;
         None to leave new nodes in their initial state.
-    :ivar counts: {(key of the noun, 'created', 'changed' or 'same'): number}.
+    :param source: the source that writes the traits; None for plain writes, and for the sources of the document.
+    :param prune: whether the source loses the traits of nodes that have no ``traits`` in the document. ``stale`` and
+        ``prune`` are for the nodes that are not in it.
+    :raises ValueError: an import cannot write as the source, or there is none to prune.
+    :ivar counts: {(key of the noun, 'created', 'changed', 'same' or 'pruned'): number}, and the number of vetoed traits
+        as ('traits', 'vetoed').
     :ivar changes: a line for each item that was created, and for each field and trait that was changed.
     :ivar warnings: a sentence for each part of the document that was not applied.
+    :ivar adopted: reserved sources of the document, whose traits became the operator's (``sources.adoption``).
     """
 
-    def __init__(self, client, settle=None):
+    def __init__(self, client, settle=None, source=None, prune=False):
+        check_source(source)
+        if prune and source is None:
+            raise ValueError('Only an import with a source can prune.')
         self._client = client
+        self._source = source
+        self._prune = prune
+        self.adopted: set[str] = set()
         self._settle = settle
         self._new: set[str] = set()
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -53,9 +67,7 @@ class Importer:
             self._warn_of_state(item, existing, label)
         else:
             self.changes.append(f'+ {label}')
-        if 'traits' in item and sorted(set(item['traits'])) != sorted((existing or {}).get('traits', [])):
-            self._client.ask('PUT', f'{noun.path}/{uuid}/traits', {'traits': item['traits']})
-            self.changes += differences.traits(label, existing['traits'], item['traits']) if existing else ()
+        if noun is documents.NODES and self._write_traits(item, f'{noun.path}/{uuid}', existing, label):
             result = 'changed' if existing else result
         if item.get('maintenance') and item.get(REASON) not in (None, (existing or {}).get(REASON)):
             self._client.ask('PUT', f'{noun.path}/{uuid}/maintenance', {'reason': item[REASON]})
@@ -64,6 +76,41 @@ class Importer:
         self.counts[noun.key, result] += 1
         for each in noun.children:
             self._import_children(each, item.get(each.key, ()), owners | {noun.owner_field: uuid}, owner_label or label)
+
+    def _write_traits(self, item, node_path, existing, label):
+        """Write the traits of a node, and return whether they changed."""
+        writer = TraitWriter(self._client, self._source, self._prune)
+        lines = writer.write(item, node_path, existing, label)
+        self.changes += lines if existing else ()
+        self.warnings += writer.warnings
+        self.adopted |= writer.adopted
+        if writer.vetoed:
+            self.counts['traits', 'vetoed'] += writer.vetoed
+        return bool(lines)
+
+    def stale(self, units):
+        """Return the nodes that are not in a document, and on which the source holds traits.
+
+        :param units: all of ``documents.units``.
+        :returns: [node, …], the documents of the API; [] unless the import prunes.
+        """
+        if not self._prune:
+            return []
+        idents = {_normalized('uuid', ident(item)) for noun, item in units if noun is documents.NODES}
+        query = {'trait-source': self._source, 'fields': 'uuid,name,trait_sources'}
+        nodes = self._client.pages('/v1/nodes', 'nodes', query)
+        return [node for node in nodes if idents.isdisjoint((node['uuid'], node['name']))]
+
+    def prune(self, node):
+        """Remove what the source holds on a node.
+
+        :param node: one of ``stale``.
+        :raises ironic_traits.client.Failed: the service refuses the request.
+        """
+        label, old = differences.label(documents.NODES, node), held(node['trait_sources'])[self._source]
+        self._client.ask('DELETE', f'/v1/nodes/{node["uuid"]}/traits', query={'source': self._source})
+        self.changes += differences.traits(label, old, (), self._source)
+        self.counts['nodes', 'pruned'] += 1
 
     def _import_children(self, noun, items, owners, owner_label):
         records = []
@@ -124,7 +171,7 @@ def split(noun, item):
 
 def _fields(noun, item):
     """Return the fields of an item that POST and PATCH of the item itself set."""
-    others = {*STATES, REASON, 'traits', *(each.key for each in noun.children)}
+    others = {*STATES, REASON, *TRAITS, *(each.key for each in noun.children)}
     return {name: value for name, value in item.items() if name not in others}
 
 

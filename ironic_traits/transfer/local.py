@@ -6,6 +6,7 @@ batch that fails is halved until the node that fails is alone.  Then requests cr
 
 import collections
 import contextlib
+import functools
 import http
 import itertools
 import urllib.parse
@@ -26,7 +27,7 @@ from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import new_nodes as inventory
 from ironic_traits.inventory import node_states, nodes, records
 from ironic_traits.matching.sources import OPERATOR
-from ironic_traits.transfer import differences, documents, imports, new_nodes
+from ironic_traits.transfer import differences, documents, imports, new_nodes, sources
 
 #: Nodes in a batch.
 BATCH = 200
@@ -88,18 +89,21 @@ class LocalClient(Client):
         except (failures.Failure, Lost, DBError) as error:
             raise Failed(http.HTTPStatus.CONFLICT, '', {'error_message': str(error)}) from error
 
-    def read_ahead(self, items):
+    def read_ahead(self, items, source=None):
         """Read the nodes that exist, with their children, into the cache for ``find`` and ``pages``.
 
         :param items: nodes of a document.
+        :param source: the source of the import, as for ``imports.Importer``.
         :returns: the items whose nodes do not exist.  It is empty when a node is renamed: a new node may get its old
             name, so they must be imported in the order of the document.
         """
         self._cache.clear()
         idents = {id(item): _normalized(documents.ident(item)) for item in items}
         fields = node_fields.all_fields(self.context)
+        if source is not None or any('trait_sources' in item for item in items):
+            fields += ('trait_sources',)
         with self.context.read() as connection:
-            rows = nodes.find_by_idents(connection, sorted(set(idents.values())), fields)
+            rows = nodes.find_by_idents(self.context, connection, sorted(set(idents.values())), fields)
             present = node_fields.presenter(self.context, fields)
             existing_nodes = _decoded([present(row) for row in rows])
             by_ident = {node[key]: node for node in existing_nodes for key in ('uuid', 'name') if node[key]}
@@ -129,20 +133,23 @@ class LocalImporter:
     :param client: LocalClient.
     :param transaction: ironic_traits.db.one_transaction.OneTransaction of the client.
     :param progress: function that is called with the number of units that were just finished.
-    :ivar counts: as those of ``imports.Importer``, and so are ``changes`` and ``warnings``.
+    :param source: as for ``imports.Importer``, and so is ``prune``.
+    :ivar counts: as those of ``imports.Importer``, and so are ``changes``, ``warnings`` and ``adopted``.
     :ivar refused: a sentence for each unit that cannot be imported.
     """
 
-    def __init__(self, client, transaction, progress):
+    def __init__(self, client, transaction, progress, source=None, prune=False):
         self._client = client
+        self._source = source
+        self._prune = prune
         self._transaction = transaction
         self._progress = progress
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self.changes: list[str] = []
         self.warnings: list[str] = []
+        self.adopted: set[str] = set()
         self.refused: list[str] = []
-        # Now, because the first write may be in a savepoint that is rolled back, and the writer with it.
-        client.context.writers.id_of(client.context, OPERATOR)
+        self._store_writer(source or OPERATOR)
 
     def import_units(self, units):
         """Import units; roll back each one that is refused.
@@ -150,6 +157,8 @@ class LocalImporter:
         :param units: result of ``documents.units``.
         :raises oslo_db.exception.DBError: the whole transaction is lost (``OneTransaction.check``).
         """
+        for name in documents.sources_of(units) if self._source is None else ():
+            self._store_writer(name)
         for noun, group in itertools.groupby(units, key=lambda unit: unit[0]):
             items = [item for _, item in group]
             if noun is documents.NODES:
@@ -159,7 +168,7 @@ class LocalImporter:
                 self._import_each(noun, items)
 
     def _import_nodes(self, items):
-        created = self._create(self._new(self._client.read_ahead(items)))
+        created = self._create(self._new(self._client.read_ahead(items, self._source)))
         self._import_each(documents.NODES, [item for item in items if id(item) not in created])
 
     def _new(self, items):
@@ -169,7 +178,7 @@ class LocalImporter:
         new = []
         for item in items:
             with contextlib.suppress(inventory.Unusual):
-                new.append((item, new_nodes.read(self._client.context, item, now)))
+                new.append((item, new_nodes.read(self._client.context, item, now, self._source)))
         return new
 
     def _create(self, new):
@@ -186,8 +195,10 @@ class LocalImporter:
         except inventory.Unusual:
             half = len(new) // 2
             return self._create(new[:half]) | self._create(new[half:]) if half else set()
-        for _, node in new:
+        for item, node in new:
             self._count(node)
+            if 'traits' in item:
+                self.adopted |= sources.targets(item, self._source, {}).adopted
         self._progress(len(new))
         return {id(item) for item, _ in new}
 
@@ -202,22 +213,43 @@ class LocalImporter:
 
     def _import_each(self, noun, items):
         for item in items:
-            importer = imports.Importer(self._client, self._client.settle)
-            try:
-                # A savepoint, so that a refused unit is rolled back before the next one.
-                with self._transaction.write():
-                    importer.import_unit(noun, item)
-                self.counts += importer.counts
-                self.changes += importer.changes
-                self.warnings += importer.warnings
-            except DBError:
-                # The database may have ended the transaction, and the savepoint with it.
-                self._transaction.check()
-                raise
-            except Failed as error:
-                self._transaction.check()
-                self.refused.append(f'{documents.ident(item)}: {error}')
+            importer = self._importer()
+            self._attempt(importer, documents.ident(item), functools.partial(importer.import_unit, noun, item))
             self._progress(1)
+
+    def _store_writer(self, source):
+        """Store the writer of a source now: its first write may be in a savepoint that is rolled back."""
+        self._client.context.writers.id_of(self._client.context, source)
+
+    def prune(self, units):
+        """Remove what the source holds on nodes that are not in a document; roll back each removal that is refused.
+
+        :param units: all units of the document.
+        :raises oslo_db.exception.DBError: as ``import_units``.
+        """
+        for node in self._importer().stale(units):
+            importer = self._importer()
+            self._attempt(importer, node['name'] or node['uuid'], functools.partial(importer.prune, node))
+
+    def _importer(self):
+        return imports.Importer(self._client, self._client.settle, self._source, self._prune)
+
+    def _attempt(self, importer, name, action):
+        """Run an action of an importer in a savepoint: if it is refused, it is rolled back before the next one."""
+        try:
+            with self._transaction.write():
+                action()
+            self.counts += importer.counts
+            self.changes += importer.changes
+            self.warnings += importer.warnings
+            self.adopted |= importer.adopted
+        except DBError:
+            # The database may have ended the transaction, and the savepoint with it.
+            self._transaction.check()
+            raise
+        except Failed as error:
+            self._transaction.check()
+            self.refused.append(f'{name}: {error}')
 
 
 _NOUNS = {new_nodes.RECORDS[noun.key].kind.what: noun for noun in documents.NODES.children}

@@ -20,27 +20,28 @@ from ironic_traits.inventory import node_states
 from ironic_traits.inventory import nodes as inventory
 from ironic_traits.inventory.new_nodes import NewNode, Unusual
 from ironic_traits.inventory.records import new_row
-from ironic_traits.transfer import documents, imports
+from ironic_traits.transfer import documents, imports, sources
 
 #: {key in a document: the API's definition of the noun}.
 RECORDS = {'portgroups': PORTGROUPS, 'ports': PORTS, 'volume_connectors': CONNECTORS, 'volume_targets': TARGETS}
 
 
-def read(context, item, now):
+def read(context, item, now, source=None):
     """Return the rows of the node that an item of a document describes.
 
     :param context: context of the requests that would create the node.
     :param now: the time of the database, for ``provision_updated_at``.
+    :param source: the source of the import, as for ``imports.Importer``.
     :returns: ironic_traits.inventory.new_nodes.NewNode.
     :raises Unusual: only requests can create the node, or say why it cannot be created.
     """
     try:
-        return _read(context, item, now)
+        return _read(context, item, now, source)
     except (failures.Failure, wsme.exc.ClientSideError, TypeError, ValueError) as error:
         raise Unusual from error
 
 
-def _read(context, item, now):
+def _read(context, item, now, source):
     fields, later = imports.split(documents.NODES, item)
     row = inventory.new_row(context, nodes.new_values(context, _typed(context, node_types.NodeBody, fields)))
     if row['instance_uuid']:
@@ -51,7 +52,7 @@ def _read(context, item, now):
     if stated:
         row |= node_states.placed(row, now, **stated)
     row |= _protection(context, row, later) | _reason(context, row, item)
-    return NewNode(row, _traits(context, item), list(_records(context, item, row['uuid'])))
+    return NewNode(row, _traits(context, item, source), list(_records(context, item, row['uuid'])))
 
 
 def _typed(context, datatype, document):
@@ -83,13 +84,16 @@ def _reason(context, row, item):
     return {documents.REASON: _typed(context, node_maintenance.MaintenanceBody, {'reason': reason}).reason}
 
 
-def _traits(context, item):
+def _traits(context, item, source):
+    """Return {source: [trait, …]}, without sources that hold none."""
     if 'traits' not in item:
-        return []
-    traits = sorted(set(_typed(context, node_traits.TraitsBody, {'traits': item['traits']}).traits))
+        return {}
+    # The sources hold no other names.
+    traits = set(_typed(context, node_traits.TraitsBody, {'traits': item['traits']}).traits)
     if len(traits) > context.conf.inventory.max_traits_per_node:
         raise Unusual
-    return traits
+    names = sources.targets(item, source, {}).names
+    return {source: sorted(each) for source, each in names.items() if each}
 
 
 def _records(context, item, node_uuid):

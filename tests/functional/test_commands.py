@@ -121,7 +121,7 @@ def test_the_catalogue_of_traits(server):
     assert [row['Replaced by'] for row in rows(server, *catalog, '--retired')] == ['CUSTOM_FAST']
     for client in clients(server):
         assert client.trait(name) == trait
-        listed = [each['name'] for each in client.traits(custom=True, limit=1)]
+        listed = [each['name'] for each in client.catalogue(custom=True, limit=1)]
         assert listed == sorted(listed)
         assert {name, 'CUSTOM_A', 'CUSTOM_FAST'} <= set(listed)
         with pytest.raises(Failed, match='There is no trait'):

@@ -55,6 +55,10 @@ NODE = item(
     maintenance_reason=st.sampled_from(['fan', 5, None]),
     extra=st.sampled_from([{}, {'a': '\0'}, {'a': 1.5}, [], None]),
     traits=st.lists(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX', 'CUSTOM_A', 'none']), max_size=4),
+    trait_sources=st.dictionaries(
+        st.sampled_from(['operator', 'cmdb', 'hook', 'rule:cpu']),
+        st.lists(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_A']), max_size=2),
+    ),
     ports=st.lists(PORT, max_size=2),
     portgroups=st.lists(GROUP, max_size=2),
     volume_connectors=st.lists(item({'type': st.just('iqn'), 'connector_id': st.sampled_from(['a', 'b'])}), max_size=2),
@@ -78,31 +82,31 @@ class Undone(Exception):
     """Rolls the transaction back."""
 
 
-def one_by_one(client, together, some):
+def one_by_one(client, together, some, source):
     """Import units by requests alone."""
     refused = []
     for noun, each in some:
         try:
             with together.write():
-                imports.Importer(client, client.settle).import_unit(noun, each)
+                imports.Importer(client, client.settle, source).import_unit(noun, each)
         except Failed as error:
             refused.append(f'{documents.ident(each)}: {error}')
     return refused
 
 
-def in_batches(client, together, some):
+def in_batches(client, together, some, source):
     """Import units as the command does."""
-    importer = local.LocalImporter(client, together, lambda count: None)
+    importer = local.LocalImporter(client, together, lambda count: None, source)
     importer.import_units(some)
     return importer.refused
 
 
-def outcome(app, database, bring, *documents):
+def outcome(app, database, bring, source, *documents):
     """Return the inventory and the messages after imports into an empty database, without what differs in each run."""
     with contextlib.suppress(Undone), database.write() as connection:
         together = OneTransaction(connection)
         client = local.LocalClient(app, app.service, together)
-        refused = [bring(client, together, each) for each in documents]
+        refused = [bring(client, together, each, source) for each in documents]
         exported = exports.export(client)
         columns = (
             tables.nodes.c.name,
@@ -134,10 +138,12 @@ def test_batches_equal_requests(database_url):
         app.service.enforcer = local.Everything()
 
         @hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
-        @hypothesis.given(DOCUMENT, DOCUMENT)
-        def check(first, second):
+        @hypothesis.given(DOCUMENT, DOCUMENT, st.sampled_from([None, None, 'cmdb', 'operator']))
+        def check(first, second, source):
             hypothesis.assume(units(first) and units(second))
-            ways = [outcome(app, database, bring, units(first), units(second)) for bring in (one_by_one, in_batches)]
+            ways = [
+                outcome(app, database, bring, source, units(first), units(second)) for bring in (one_by_one, in_batches)
+            ]
             assert ways[0] == ways[1]
 
         check()

@@ -1,0 +1,157 @@
+"""baremetal node trait set, unset and unveto, and options for baremetal node trait list (a hook of cliff)."""
+
+from typing import Any
+
+from cliff import hooks
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.client import Failed
+from ironic_traits.osc import trait_options
+
+_COLUMNS = ('Trait', 'State', 'Source', 'Since', 'User', 'Project')
+
+
+class NodeTraitList(hooks.CommandHook):
+    """baremetal node trait list --long | --at TIME"""
+
+    def get_parser(self, parser):
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument(
+            '--long', action='store_true', help='Show which sources hold each trait, and the traits that are vetoed'
+        )
+        mode.add_argument(
+            '--at', metavar='<time>', help='The traits that the node had at this time, such as 2026-01-31T12:00:00Z'
+        )
+
+    def get_epilog(self):
+        return ''
+
+    def before(self, parsed_args):
+        return parsed_args
+
+    def after(self, parsed_args, return_code):
+        # Of a command that lists, it is (columns, rows).
+        listed = return_code
+        if not parsed_args.long and not parsed_args.at:
+            return listed
+        app: Any = self.cmd.app
+        client = osc.client(app)
+        try:
+            if parsed_args.long:
+                return _COLUMNS, list(_long(client.trait_details(parsed_args.node)))
+            return listed[0], [(name,) for name in client.traits(parsed_args.node, at=parsed_args.at)]
+        except Failed as error:
+            raise exceptions.CommandError(str(error)) from error
+
+
+def _long(details):
+    """Generate a row for each source of each trait, then one for each veto."""
+    for each in details['traits']:
+        for hold in each['sources']:
+            yield each['trait'], 'held', hold['source'], *_written(hold)
+    for veto in details['vetoes']:
+        yield veto['trait'], 'vetoed', None, *_written(veto)
+
+
+def _written(hold):
+    return hold['since'], hold['user'], hold['project']
+
+
+class _Change(command.Command):
+    """A command that changes the traits of a node."""
+
+    #: How often the positional argument with traits occurs.
+    _count = '+'
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
+        parser.add_argument('traits', metavar='<trait>', nargs=self._count, help='Names of the traits')
+        return parser
+
+    def _each(self, parsed_args, change, message):
+        """Change each trait, and go on after one that fails.
+
+        :param change: function of the name of a trait.
+        :param message: what to print after each change, before the name.
+        :raises exceptions.CommandError: changes failed; the message has all reasons.
+        """
+        errors = []
+        for name in trait_options.split(parsed_args.traits):
+            try:
+                change(name)
+                print(f'{message} {name}', file=self.app.stdout)
+            except Failed as error:
+                errors.append(f'{name}: {error}')
+        if errors:
+            raise exceptions.CommandError('\n'.join(errors))
+
+
+class SetTrait(_Change):
+    """Set the traits of a node, or those that a source holds
+
+    With --source, the source holds exactly these traits on the node, and other sources keep theirs. Without it, the
+    node has exactly these traits, whatever the sources.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
+        parser.add_argument('--add', action='store_true', help='Add these traits, and keep the others')
+        return parser
+
+    def take_action(self, parsed_args):
+        client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
+        if parsed_args.add:
+            self._each(parsed_args, lambda name: client.add_trait(node, name, source), 'Added trait')
+            return
+        names = trait_options.split(parsed_args.traits)
+        try:
+            vetoed = client.set_traits(node, names, source)
+        except Failed as error:
+            raise exceptions.CommandError(str(error)) from error
+        print(f'Set traits {", ".join(sorted(set(names).difference(vetoed)))}', file=self.app.stdout)
+        if vetoed:
+            self.log.warning('Vetoed traits, which %s cannot add: %s', source, ', '.join(vetoed))
+
+
+class UnsetTrait(_Change):
+    """Remove traits from a node, or those that a source holds
+
+    With --source, the node keeps the traits that other sources hold.
+    """
+
+    _count = '*'
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--all', action='store_true', help='Remove all traits')
+        parser.add_argument('--source', metavar='<source>', help='Source that holds the traits')
+        return parser
+
+    def take_action(self, parsed_args):
+        client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
+        if parsed_args.all == bool(parsed_args.traits):
+            raise exceptions.CommandError('Name the traits to remove, or use --all.')
+        if not parsed_args.all:
+            self._each(parsed_args, lambda name: client.remove_trait(node, name, source), 'Removed trait')
+            return
+        try:
+            client.remove_traits(node, source)
+        except Failed as error:
+            raise exceptions.CommandError(str(error)) from error
+        print('Removed all traits' + (f' of source {source}' if source else ''), file=self.app.stdout)
+
+
+class UnvetoTrait(_Change):
+    """Lift vetoes of traits, so that all sources can add them again
+
+    An operator who removes a trait that another source holds leaves a veto. To add the trait at once, use 'baremetal
+    node add trait' instead.
+    """
+
+    def take_action(self, parsed_args):
+        client = osc.client(self.app)
+        self._each(parsed_args, lambda name: client.lift_veto(parsed_args.node, name), 'Lifted the veto of')
