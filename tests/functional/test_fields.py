@@ -12,6 +12,7 @@ VALUES = {
     Argument.CONDUCTOR_GROUP: 'a',
     Argument.FAULT: 'power failure',
     Argument.LONG_TEXT: 'a',
+    Argument.SOURCE: 'hook',
     Argument.TEXT: 'a',
     Argument.TEXTS: 'a',
     Argument.TRAITS: 'CUSTOM_A',
