@@ -64,6 +64,7 @@ class Context(oslo_context.RequestContext):
         self.write = service.write
         self.waiters = service.waiters
         self.writers = service.writers
+        self.retired_traits = service.retired_traits
         self.wake_worker = service.wake_worker
         self.protocol = protocol
         self.minor = minor

@@ -6,6 +6,7 @@ import threading
 from ironic_traits import policies, wakeup
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
+from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
 
 
@@ -20,6 +21,7 @@ class Service:
     :ivar enforcer: oslo.policy's Enforcer; None under noauth and http_basic, where everything is allowed.
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
+    :ivar retired_traits: names of retired traits.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
 
@@ -34,6 +36,7 @@ class Service:
         self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else policies.enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
+        self.retired_traits = RetiredTraits()
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 

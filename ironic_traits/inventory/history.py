@@ -57,7 +57,7 @@ def entry(
     node_uuid: str,
     moment: datetime.datetime | None,
     event_type: str,
-    event: str,
+    event: str | None,
     **columns: Any,
 ) -> Values:
     """Return the row of an event.
@@ -65,7 +65,7 @@ def entry(
     :param context: of the request; None for a worker.
     :param moment: time of the event, by the database's clock; None for the time at which the row is inserted.
     :param event_type: one of EVENT_TYPES.
-    :param event: what happened, as a sentence.
+    :param event: what happened, as a sentence; None for writes of traits.
     :param columns: further columns.
     """
     author = {
@@ -148,12 +148,24 @@ def trait_edit(
     :param added: the traits that the node did not have before; may be empty, when only the sources changed.
     :param removed: the traits that the node has no longer.
     """
-    added, removed = sorted(added), sorted(removed)
-    changes = [f'{verb} {", ".join(names)}' for verb, names in (('added', added), ('removed', removed)) if names]
-    event = f'Source {source}: {"; ".join(changes) or "no change of the effective traits"}.'
     return entry(
-        *(context, node_uuid, moment, TRAIT, event), source=source, added=','.join(added), removed=','.join(removed)
+        *(context, node_uuid, moment, TRAIT, None),
+        source=source,
+        added=','.join(sorted(added)),
+        removed=','.join(sorted(removed)),
     )
+
+
+def event(row: sa.Row) -> str:
+    """Return what happened, as a sentence.
+
+    :param row: an entry. That of a write of traits has no text of its own, because its other columns say all.
+    """
+    if row.event is not None:
+        return row.event
+    edits = (('added', row.added), ('removed', row.removed))
+    changes = [f'{verb} {names.replace(",", ", ")}' for verb, names in edits if names]
+    return f'Source {row.source}: {"; ".join(changes) or "no change of the effective traits"}.'
 
 
 def record(connection: sa.Connection, *entries: Values) -> None:

@@ -260,7 +260,7 @@ def _write(
                 connection,
                 history.trait_edit(context, node.uuid, node.moment, source or OPERATOR, edit.added, edit.removed),
             )
-    retired = stored.retired.intersection(requested_traits)
+    retired = context.retired_traits.among(context, requested_traits)
     return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
 
 

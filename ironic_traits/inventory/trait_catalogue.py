@@ -118,6 +118,7 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
     # Before the write, because it may refuse the request.
     node_filters.visible(context, grant)
     _write(context, name, changes)
+    context.retired_traits.forget()
     return get(context, grant, name)
 
 

@@ -90,7 +90,7 @@ class Effects:
     """
 
     def __init__(self, edit: BulkEdit, limit: int, most: int) -> None:
-        self._requested, self._limit, self._most = edit.requested, limit, most
+        self._limit, self._most = limit, most
         self._digest = Digest(edit)
         self.matched = self.changed = self.exceeding = self.locked = 0
         self.gains: Counter[str] = Counter()
@@ -114,7 +114,6 @@ class Effects:
         self.gains.update(edit.added)
         self.loses.update(edit.removed)
         self.vetoed.update(edit.refused)
-        self.retired |= stored.retired & self._requested
         if edit.added and len(edit.after.holders) > self._limit:
             self.exceeding += 1
             self.exceeding_nodes += [each] if self.exceeding <= self._most else []
@@ -146,6 +145,7 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
     """
     effects, start = _effects(context, edit), 0
+    effects.retired = context.retired_traits.among(context, edit.requested)
     nodes: list[NodeEdit] = []
     with context.read() as connection:
         _check_names(connection, edit)
@@ -176,6 +176,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
         _check_names(connection, edit)
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
+    effects.retired = context.retired_traits.among(context, edit.requested)
     LOG.info('The traits of %d of %d selected nodes were edited', effects.changed, effects.matched)
     return effects
 

@@ -14,7 +14,7 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory.trait_writers import Writers
 from ironic_traits.matching.sources import Edit, Traits
 
-_OWN, _FURTHER, _VETO, _FOREIGN, _RETIRED = range(5)
+_OWN, _FURTHER, _VETO, _FOREIGN = range(4)
 
 
 class Hold(NamedTuple):
@@ -33,12 +33,10 @@ class Stored(NamedTuple):
 
     :ivar traits: the node's own traits, with their holds, and its vetoes.
     :ivar foreign: names that Placement clients have set on the node's provider.
-    :ivar retired: names that are retired in the catalogue, whether the node has them or not.
     """
 
     traits: Traits
     foreign: set[str]
-    retired: set[str]
 
 
 def _part(part: int, table: sa.Table, with_since: bool = True) -> sa.Select:
@@ -71,13 +69,10 @@ def _statement(of_nodes: Callable[[sa.Column], Condition], with_since: bool) -> 
         )
         .where(of_nodes(tables.resource_providers.c.node_id))
     )
-    retired = sa.select(
-        sa.literal_column(str(_RETIRED)), sa.null(), tables.trait_notes.c.trait, sa.null(), sa.null()
-    ).where(tables.trait_notes.c.retired.is_(sa.true()))
     own = _part(_OWN, tables.node_traits, with_since).where(of_nodes(tables.node_traits.c.node_id))
     further = _part(_FURTHER, tables.node_trait_sources).where(of_nodes(tables.node_trait_sources.c.node_id))
     vetoes = _part(_VETO, tables.node_trait_vetoes).where(of_nodes(tables.node_trait_vetoes.c.node_id))
-    return sa.union_all(own, further, vetoes, foreign, retired)
+    return sa.union_all(own, further, vetoes, foreign)
 
 
 # Built once: to build a statement for each call takes as long as to execute it.
@@ -102,7 +97,6 @@ def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[
 def _stored(
     connection: sa.Connection, writers: Writers, node_ids: Collection[int], rows: Iterable[sa.Row]
 ) -> dict[int, Stored]:
-    retired: set[str] = set()
     holders: dict[int, dict[str, dict[str, Hold]]] = {node_id: {} for node_id in node_ids}
     vetoes: dict[int, dict[str, Hold]] = {node_id: {} for node_id in node_ids}
     foreign: dict[int, set[str]] = {node_id: set() for node_id in node_ids}
@@ -114,16 +108,12 @@ def _stored(
             further.append((node_id, name, Hold(writer_id, since)))
         elif part == _VETO:
             vetoes[node_id][name] = Hold(writer_id, since)
-        elif part == _FOREIGN:
-            foreign[node_id].add(name)
         else:
-            retired.add(name)
+            foreign[node_id].add(name)
     # The first source is that of the row in node_traits. The others follow in the order in which they came.
     for node_id, name, hold in sorted(further, key=lambda row: (row[2].since is not None, row[2].since)):
         holders[node_id][name][writers.source(connection, hold.writer_id)] = hold
-    return {
-        node_id: Stored(Traits(holders[node_id], vetoes[node_id]), foreign[node_id], retired) for node_id in node_ids
-    }
+    return {node_id: Stored(Traits(holders[node_id], vetoes[node_id]), foreign[node_id]) for node_id in node_ids}
 
 
 class MissingNames(Exception):

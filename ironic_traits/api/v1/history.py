@@ -73,7 +73,7 @@ def _show(row):
         'created_at': row.created_at,
         'event_type': row.event_type,
         'severity': row.severity,
-        'event': row.event,
+        'event': history.event(row),
         'conductor': row.conductor,
         'user': row.user_id,
         'project': row.project_id,

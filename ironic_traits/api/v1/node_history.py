@@ -72,12 +72,12 @@ def ordered(context, query, key):
 
 
 def _short(context, row):
-    event = row.event if len(row.event) <= _LONGEST else f'{row.event[:251]}...'
+    event = history.event(row)
     return {
         'uuid': row.uuid,
         'created_at': row.created_at,
         'severity': row.severity,
-        'event': event,
+        'event': event if len(event) <= _LONGEST else f'{event[:251]}...',
         'links': _links(context, row),
     }
 
@@ -88,7 +88,7 @@ def _detailed(context, row):
         'created_at': row.created_at,
         'severity': row.severity,
         'event_type': row.event_type,
-        'event': row.event,
+        'event': history.event(row),
         'conductor': row.conductor,
         'user': row.user_id,
         'links': _links(context, row),
