@@ -179,8 +179,11 @@ def record(connection: sa.Connection, *entries: Values) -> None:
     statement, rows = _INSERT, list(entries)
     if entries[0]['created_at'] is None:
         statement, rows = _INSERT_NOW, [_without_moment(each) for each in entries]
-    # With one dictionary, SQLAlchemy executes the plain statement, which is quicker than one for many rows.
-    connection.execute(statement, rows[0] if len(rows) == 1 else rows)
+    # One row without its NULLs is quicker: SQLAlchemy executes the plain statement, and all have fewer parameters.
+    if len(rows) == 1:
+        connection.execute(statement, {name: value for name, value in rows[0].items() if value is not None})
+    else:
+        connection.execute(statement, rows)
 
 
 def _without_moment(row: Values) -> Values:

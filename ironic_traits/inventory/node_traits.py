@@ -250,7 +250,7 @@ def _write(
     writer_id = context.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:
         node = _take(connection, ident)
-        stored = trait_store.read(connection, context.writers, node.id)
+        stored = trait_store.read(connection, context.writers, node.id, adds=bool(requested_traits))
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
         if edit.changes:
             check_limit(context, node.uuid, edit, source)

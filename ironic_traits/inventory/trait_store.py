@@ -46,13 +46,16 @@ def _part(part: int, table: sa.Table, with_since: bool = True) -> sa.Select:
     )
 
 
-def _statement(of_nodes: Callable[[sa.Column], Condition], with_since: bool) -> sa.CompoundSelect:
+def _statement(
+    of_nodes: Callable[[sa.Column], Condition], with_since: bool = False, with_foreign: bool = True
+) -> sa.CompoundSelect:
     """Return the SELECT of all parts of what is stored of nodes.
 
     One statement, because each statement costs about as much as all of these parts together.
 
     :param of_nodes: function from a column of node ids to the condition on the nodes.
     :param with_since: whether to read when the first sources of the traits came.
+    :param with_foreign: whether to read the traits that Placement clients have set.
     """
     foreign = (
         sa.select(
@@ -72,20 +75,24 @@ def _statement(of_nodes: Callable[[sa.Column], Condition], with_since: bool) -> 
     own = _part(_OWN, tables.node_traits, with_since).where(of_nodes(tables.node_traits.c.node_id))
     further = _part(_FURTHER, tables.node_trait_sources).where(of_nodes(tables.node_trait_sources.c.node_id))
     vetoes = _part(_VETO, tables.node_trait_vetoes).where(of_nodes(tables.node_trait_vetoes.c.node_id))
-    return sa.union_all(own, further, vetoes, foreign)
+    return sa.union_all(own, further, vetoes, *([foreign] if with_foreign else []))
 
 
 # Built once: to build a statement for each call takes as long as to execute it.
-_READ = _statement(lambda column: column == sa.bindparam('node_id'), with_since=False)
+_READ = _statement(lambda column: column == sa.bindparam('node_id'))
+_READ_OWN = _statement(lambda column: column == sa.bindparam('node_id'), with_foreign=False)
 _READ_MANY = _statement(lambda column: column.in_(sa.bindparam('node_ids', expanding=True)), with_since=True)
 
 
-def read(connection: sa.Connection, writers: Writers, node_id: int) -> Stored:
+def read(connection: sa.Connection, writers: Writers, node_id: int, adds: bool = True) -> Stored:
     """Return what the database has of a node's traits, for an edit.
 
     ``since`` of the first source of each trait is None: an edit does not change it, and to read it takes time.
+
+    :param adds: whether the edit may add traits; otherwise ``foreign`` is not read, and is empty.
     """
-    return _stored(connection, writers, [node_id], connection.execute(_READ, {'node_id': node_id}))[node_id]
+    rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node_id})
+    return _stored(connection, writers, [node_id], rows)[node_id]
 
 
 def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[int]) -> dict[int, Stored]:

@@ -24,6 +24,9 @@ PAGES = [
     DOC / 'getting_started.rst',
     DOC / 'filters.rst',
     DOC / 'trait_sources.rst',
+    DOC / 'trait_edits.rst',
+    DOC / 'trait_catalogue.rst',
+    DOC / 'node_history.rst',
     DOC / 'reservations.rst',
     DOC / 'placement.rst',
     DOC / 'inventory_files.rst',
@@ -32,10 +35,10 @@ PAGES = [
 ]
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
-#: What differs in each run: paths, uuids, times, addresses.
+#: What differs in each run: uuids, times, request ids, digests.
 _VARIES = re.compile(
     r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
-    r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+'
+    r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+|[0-9a-f]{64}'
 )
 _END = '-- end of the output --'
 
@@ -67,15 +70,15 @@ def run(commands, server, home):
 
 
 def normalised(lines):
-    """Return lines without what differs in each run."""
-    return [_VARIES.sub('…', line) for line in lines]
+    """Return lines without their indentation, and without what differs in each run."""
+    return [_VARIES.sub('…', line.strip()) for line in lines]
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
 def test_the_transcripts(page, tmp_path):
     text = page.read_text()
     shown = [
-        (command[0][5:], [line.strip() for line in output.split('\n') if line.strip()])
+        (command[0][5:], [line[3:].rstrip() for line in output.split('\n') if line.strip()])
         for block in _BLOCK.findall(text)
         for command, output in zip(_COMMAND.finditer(block), _COMMAND.split(block)[1:], strict=True)
     ]
@@ -89,7 +92,7 @@ def test_the_transcripts(page, tmp_path):
         _write(page, text, shown, printed)
         return
     for (command, expected), lines in zip(shown, printed, strict=True):
-        assert normalised(map(str.strip, lines)) == normalised(expected), command
+        assert normalised(lines) == normalised(expected), command
 
 
 def _write(page, text, shown, printed):
@@ -100,7 +103,7 @@ def _write(page, text, shown, printed):
         block = ''
         for command in _COMMAND.finditer(match[0]):
             (_, expected), lines = next(results)
-            same = normalised(map(str.strip, lines)) == normalised(expected)
+            same = normalised(lines) == normalised(expected)
             block += command[0] + ''.join(f'   {line}\n' for line in (expected if same else lines))
         return block
 
