@@ -145,6 +145,51 @@ class Sourced(stateful.RuleBasedStateMachine):
         assert response.status_int == (204 if name in vetoes else 404), response.text
         self.expect(holders, vetoes - {name})
 
+    def edit(self, holders, vetoes, **edit):
+        """Preview and execute an edit of many nodes, of which there is one, that leaves these holders and vetoes."""
+        body = {'nodes': [self.node], **edit}
+        preview = self.client.ask('POST', '/v1/traits/edits', {**body, 'preview': True})
+        assert preview.status_int == 200, preview.text
+        effective = {name for name, sources in holders.items() if sources}
+        assert set(preview.json['gains']) == effective - self.holders.keys()
+        assert set(preview.json['loses']) == self.holders.keys() - effective
+        response = self.client.ask('POST', '/v1/traits/edits', {**body, 'digest': preview.json['digest']})
+        if len(effective) > LIMIT and effective - self.holders.keys():
+            assert (response.status_int, response.json['code']) == (400, 'baremetal.trait.too_many')
+            holders, vetoes = self.copy()
+        else:
+            assert response.status_int == 200, response.text
+        self.expect(holders, vetoes)
+
+    @stateful.rule(new=TRAITS, gone=TRAITS, source=SOURCE)
+    def edit_many(self, new, gone, source):
+        gone -= new
+        if not new | gone:
+            return
+        holders, vetoes = self.copy()
+        for name in gone & holders.keys():
+            if source is None:
+                vetoes |= {name} if holders[name] - {'operator'} else set()
+                holders[name] = set()
+            else:
+                holders[name].discard(source)
+        for name in new if source in (None, 'operator') else new - vetoes:
+            holders.setdefault(name, set()).add(source or 'operator')
+            vetoes.discard(name)
+        edit = {'add': sorted(new), 'remove': sorted(gone), 'source': source}
+        self.edit(holders, vetoes, **{key: value for key, value in edit.items() if value})
+
+    @stateful.rule(old=TRAIT, new=TRAIT)
+    def rename(self, old, new):
+        if old == new:
+            return
+        holders, vetoes = self.copy()
+        if old in holders:
+            holders.setdefault(new, set()).update(holders.pop(old))
+        if old in vetoes:
+            vetoes = vetoes - {old} | {new}
+        self.edit(holders, vetoes - holders.keys(), rename={old: new})
+
     @stateful.rule(names=TRAITS)
     def traits_of_others(self, names):
         """Set the traits of the node's provider, as nova does."""
