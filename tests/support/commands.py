@@ -186,7 +186,7 @@ def _run(connection, main):
     if os.environ.get('PYTHONWARNINGS') == 'ignore':
         warnings.simplefilter('ignore')
     if os.environ.get('PYTHONUNBUFFERED'):
-        sys.stdout.reconfigure(write_through=True)
+        sys.stdout.reconfigure(line_buffering=True)
     sys.argv += request['arguments']
     try:
         # The default of the clients' argument was set when they were imported.

@@ -156,6 +156,11 @@ class MariaDB(Server):
     programs = ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
     url = 'mysql+pymysql://root@127.0.0.1:{port}/{name}'
 
+    @property
+    def _tmpdir(self):
+        # A server that starts deletes the temporary tables that it finds: in /tmp, also those of other servers.
+        return f'--tmpdir={self.directory}'
+
     def make_data_directory(self):
         return [
             program('mariadb-install-db'),
@@ -163,6 +168,7 @@ class MariaDB(Server):
             f'--datadir={self.directory / "data"}',
             '--auth-root-authentication-method=normal',
             '--skip-test-db',
+            self._tmpdir,
             f'--user={pwd.getpwuid(os.getuid()).pw_name}',
         ]
 
@@ -172,6 +178,7 @@ class MariaDB(Server):
             '--no-defaults',
             f'--datadir={self.directory / "data"}',
             f'--socket={self.directory / "socket"}',
+            self._tmpdir,
             f'--port={self.port}',
             '--bind-address=127.0.0.1',
             f'--user={pwd.getpwuid(os.getuid()).pw_name}',
