@@ -1,7 +1,7 @@
 """Nodes: create, show, list, change, delete.
 
 Reads return SQLAlchemy rows with the requested fields. A JSON field is the stored text, which responses contain without
-parsing it. ``traits`` is one string joined by commas, or None for no traits.
+parsing it. ``traits`` is a sorted list.
 
 Every write takes the node's lock first (``single_node``). Checks that are made under the lock hold until the commit.
 """

@@ -193,14 +193,18 @@ def _run(connection, main):
         code = main(request['arguments']) if inspect.signature(main).parameters else main()
     except SystemExit as end:
         code = end.code
+    except BrokenPipeError:
+        # The shell pipes the output to a program that has ended, such as head.
+        code = 1
     except BaseException:
         traceback.print_exc()
         code = 1
     if isinstance(code, str):
         print(code, file=sys.stderr)
         code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(BrokenPipeError):
+            stream.flush()
     connection.sendall(str(code or 0).encode())
     os._exit(0)
 
