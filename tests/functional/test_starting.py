@@ -149,8 +149,8 @@ def test_no_password_on_a_command_line(tmp_path):
     """All users of the machine see the command lines of all processes."""
     # A SQLite database has no password. Its name stands in for one.
     with Server(f'sqlite:///{tmp_path}/part-of-the-url.sqlite', '--workers', '2', cwd=tmp_path) as server:
+        server.wait_until(lambda: len(descendants(server.process.pid)) == 3)
         children = descendants(server.process.pid)
-        assert len(children) == 3
         for pid in children:
             assert 'part-of-the-url' not in pathlib.Path(f'/proc/{pid}/cmdline').read_text()
 

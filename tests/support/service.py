@@ -134,12 +134,20 @@ class Server:
 
         The banner comes from a thread, so it may be printed after the first answers.
         """
+        self.wait_until(lambda: text in self.output, seconds)
+        return self.output
+
+    def wait_until(self, condition, seconds=60):
+        """Wait until a condition holds.
+
+        :param condition: function without arguments.
+        :raises RuntimeError: the service ends first, or the time is over.
+        """
         deadline = time.monotonic() + seconds
-        while text not in self.output:
+        while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(self.output)
             time.sleep(0.02)
-        return self.output
 
     def stop(self):
         """Stop the service by SIGTERM, and return its output."""
