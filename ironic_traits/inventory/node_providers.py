@@ -111,29 +111,8 @@ def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) 
         bump(connection, node.id)
 
 
-def follow_traits(
-    connection: sa.Connection, node: sa.Row, foreign: set[str], added: Collection[str], lost: bool
-) -> None:
-    """Update a node's provider after a change of the node's traits.
-
-    :param connection: of a writer that has taken the node's lock.
-    :param node: a row with ``id``.
-    :param foreign: set of names of the provider's foreign traits.
-    :param added: names of traits that were added to the node.
-    :param lost: whether traits were removed from the node.
-    """
-    own_now = foreign.intersection(added)
-    if own_now:
-        _forget(connection, [node.id], own_now)
-    # The provider showed the traits of ``own_now`` before: they do not change what it shows.
-    if lost or len(own_now) < len(added):
-        bump(connection, node.id)
-
-
-def follow_traits_of_all(
-    connection: sa.Connection, changes: Collection[tuple[int, set[str], Collection[str], bool]]
-) -> None:
-    """Update the providers of nodes after changes of the nodes' traits, as ``follow_traits``.
+def follow_traits(connection: sa.Connection, changes: Collection[tuple[int, set[str], Collection[str], bool]]) -> None:
+    """Update the providers of nodes after changes of the nodes' traits.
 
     :param connection: of a writer that has taken the locks of the nodes.
     :param changes: [(node id, names of the provider's foreign traits, names of traits that were added to the node,
@@ -145,6 +124,7 @@ def follow_traits_of_all(
         own = frozenset(foreign.intersection(added))
         if own:
             own_now.setdefault(own, []).append(node_id)
+        # The provider showed the traits of ``own`` before: they do not change what it shows.
         if lost or len(own) < len(added):
             moved.append(node_id)
     for own, node_ids in own_now.items():

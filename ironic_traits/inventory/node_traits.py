@@ -6,7 +6,7 @@ what it says, whatever the sources.
 
 import datetime
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ from ironic_traits.inventory import history, node_providers, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import MOMENT, read, take
 from ironic_traits.inventory.trait_filters import JOINED
-from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.inventory.trait_store import Hold, Stored
 from ironic_traits.inventory.trait_writers import Writer
 from ironic_traits.matching import sources
 from ironic_traits.matching.sources import OPERATOR, Edit, Traits
@@ -40,6 +40,19 @@ class Written(NamedTuple):
     traits: list[str]
     refused: list[str]
     retired: list[str]
+
+
+class NodeEdit(NamedTuple):
+    """A node, and what an edit changes on it.
+
+    :ivar node: row with ``id`` and ``uuid``.
+    :ivar stored: what the database has of its traits before.
+    :ivar edit: what the edit changes.
+    """
+
+    node: sa.Row
+    stored: Stored
+    edit: Edit
 
 
 class Held(NamedTuple):
@@ -96,7 +109,7 @@ def details_of(context: Context, connection: sa.Connection, node_ids: Collection
     return {node_id: _details(context, connection, one) for node_id, one in stored.items()}
 
 
-def _details(context: Context, connection: sa.Connection, stored: trait_store.Stored) -> Details:
+def _details(context: Context, connection: sa.Connection, stored: Stored) -> Details:
     def shown(hold: Hold) -> Held:
         return Held(context.writers.writer(connection, hold.writer_id), hold.since)
 
@@ -229,6 +242,34 @@ def lift_veto(context: Context, ident: str, name: str) -> Written:
     return _write(context, [], ident, None, decide)
 
 
+def store(
+    context: Context,
+    connection: sa.Connection,
+    source: str | None,
+    moment: datetime.datetime,
+    edits: Sequence[NodeEdit],
+) -> None:
+    """Store edits of the traits of nodes, with a history entry for each, and update the nodes' providers.
+
+    :param connection: of a writer that has taken the nodes' locks.
+    :param source: name of the source; None for a plain write.
+    :param moment: time of the edits, by the database's clock.
+    :param edits: edits that change something.
+    :raises trait_store.MissingNames: traits are not in the table ``traits``.
+    :raises oslo_db.exception.DBReferenceError: the same.
+    """
+    trait_store.write(connection, [(each.node.id, each.edit) for each in edits])
+    node_providers.follow_traits(
+        connection,
+        [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits],
+    )
+    entries = (
+        history.trait_edit(context, each.node.uuid, moment, source or OPERATOR, each.edit.added, each.edit.removed)
+        for each in edits
+    )
+    history.record(connection, *entries)
+
+
 @adding_names
 @waiting_for_lock
 @retried
@@ -253,18 +294,13 @@ def _write(
         stored = trait_store.read(connection, context.writers, node.id, adds=bool(requested_traits))
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
         if edit.changes:
-            check_limit(context, node.uuid, edit, source)
-            trait_store.write(connection, [(node.id, edit)])
-            node_providers.follow_traits(connection, node, stored.foreign, edit.added, lost=bool(edit.removed))
-            history.record(
-                connection,
-                history.trait_edit(context, node.uuid, node.moment, source or OPERATOR, edit.added, edit.removed),
-            )
+            _check_limit(context, node.uuid, edit, source)
+            store(context, connection, source, node.moment, [NodeEdit(node, stored, edit)])
     retired = context.retired_traits.among(context, requested_traits)
     return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
 
 
-def check_limit(context: Context, node_uuid: str, edit: Edit, source: str | None) -> None:
+def _check_limit(context: Context, node_uuid: str, edit: Edit, source: str | None) -> None:
     """Raise TooManyTraits if an edit adds traits and the node has more than the limit after it."""
     limit, count = context.conf.inventory.max_traits_per_node, len(edit.after.holders)
     if edit.added and count > limit:

@@ -5,7 +5,6 @@ the digest again, and changes nothing if it differs. Nodes are read and written 
 grow with the traits of all nodes.
 """
 
-import datetime
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,14 +18,14 @@ from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import history, node_filters, node_providers, trait_filters, trait_store
+from ironic_traits.inventory import node_filters, trait_filters, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.matches import among
-from ironic_traits.inventory.node_traits import adding_names
+from ironic_traits.inventory.node_traits import NodeEdit, adding_names, store
 from ironic_traits.inventory.paging import Page
 from ironic_traits.inventory.single_node import read
-from ironic_traits.inventory.trait_store import Hold, Stored
-from ironic_traits.matching.sources import OPERATOR, Edit
+from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.matching.sources import OPERATOR
 from ironic_traits.matching.trait_edits import BulkEdit, Digest
 from ironic_traits.matching.traits import Filter, is_trait, nearest
 
@@ -56,19 +55,6 @@ class Selection(NamedTuple):
     filters: Mapping[str, Any]
     traits: Filter
     idents: tuple[str, ...] | None = None
-
-
-class NodeEdit(NamedTuple):
-    """A selected node, and what the edit changes on it.
-
-    :ivar node: row with _COLUMNS.
-    :ivar stored: what the database has of its traits before.
-    :ivar edit: what the edit changes.
-    """
-
-    node: sa.Row
-    stored: Stored
-    edit: Edit
 
 
 class Effects:
@@ -226,28 +212,10 @@ def _write_all(
             effects.add(each)
         _check_work(effects)
         if write and not effects.exceeding:
-            _write(context, connection, edit.source or OPERATOR, moment, [each for each in edits if each.edit.changes])
+            store(context, connection, edit.source, moment, [each for each in edits if each.edit.changes])
         if effects.matched % _LOG_EVERY < len(batch):
             LOG.info('Editing traits: %d of %d nodes', effects.matched, len(selected))
     return effects
-
-
-def _write(
-    context: Context, connection: sa.Connection, source: str, moment: datetime.datetime, edits: Sequence[NodeEdit]
-) -> None:
-    """Write the edits of a batch of nodes, with their history entries, and update the nodes' providers."""
-    if not edits:
-        return
-    trait_store.write(connection, [(each.node.id, each.edit) for each in edits])
-    node_providers.follow_traits_of_all(
-        connection,
-        [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits],
-    )
-    entries = (
-        history.trait_edit(context, each.node.uuid, moment, source, each.edit.added, each.edit.removed)
-        for each in edits
-    )
-    history.record(connection, *entries)
 
 
 def _edits(
