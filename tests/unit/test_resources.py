@@ -7,10 +7,18 @@ import sys
 import pytest
 
 from ironic_traits import policies
-from ironic_traits.api.v1 import chassis, node_types, portgroup_fields, ports, volume_connectors, volume_targets
+from ironic_traits.api.v1 import (
+    allocations,
+    chassis,
+    node_types,
+    portgroup_fields,
+    ports,
+    volume_connectors,
+    volume_targets,
+)
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory import node_filters
-from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
+from ironic_traits.resources import ALLOCATIONS, CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 from tests.support.routes import routes
@@ -39,6 +47,7 @@ LAYERS = {
     PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), {'node'}),
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_RECORDS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
+    ALLOCATIONS: declared(ALLOCATIONS, allocations.AllocationFields, allocations.Allocation, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
 }
 
@@ -157,15 +166,20 @@ def test_lists_take_the_filters_of_the_table(resource):
     (function,) = [route.function for route in routes() if str(route) == f'GET /v1/{resource.path}']
     parameters = {argument.name for argument in function.definition.arguments}
     filters = {each.argument for each in resource.list_filters.values()}
-    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields', 'detail'}
+    detail = {'detail'} if resource.detail_since else set()
+    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields'} | detail
 
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
 def test_tables_of_records_say_only_what_records_support(resource):
-    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py."""
+    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py.
+
+    Fields that POST alone sets exist for allocations, too, which have a POST of their own.
+    """
+    at_creation = {'candidate_nodes', 'owner', 'resource_class', 'traits'} if resource is ALLOCATIONS else set()
     assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
         **dict.fromkeys(resource.settable, When.ALWAYS),
-        'uuid': When.AT_CREATION,
+        **dict.fromkeys({'uuid', *at_creation}, When.AT_CREATION),
     }
     assert resource.change_rules == ()
     assert all(field.is_column and field.is_selectable for field in resource.fields)
