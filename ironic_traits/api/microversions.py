@@ -99,7 +99,7 @@ from ironic_traits import failures
 
 MAJOR = 1
 MINIMUM = 1
-MAXIMUM = 82
+MAXIMUM = 115
 
 SERVICE_TYPE = 'baremetal'
 HEADER = 'X-OpenStack-Ironic-API-Version'
