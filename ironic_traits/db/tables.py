@@ -63,6 +63,7 @@ nodes = sa.Table(
     sa.Column('network_data', Json, nullable=False, server_default='{}'),
     sa.Column('clean_step', Json, nullable=False),
     sa.Column('deploy_step', Json, nullable=False, server_default='{}'),
+    sa.Column('service_step', Json, nullable=False, server_default='{}'),
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
@@ -301,6 +302,33 @@ volume_targets = _records(
     # The properties as callers see them who may not see secrets.
     sa.Column('properties_masked', long_text()),
     sa.UniqueConstraint('node_uuid', 'boot_index'),
+)
+
+runbooks = _records(
+    'runbooks',
+    sa.Column('name', exact_string(255), nullable=False, unique=True),
+    sa.Column('description', exact_string(255)),
+    # Whether all projects see it.
+    sa.Column('public', sa.Boolean, nullable=False),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('disable_ramdisk', sa.Boolean, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # [{'interface': …, 'step': …, 'args': …, 'order': …}, …].
+    sa.Column('steps', Json, nullable=False),
+    # The steps as responses show them.
+    sa.Column('steps_masked', long_text()),
+    sa.Index(None, 'owner'),
+)
+
+# The traits of runbooks: a node with one of them may be cleaned or serviced by the runbook. There is no foreign key to
+# the traits, which can be deleted although a runbook names them.
+runbook_traits = sa.Table(
+    'runbook_traits',
+    metadata,
+    sa.Column('runbook_id', sa.Integer, sa.ForeignKey('runbooks.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('trait', ascii_string(255), primary_key=True),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
 )
 
 node_vifs = sa.Table(

@@ -7,10 +7,18 @@ import sys
 import pytest
 
 from ironic_traits import policies
-from ironic_traits.api.v1 import chassis, node_types, portgroup_fields, ports, volume_connectors, volume_targets
+from ironic_traits.api.v1 import (
+    chassis,
+    node_types,
+    portgroup_fields,
+    ports,
+    runbook_fields,
+    volume_connectors,
+    volume_targets,
+)
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory import node_filters
-from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
+from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, RUNBOOKS, TARGETS
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 from tests.support.routes import routes
@@ -27,6 +35,7 @@ _RULES = {
     if rule.name.startswith(('baremetal:node:update', 'baremetal:node:disable', 'baremetal:node:get:'))
 } - _NOT_OF_A_FIELD
 _TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
+_RUNBOOK_RULES = {rule.name for rule in policies.list_rules() if rule.name.startswith('baremetal:runbook:update:')}
 #: The filters by traits have one condition together (inventory/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 
@@ -40,6 +49,7 @@ LAYERS = {
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_RECORDS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+    RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
 }
 
 
