@@ -80,7 +80,7 @@ def traits(context: Context, ident: str) -> list[str]:
 @waiting_for_lock
 @retried
 def replace_traits(context: Context, ident: str, names: Iterable[str]) -> None:
-    """Give a runbook these traits, in place of those that it has.
+    """Replace the traits of a runbook.
 
     :param ident: uuid or name of the runbook.
     :raises failures.RecordNotFound: there is no such runbook.

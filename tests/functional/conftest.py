@@ -95,6 +95,7 @@ def ask(access_template, tmp_path):
         'port_ident': f'{RECORD}3',
         'connector_uuid': f'{RECORD}4',
         'target_uuid': f'{RECORD}5',
+        'runbook_ident': f'{RECORD}6',
         'reservation_uuid': reservation,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,

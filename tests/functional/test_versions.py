@@ -43,6 +43,7 @@ SHOWN = {
     66: {'network_data'},
     75: {'boot_mode', 'secure_boot'},
     82: {'shard'},
+    87: {'service_step'},
 }
 #: {version: keys of a node's states that it added}.
 STATES = {

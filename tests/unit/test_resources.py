@@ -39,6 +39,9 @@ _RUNBOOK_RULES = {rule.name for rule in policies.list_rules() if rule.name.start
 #: The filters by traits have one condition together (inventory/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 
+#: {resource: fields that ``computed`` of its ``Kind`` computes}.
+_COMPUTED = {RUNBOOKS: runbook_fields.RUNBOOKS.kind.computed.keys()}
+
 #: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
 _OF_RECORDS = {'node', 'portgroup', 'shard'}
 
@@ -172,13 +175,16 @@ def test_lists_take_the_filters_of_the_table(resource):
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
 def test_tables_of_records_say_only_what_records_support(resource):
-    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py."""
+    """Fields that PATCH alone sets exist for nodes only, and rules for changes for runbooks, too: see
+    api/v1/records.py and api/v1/runbooks.py.
+    """
     assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
         **dict.fromkeys(resource.settable, When.ALWAYS),
         'uuid': When.AT_CREATION,
     }
-    assert resource.change_rules == ()
-    assert all(field.is_column and field.is_selectable for field in resource.fields)
+    assert resource.change_rules == () or resource is RUNBOOKS
+    assert {field.name for field in resource.fields if not field.is_column} == _COMPUTED.get(resource, frozenset())
+    assert all(field.is_selectable for field in resource.fields)
 
 
 @pytest.mark.parametrize('module', [

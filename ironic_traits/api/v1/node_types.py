@@ -71,6 +71,7 @@ class Node(Settable):
     driver_internal_info = types.OBJECT
     clean_step = types.OBJECT
     deploy_step = types.OBJECT
+    service_step = types.OBJECT
     fault = str
     boot_mode = str
     secure_boot = types.BOOLEAN

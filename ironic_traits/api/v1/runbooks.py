@@ -118,7 +118,13 @@ class RunbooksController(Resource):
 
 
 def _check_project(context, body):
-    """Raise InvalidInput if a caller from a project creates a public runbook, or one for another project."""
+    """Raise unless a caller who does not act on the system may create a runbook.
+
+    :raises failures.Forbidden: the caller has no project.
+    :raises failures.InvalidInput: the runbook is public, or for another project.
+    """
+    if not context.project_id and not context.may('baremetal:runbook:list_all'):
+        raise failures.Forbidden(rule='baremetal:runbook:create')
     if body.owner and body.owner != context.project_id:
         raise failures.InvalidInput(
             reason='Cannot create a runbook as a project scoped admin with an owner other than your own project.'
