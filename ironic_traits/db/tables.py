@@ -14,6 +14,9 @@ metadata = sa.MetaData(
     }
 )
 
+#: Condition of an index: the node is a child.
+HAS_PARENT = sa.text('parent_node IS NOT NULL')
+
 nodes = sa.Table(
     'nodes',
     metadata,
@@ -49,6 +52,10 @@ nodes = sa.Table(
     sa.Column('automated_clean', sa.Boolean),
     sa.Column('boot_mode', ascii_string(16)),
     sa.Column('secure_boot', sa.Boolean),
+    sa.Column('parent_node', ascii_string(36)),
+    sa.Column('disable_power_off', sa.Boolean, nullable=False, default=False, server_default='0'),
+    sa.Column('instance_name', exact_string(255)),
+    sa.Column('health', ascii_string(16)),
     sa.Column('last_error', long_text()),
     # Ironic's lock: the host whose worker works on the node. Until it is NULL, most writes fail with NodeLocked.
     sa.Column('reservation', exact_string(255)),
@@ -79,6 +86,9 @@ nodes = sa.Table(
     sa.Index(None, 'owner'),
     sa.Index(None, 'lessee'),
     sa.Index(None, 'shard'),
+    # Partial: nearly all nodes have no parent, and no list is to be read in the order of an index of those.
+    sa.Index(None, 'parent_node', sqlite_where=HAS_PARENT, postgresql_where=HAS_PARENT),
+    sa.Index(None, 'instance_name'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )
@@ -261,6 +271,9 @@ portgroups = _records(
     sa.Column('properties', Json, nullable=False),
     sa.Column('internal_info', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    sa.Column('physical_network', exact_string(64)),
+    sa.Column('category', exact_string(80)),
+    sa.Column('dynamic_portgroup', sa.Boolean, nullable=False, default=False, server_default='0'),
     sa.Index(None, 'node_uuid'),
 )
 
@@ -277,8 +290,15 @@ ports = _records(
     sa.Column('local_link_connection', Json, nullable=False),
     sa.Column('internal_info', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    sa.Column('name', exact_string(255)),
+    sa.Column('description', exact_string(255)),
+    sa.Column('vendor', exact_string(32)),
+    sa.Column('category', exact_string(80)),
+    sa.Column('available_for_dynamic_portgroup', sa.Boolean, nullable=False, default=True, server_default='1'),
     sa.Index(None, 'node_uuid'),
     sa.Index(None, 'portgroup_uuid'),
+    # An index, because SQLite cannot add a constraint to a table.
+    sa.Index('ports_name_key', 'name', unique=True),
 )
 
 volume_connectors = _records(

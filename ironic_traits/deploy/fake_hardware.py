@@ -22,6 +22,7 @@ class FakeHardware(base.Driver):
         'boot': ('fake',),
         'console': ('fake', 'no-console'),
         'deploy': ('fake',),
+        'firmware': ('fake', 'no-firmware'),
         'inspect': ('fake', 'no-inspect'),
         'management': ('fake',),
         'network': ('noop',),
@@ -59,7 +60,10 @@ class FakeHardware(base.Driver):
             raise base.WorkFailed('No deploy steps returned by the driver')
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
-        return base.Done(power_state=_POWER_AFTER.get(task.action) or task.node['power_state'] or states.POWER_OFF)
+        after = _POWER_AFTER.get(task.action)
+        if after == states.POWER_OFF and task.node['disable_power_off']:
+            after = None
+        return base.Done(power_state=after or task.node['power_state'] or states.POWER_OFF)
 
     def _delay(self, task):
         try:

@@ -105,14 +105,19 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeWaiting: the node is in a wait state.
+    :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
     """
-    columns = (tables.nodes.c.power_state, tables.nodes.c.provision_state, tables.nodes.c.reservation)
+    columns = tuple(
+        tables.nodes.c[name] for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off')
+    )
     with context.write() as connection:
         node = take(connection, ident, *columns)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.provision_state)
+        if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
+            raise failures.PowerOffDisabled(target=target)
         if node.reservation:
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:

@@ -154,8 +154,8 @@ def find(
 
     :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
-        name)}, {'shard': [shard of the node, …]}, {'project': project that owns the record, if it is not public}; all
-        optional.
+        name)}, {'shard' or 'conductor_groups': [shard or conductor group of the node, …]}, {'description_contains':
+        text}, {'project': project that owns the record, if it is not public}; all optional.
     :returns: rows with these fields.
     :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
@@ -371,7 +371,12 @@ def _where(
             portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_nodes(groups, visible_nodes))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
-            yield table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.shard.in_(value)))
+            yield from _of_nodes(table, [tables.nodes.c.shard.in_(value)])
+        elif name == 'conductor_groups':
+            groups = [group.lower() for group in value]
+            yield from _of_nodes(table, [tables.nodes.c.conductor_group.in_(groups)])
+        elif name == 'description_contains':
+            yield table.c.description.icontains(value, autoescape=True)
         elif name == 'project':
             yield sa.or_(table.c.owner == value, table.c.public)
         else:

@@ -245,7 +245,8 @@ def _clean_after(
 ) -> None:
     """Remove the instance and its data from a node after undeploy, and start the cleaning."""
     connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
-    changes |= {'instance_uuid': None, 'instance_info': {}, 'driver_internal_info': {}, 'configdrive': None}
+    changes |= {'instance_uuid': None, 'instance_name': None, 'instance_info': {}}
+    changes |= {'driver_internal_info': {}, 'configdrive': None}
     if node.retired:
         changes['target_provision_state'] = states.MANAGEABLE
     changes.pop('reservation')

@@ -58,6 +58,7 @@ def test_samples(tmp_path):
 GIVEN_BY = {
     'nodes-list': 'GET /v1/nodes',
     'node-show': 'GET /v1/nodes/{node_ident}',
+    'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-history': 'GET /v1/nodes/{node_ident}/history',
     'node-history-detail': 'GET /v1/nodes/{node_ident}/history',

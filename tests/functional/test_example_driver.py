@@ -29,7 +29,7 @@ def power(app):
 
 def test_the_example(app, power):
     def send(method, path, document=None):
-        request = Request.blank(path, method=method, headers={'X-OpenStack-Ironic-API-Version': '1.82'})
+        request = Request.blank(path, method=method, headers={'X-OpenStack-Ironic-API-Version': '1.115'})
         if document is not None:
             request.json = document
             request.content_type = 'application/json'

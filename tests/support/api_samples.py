@@ -321,6 +321,15 @@ def _sampled_edits(client):
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
+def _sampled_children(client):
+    """Return the children of a node."""
+    child = {'uuid': f'{RECORD}e', 'name': 'rack1-1-dpu', 'driver': 'fake-hardware', 'parent_node': 'rack1-1'}
+    client.node(**child)
+    children = client.get('/v1/nodes/rack1-1/children')
+    client.ask('DELETE', '/v1/nodes/rack1-1-dpu')
+    return children
+
+
 def sampled(client):
     """Generate (name, sample)."""
     yield 'root', client.get('/')
@@ -334,6 +343,7 @@ def sampled(client):
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
+    yield 'node-children', _sampled_children(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', PROVISION
     for target in ('manage', 'provide'):

@@ -52,7 +52,7 @@ def make_template(path):
         migrations.upgrade(app.service.database)
         client = Client(app)
 
-        def make(path, document, version='1.82'):
+        def make(path, document, version='1.115'):
             response = client.ask('POST', path, document, version=version)
             assert response.status_int in (201, 204), response.text
             return response.json if response.body else None

@@ -43,13 +43,14 @@ _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 _COMPUTED = {RUNBOOKS: runbook_fields.RUNBOOKS.kind.computed.keys()}
 
 #: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
-_OF_RECORDS = {'node', 'portgroup', 'shard'}
+_OF_PORTGROUPS = {'node', 'shard', 'conductor_groups'}
+_OF_PORTS = {*_OF_PORTGROUPS, 'portgroup', 'description_contains'}
 
 LAYERS = {
     NODES: declared(NODES, node_types.Settable, node_types.Node, _RULES, _CONDITIONS),
     CHASSIS: declared(CHASSIS, chassis.ChassisBody, chassis.Chassis),
-    PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), {'node'}),
-    PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_RECORDS),
+    PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), _OF_PORTGROUPS),
+    PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_PORTS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),

@@ -72,7 +72,6 @@ def _check_abort(context, grant):
     if state == states.INSPECTWAIT:
         context.needs(41, 'to abort an inspection')
     if state == states.DEPLOYWAIT:
-        # Later than our last version: every request is refused, as Ironic refuses it at these versions.
         context.needs(110, 'to abort a deployment')
 
 

@@ -31,11 +31,15 @@ class Settable(wsme.types.Base):
     lessee = types.TEXT_255
     shard = types.TEXT_255
     network_data = types.OBJECT
+    parent_node = types.Text(minimum=1, maximum=36)
+    disable_power_off = types.BOOLEAN
+    instance_name = types.Text(minimum=1, maximum=255)
     console_enabled = types.BOOLEAN
     bios_interface = types.TEXT_255
     boot_interface = types.TEXT_255
     console_interface = types.TEXT_255
     deploy_interface = types.TEXT_255
+    firmware_interface = types.TEXT_255
     inspect_interface = types.TEXT_255
     management_interface = types.TEXT_255
     network_interface = types.TEXT_255
@@ -73,6 +77,7 @@ class Node(Settable):
     deploy_step = types.OBJECT
     service_step = types.OBJECT
     fault = str
+    health = str
     boot_mode = str
     secure_boot = types.BOOLEAN
     conductor = str

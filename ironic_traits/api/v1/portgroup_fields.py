@@ -20,6 +20,8 @@ class PortgroupBody(wsme.types.Base):
     standalone_ports_supported = types.BOOLEAN
     properties = types.OBJECT
     extra = types.OBJECT
+    physical_network = types.Text(minimum=1, maximum=64)
+    category = types.Text(maximum=80)
 
 
 class Portgroup(PortgroupBody):
@@ -28,6 +30,7 @@ class Portgroup(PortgroupBody):
     created_at = types.MOMENT
     updated_at = types.MOMENT
     internal_info = types.OBJECT
+    dynamic_portgroup = types.BOOLEAN
     links = types.LINKS
     ports = types.LINKS
 

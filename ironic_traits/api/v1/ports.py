@@ -25,6 +25,11 @@ class PortBody(wsme.types.Base):
     physical_network = types.Text(minimum=1, maximum=64)
     local_link_connection = LocalLink()
     extra = types.OBJECT
+    name = types.TEXT
+    description = types.TEXT_255
+    vendor = types.Text(maximum=32)
+    category = types.Text(maximum=80)
+    available_for_dynamic_portgroup = types.BOOLEAN
 
 
 class Port(PortBody):
@@ -53,8 +58,10 @@ def _check(context, old, new):
 
 PORTS = Records(kind=KIND, body=PortBody, check=_check)
 
+#: Filters that select nodes.
+_NODE_FILTERS = ('node', 'node_uuid', 'shard', 'conductor_groups')
 #: Query parameters of the ports of one node.
-NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in ('node', 'node_uuid', 'shard')}
+NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in _NODE_FILTERS}
 QUERY = PORTS.query
 
 
