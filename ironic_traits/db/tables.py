@@ -373,7 +373,11 @@ transitions = sa.Table(
     # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
-    # How often the driver has asked to be called again.
+    # [step, …] of the action, with secrets; NULL if they are not put together yet, or if the action has none.
+    sa.Column('steps', Json),
+    # Number of the finished steps.
+    sa.Column('step_index', sa.Integer, nullable=False, server_default='0'),
+    # How often the driver has asked to be called again, in this step.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
     # Id of a worker's claim; NULL while no worker has claimed the transition.
@@ -404,6 +408,17 @@ workers = sa.Table(
     sa.Index(None, 'heartbeat_at'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
+)
+
+deploy_templates = _records(
+    'deploy_templates',
+    # A trait. (There is no foreign key: any name of a trait is allowed, as in Ironic.)
+    sa.Column('name', ascii_string(255), nullable=False, unique=True),
+    # [step, …], with secrets.
+    sa.Column('steps', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # The steps as callers see them (inventory/secrets.py).
+    sa.Column('steps_masked', long_text()),
 )
 
 reservations = _records(
