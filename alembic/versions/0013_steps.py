@@ -1,7 +1,7 @@
 """Steps of transitions, and deploy templates
 
 Revision ID: 0013
-Revises: 0010
+Revises: 0011
 """
 
 import sqlalchemy as sa
@@ -10,7 +10,7 @@ from alembic import op
 from ironic_traits.db.types import Json, ascii_string, long_text, timestamp
 
 revision = '0013'
-down_revision = '0010'
+down_revision = '0011'
 
 
 def upgrade():

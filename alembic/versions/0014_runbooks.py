@@ -1,7 +1,7 @@
 """Runbooks, and the service step of nodes
 
 Revision ID: 0014
-Revises: 0011
+Revises: 0013
 """
 
 import sqlalchemy as sa
@@ -10,7 +10,7 @@ from alembic import op
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 revision = '0014'
-down_revision = '0011'
+down_revision = '0013'
 
 
 def upgrade():
