@@ -70,6 +70,7 @@ nodes = sa.Table(
     sa.Column('network_data', Json, nullable=False, server_default='{}'),
     sa.Column('clean_step', Json, nullable=False),
     sa.Column('deploy_step', Json, nullable=False, server_default='{}'),
+    sa.Column('service_step', Json, nullable=False, server_default='{}'),
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
@@ -323,6 +324,33 @@ volume_targets = _records(
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )
 
+runbooks = _records(
+    'runbooks',
+    sa.Column('name', exact_string(255), nullable=False, unique=True),
+    sa.Column('description', exact_string(255)),
+    # Whether all projects see it.
+    sa.Column('public', sa.Boolean, nullable=False),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('disable_ramdisk', sa.Boolean, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # [{'interface': …, 'step': …, 'args': …, 'order': …}, …].
+    sa.Column('steps', Json, nullable=False),
+    # The steps as responses show them.
+    sa.Column('steps_masked', long_text()),
+    sa.Index(None, 'owner'),
+)
+
+# The traits of runbooks: a node with one of them may be cleaned or serviced by the runbook. There is no foreign key to
+# the traits, which can be deleted although a runbook names them.
+runbook_traits = sa.Table(
+    'runbook_traits',
+    metadata,
+    sa.Column('runbook_id', sa.Integer, sa.ForeignKey('runbooks.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('trait', ascii_string(255), primary_key=True),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
 node_vifs = sa.Table(
     'node_vifs',
     metadata,
@@ -345,7 +373,11 @@ transitions = sa.Table(
     # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
-    # How often the driver has asked to be called again.
+    # [step, …] of the action, with secrets; NULL if they are not put together yet, or if the action has none.
+    sa.Column('steps', Json),
+    # Number of the finished steps.
+    sa.Column('step_index', sa.Integer, nullable=False, server_default='0'),
+    # How often the driver has asked to be called again, in this step.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
     # Id of a worker's claim; NULL while no worker has claimed the transition.
@@ -376,6 +408,17 @@ workers = sa.Table(
     sa.Index(None, 'heartbeat_at'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
+)
+
+deploy_templates = _records(
+    'deploy_templates',
+    # A trait. (There is no foreign key: any name of a trait is allowed, as in Ironic.)
+    sa.Column('name', ascii_string(255), nullable=False, unique=True),
+    # [step, …], with secrets.
+    sa.Column('steps', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # The steps as callers see them (inventory/secrets.py).
+    sa.Column('steps_masked', long_text()),
 )
 
 reservations = _records(

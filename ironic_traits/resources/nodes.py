@@ -125,6 +125,7 @@ _FIELDS = (
     Field('retired', 61, When.ALWAYS, False, filter=_BOOLEAN, change_rule=_UPDATE_RETIRED),
     Field('retired_reason', 61, When.ALWAYS, change_rule=_UPDATE_RETIRED),
     Field('secure_boot', 75),
+    Field('service_step', 87),
     Field('shard', 82, When.ALWAYS, filter=Filter(Argument.TEXTS), change_rule=_update('shard', SYSTEM_ADMIN)),
     _interface('storage', 33),
     Field('target_power_state', 1),

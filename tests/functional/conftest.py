@@ -109,6 +109,7 @@ def ask(access_template, access_app):
         'port_ident': f'{RECORD}3',
         'connector_uuid': f'{RECORD}4',
         'target_uuid': f'{RECORD}5',
+        'runbook_ident': f'{RECORD}6',
         'reservation_uuid': reservation,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,

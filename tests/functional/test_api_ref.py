@@ -20,6 +20,7 @@ from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
+from ironic_traits.api.v1.runbook_fields import RUNBOOKS
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
@@ -86,6 +87,9 @@ GIVEN_BY = {
     'volume-connectors-list': 'GET /v1/volume/connectors',
     'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
     'volume-targets-list': 'GET /v1/volume/targets',
+    'runbooks-list': 'GET /v1/runbooks',
+    'runbook-show': 'GET /v1/runbooks/{runbook_ident}',
+    'runbook-traits': 'GET /v1/runbooks/{runbook_ident}/traits',
     'volume-target-show': 'GET /v1/volume/targets/{target_uuid}',
 }
 
@@ -166,7 +170,9 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
         assert f'  - {attribute.name}: ' in documented[noun], attribute.name
 
 
-@pytest.mark.parametrize('noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS], ids=lambda noun: noun.path)
+@pytest.mark.parametrize(
+    'noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, RUNBOOKS], ids=lambda noun: noun.path
+)
 def test_records_are_documented(documented, noun):
     """Each field and each query parameter is documented, and has a type and a version."""
     sections = {}

@@ -9,10 +9,18 @@ import wsme.types
 
 from ironic_traits import policies
 from ironic_traits.api import types
-from ironic_traits.api.v1 import chassis, node_types, portgroup_fields, ports, volume_connectors, volume_targets
+from ironic_traits.api.v1 import (
+    chassis,
+    node_types,
+    portgroup_fields,
+    ports,
+    runbook_fields,
+    volume_connectors,
+    volume_targets,
+)
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory import node_filters
-from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, TARGETS
+from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, RUNBOOKS, TARGETS
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 from tests.support.routes import routes
@@ -29,8 +37,12 @@ _RULES = {
     if rule.name.startswith(('baremetal:node:update', 'baremetal:node:disable', 'baremetal:node:get:'))
 } - _NOT_OF_A_FIELD
 _TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
+_RUNBOOK_RULES = {rule.name for rule in policies.list_rules() if rule.name.startswith('baremetal:runbook:update:')}
 #: The filters by traits have one condition together (inventory/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
+
+#: {resource: fields that ``computed`` of its ``Kind`` computes}.
+_COMPUTED = {RUNBOOKS: runbook_fields.RUNBOOKS.kind.computed.keys()}
 
 #: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
 _OF_PORTGROUPS = {'node', 'shard', 'conductor_groups'}
@@ -43,6 +55,7 @@ LAYERS = {
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_PORTS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+    RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
 }
 
 
@@ -165,13 +178,16 @@ def test_lists_take_the_filters_of_the_table(resource):
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
 def test_tables_of_records_say_only_what_records_support(resource):
-    """Rules for changes, and fields that PATCH alone sets, exist for nodes only: see api/v1/records.py."""
+    """Fields that PATCH alone sets exist for nodes only, and rules for changes for runbooks, too: see
+    api/v1/records.py and api/v1/runbooks.py.
+    """
     assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
         **dict.fromkeys(resource.settable, When.ALWAYS),
         'uuid': When.AT_CREATION,
     }
-    assert resource.change_rules == ()
-    assert all(field.is_column and field.is_selectable for field in resource.fields)
+    assert resource.change_rules == () or resource is RUNBOOKS
+    assert {field.name for field in resource.fields if not field.is_column} == _COMPUTED.get(resource, frozenset())
+    assert all(field.is_selectable for field in resource.fields)
 
 
 @pytest.mark.parametrize('module', [

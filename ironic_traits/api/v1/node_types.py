@@ -75,6 +75,7 @@ class Node(Settable):
     driver_internal_info = types.OBJECT
     clean_step = types.OBJECT
     deploy_step = types.OBJECT
+    service_step = types.OBJECT
     fault = str
     health = str
     boot_mode = str
