@@ -6,6 +6,7 @@ import urllib.parse
 from oslo_context import context as oslo_context
 
 from ironic_traits import failures
+from ironic_traits.resources.fields import NOBODY
 
 
 def target_of(owner):
@@ -142,9 +143,9 @@ class Context(oslo_context.RequestContext):
     def sees_secrets(self, rule):
         """Whether policy lets the caller see secrets unmasked. Without policy, they are masked.
 
-        :param rule: name of a policy rule.
+        :param rule: name of a policy rule; NOBODY for no caller.
         """
-        return self._service.enforcer is not None and self.may(rule)
+        return rule != NOBODY and self._service.enforcer is not None and self.may(rule)
 
     def needs(self, minor, what):
         """Raise VersionTooLow unless the version of the request is high enough.

@@ -602,6 +602,14 @@ class InvalidState(Failure):
     code = 'baremetal.node.invalid_state'
 
 
+class PowerOffDisabled(Failure):
+    """The node must not be powered off: its disable_power_off is set."""
+
+    status = 409
+    code = 'baremetal.node.power_off_disabled'
+    text = 'Failed to set node power state to {target}.'
+
+
 class BodyTooLarge(Failure):
     """The request body is larger than [api] max_request_body_size."""
 

@@ -3,7 +3,7 @@
 The new column of nodes is NULL in all rows, so that adding it takes no time.
 
 Revision ID: 0012
-Revises: 0010
+Revises: 0011
 """
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from alembic import op
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 revision = '0012'
-down_revision = '0010'
+down_revision = '0011'
 
 
 def upgrade():

@@ -2,7 +2,8 @@
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are
 BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
-heartbeats and lookup, indicators, inventory, NMIs and vendor passthru.
+firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
+media.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -88,6 +89,39 @@ heartbeats and lookup, indicators, inventory, NMIs and vendor passthru.
 1.80   projects may create and delete nodes of their own (policy only)
 1.81   inventory of a node (not served)
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
+1.83   parent_node, and the filter; the filter ``include_children``; /v1/nodes/X/children
+1.84   continuing an inspection (not served)
+1.85   the verb unhold
+1.86   firmware_interface (firmware is not served)
+1.87   the verb service, with service_steps; service_step
+1.88   name of ports
+1.89   attaching virtual media (not served)
+1.90   OVN VTEP switches in local_link_connection of ports (until 1.104)
+1.91   ``.json`` at the end of a path is a part of the name
+1.92   runbooks
+1.93   virtual media that is attached (not served)
+1.94   ``node_ident`` of a new port: the node, by its name
+1.95   disable_power_off
+1.96   inspection rules (not served)
+1.97   description of ports, and the filter ``description_contains``
+1.98   ``~0`` and ``~1`` in the paths of a PATCH (accepted at every version)
+1.99   the filter ``conductor_groups`` of ports and portgroups
+1.100  vendor of ports
+1.101  category of ports
+1.102  physical_network of portgroups
+1.103  category of portgroups
+1.104  instance_name, and the filter
+1.105  OVN VTEP switches are refused again
+1.106  the filter ``shard`` of portgroups
+1.107  the header X-OpenStack-Request-ID (sent at every version)
+1.108  disable_ramdisk with service
+1.109  health, always null
+1.110  a deployment can be aborted while it waits
+1.111  available_for_dynamic_portgroup of ports, dynamic_portgroup of portgroups
+1.112  traits, descriptions and free names of runbooks
+1.113  project of entries in the history of a node
+1.114  vendor, model and serial number of firmware (not served)
+1.115  state, target_provision_state and duration_seconds of entries in the history of a node
 =====  ============================================================================
 """
 
@@ -99,7 +133,7 @@ from ironic_traits import failures
 
 MAJOR = 1
 MINIMUM = 1
-MAXIMUM = 82
+MAXIMUM = 115
 
 SERVICE_TYPE = 'baremetal'
 HEADER = 'X-OpenStack-Ironic-API-Version'

@@ -14,6 +14,9 @@ metadata = sa.MetaData(
     }
 )
 
+#: Condition of an index: the node is a child.
+HAS_PARENT = sa.text('parent_node IS NOT NULL')
+
 nodes = sa.Table(
     'nodes',
     metadata,
@@ -51,6 +54,10 @@ nodes = sa.Table(
     sa.Column('automated_clean', sa.Boolean),
     sa.Column('boot_mode', ascii_string(16)),
     sa.Column('secure_boot', sa.Boolean),
+    sa.Column('parent_node', ascii_string(36)),
+    sa.Column('disable_power_off', sa.Boolean, nullable=False, default=False, server_default='0'),
+    sa.Column('instance_name', exact_string(255)),
+    sa.Column('health', ascii_string(16)),
     sa.Column('last_error', long_text()),
     # Ironic's lock: the host whose worker works on the node. Until it is NULL, most writes fail with NodeLocked.
     sa.Column('reservation', exact_string(255)),
@@ -65,6 +72,7 @@ nodes = sa.Table(
     sa.Column('network_data', Json, nullable=False, server_default='{}'),
     sa.Column('clean_step', Json, nullable=False),
     sa.Column('deploy_step', Json, nullable=False, server_default='{}'),
+    sa.Column('service_step', Json, nullable=False, server_default='{}'),
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
@@ -80,6 +88,9 @@ nodes = sa.Table(
     sa.Index(None, 'owner'),
     sa.Index(None, 'lessee'),
     sa.Index(None, 'shard'),
+    # Partial: nearly all nodes have no parent, and no list is to be read in the order of an index of those.
+    sa.Index(None, 'parent_node', sqlite_where=HAS_PARENT, postgresql_where=HAS_PARENT),
+    sa.Index(None, 'instance_name'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )
@@ -262,6 +273,9 @@ portgroups = _records(
     sa.Column('properties', Json, nullable=False),
     sa.Column('internal_info', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    sa.Column('physical_network', exact_string(64)),
+    sa.Column('category', exact_string(80)),
+    sa.Column('dynamic_portgroup', sa.Boolean, nullable=False, default=False, server_default='0'),
     sa.Index(None, 'node_uuid'),
 )
 
@@ -278,8 +292,15 @@ ports = _records(
     sa.Column('local_link_connection', Json, nullable=False),
     sa.Column('internal_info', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    sa.Column('name', exact_string(255)),
+    sa.Column('description', exact_string(255)),
+    sa.Column('vendor', exact_string(32)),
+    sa.Column('category', exact_string(80)),
+    sa.Column('available_for_dynamic_portgroup', sa.Boolean, nullable=False, default=True, server_default='1'),
     sa.Index(None, 'node_uuid'),
     sa.Index(None, 'portgroup_uuid'),
+    # An index, because SQLite cannot add a constraint to a table.
+    sa.Index('ports_name_key', 'name', unique=True),
 )
 
 volume_connectors = _records(
@@ -305,6 +326,33 @@ volume_targets = _records(
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )
 
+runbooks = _records(
+    'runbooks',
+    sa.Column('name', exact_string(255), nullable=False, unique=True),
+    sa.Column('description', exact_string(255)),
+    # Whether all projects see it.
+    sa.Column('public', sa.Boolean, nullable=False),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('disable_ramdisk', sa.Boolean, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # [{'interface': …, 'step': …, 'args': …, 'order': …}, …].
+    sa.Column('steps', Json, nullable=False),
+    # The steps as responses show them.
+    sa.Column('steps_masked', long_text()),
+    sa.Index(None, 'owner'),
+)
+
+# The traits of runbooks: a node with one of them may be cleaned or serviced by the runbook. There is no foreign key to
+# the traits, which can be deleted although a runbook names them.
+runbook_traits = sa.Table(
+    'runbook_traits',
+    metadata,
+    sa.Column('runbook_id', sa.Integer, sa.ForeignKey('runbooks.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('trait', ascii_string(255), primary_key=True),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
 node_vifs = sa.Table(
     'node_vifs',
     metadata,
@@ -327,7 +375,11 @@ transitions = sa.Table(
     # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
-    # How often the driver has asked to be called again.
+    # [step, …] of the action, with secrets; NULL if they are not put together yet, or if the action has none.
+    sa.Column('steps', Json),
+    # Number of the finished steps.
+    sa.Column('step_index', sa.Integer, nullable=False, server_default='0'),
+    # How often the driver has asked to be called again, in this step.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
     # Id of a worker's claim; NULL while no worker has claimed the transition.
@@ -358,6 +410,17 @@ workers = sa.Table(
     sa.Index(None, 'heartbeat_at'),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
+)
+
+deploy_templates = _records(
+    'deploy_templates',
+    # A trait. (There is no foreign key: any name of a trait is allowed, as in Ironic.)
+    sa.Column('name', ascii_string(255), nullable=False, unique=True),
+    # [step, …], with secrets.
+    sa.Column('steps', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # The steps as callers see them (inventory/secrets.py).
+    sa.Column('steps_masked', long_text()),
 )
 
 reservations = _records(

@@ -20,6 +20,7 @@ INTERFACES = (
     'power',
     'bios',
     'console',
+    'firmware',
     'inspect',
     'raid',
     'rescue',

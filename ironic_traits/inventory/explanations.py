@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility, node_filters
+from ironic_traits.inventory import eligibility
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
@@ -106,7 +106,7 @@ class _Facts:
             carried = _carried(self._words)
             source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
             columns += [sa.func.coalesce(carried.c[_word(number)], 0).label(_word(number)) for number in self._range]
-        statement = sa.select(*columns).select_from(source).where(*node_filters.visible(context, node_request.grant))
+        statement = sa.select(*columns).select_from(source).where(*node_request.considered(context))
         if node_request.idents is not None:
             statement = statement.where(among(node_request.idents))
         # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the

@@ -52,7 +52,19 @@ class NodeRequest:
         if self.request.resource_class:
             flags[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
         conditions = node_filters.conditions(self.filters)
-        return flags | {f'{name}:{_text(value)}': conditions[name] for name, value in self.filters.items()}
+        return flags | {
+            f'{name}:{_text(value)}': conditions[name]
+            for name, value in self.filters.items()
+            if name != 'include_children'
+        }
+
+    def considered(self, context: Context) -> list[Condition]:
+        """Return the conditions on nodes that the request is about: the caller may see them, and they are no children.
+
+        A request that names nodes, or has one of the filters for children, is about children, too.
+        """
+        hiding = node_filters.without_children(self.filters) if self.idents is None else []
+        return [*node_filters.visible(context, self.grant), *hiding]
 
     def conditions(self, context: Context) -> list[Condition]:
         """Return the conditions on nodes that match and that the caller may see.
@@ -60,7 +72,7 @@ class NodeRequest:
         They ignore ``idents``, and whether a node is eligible.
         """
         return [
-            *node_filters.visible(context, self.grant),
+            *self.considered(context),
             *self.flags().values(),
             *trait_filters.where(self.request.filter),
         ]

@@ -21,6 +21,16 @@ def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
+def without_children(filters: Mapping[str, Any]) -> list[Condition]:
+    """Return the condition that hides the children of nodes, unless a filter asks for them.
+
+    :param filters: as for ``conditions``.
+    :returns: [condition on nodes]; [] when ``parent_node`` or ``include_children`` selects children.
+    """
+    asked = 'parent_node' in filters or filters.get('include_children')
+    return [] if asked else [tables.nodes.c.parent_node.is_(None)]
+
+
 def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> list[Condition]:
     """Return the conditions on the nodes that a request may show to the caller.
 
@@ -60,6 +70,8 @@ def _is_of(project: str) -> Condition:
 CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'associated': _is_set(tables.nodes.c.instance_uuid),
     'sharded': _is_set(tables.nodes.c.shard),
+    # See ``without_children``.
+    'include_children': lambda value: sa.true(),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
     'reserved': lambda value: eligibility.RESERVED if value else ~eligibility.RESERVED,
     'shard': tables.nodes.c.shard.in_,

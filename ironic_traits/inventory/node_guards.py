@@ -85,7 +85,9 @@ def _check_configuration(node: sa.Row, changes: Mapping[str, Any]) -> None:
         return
     requirement = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."
     for interface in INTERFACES:
-        if f'{interface}_interface' in changes and not node.maintenance:
+        # A node from before the interface came has none: that it gets the default is no change of configuration.
+        had_one = getattr(node, f'{interface}_interface') is not None
+        if had_one and f'{interface}_interface' in changes and not node.maintenance:
             raise failures.InvalidState(
                 reason=f'Node {node.uuid} can not have {interface}_interface updated unless it is in one of allowed '
                 + requirement.format(more=' or in maintenance mode')

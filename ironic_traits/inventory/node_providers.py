@@ -31,6 +31,8 @@ OFFERED = sa.and_(
     tables.nodes.c.power_state.is_not(None),
     tables.nodes.c.power_state != states.POWER_ERROR,
 )
+#: Condition on nodes: the unit of the node's provider is for instances. Not that of a child: nova schedules to parents.
+SCHEDULABLE = sa.and_(OFFERED, tables.nodes.c.parent_node.is_(None))
 # An alias, because the surrounding statement may select from resource_providers, too.
 _provider = tables.resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
@@ -45,9 +47,11 @@ _ALLOCATIONS = (
 ALLOCATED = _ALLOCATIONS.exists()
 CONSUMER = _ALLOCATIONS.limit(1).scalar_subquery().label('consumer_uuid')
 #: Columns that ``follow`` compares with the state after a change. ``single_node.take`` reads them under the lock.
-BEFORE = (tables.nodes.c.resource_class.label('class_before'), OFFERED.label('offered_before'))
+BEFORE = (tables.nodes.c.resource_class.label('class_before'), SCHEDULABLE.label('offered_before'))
 #: The columns of nodes that BEFORE depends on.
-_DECIDING = frozenset({'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state'})
+_DECIDING = frozenset(
+    {'resource_class', 'provision_state', 'instance_uuid', 'maintenance', 'power_state', 'parent_node'}
+)
 
 
 def create(connection: sa.Connection, node_id: int) -> None:
@@ -103,7 +107,7 @@ def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) 
     if _DECIDING.isdisjoint(changes):
         return
     after = connection.execute(
-        sa.select(tables.nodes.c.resource_class, OFFERED.label('offered')).where(_is(node))
+        sa.select(tables.nodes.c.resource_class, SCHEDULABLE.label('offered')).where(_is(node))
     ).one()
     if after.resource_class != node.class_before:
         _reclass(connection, node, after.resource_class)

@@ -105,14 +105,19 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeWaiting: the node is in a wait state.
+    :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
     """
-    columns = (tables.nodes.c.power_state, tables.nodes.c.provision_state, tables.nodes.c.reservation)
+    columns = tuple(
+        tables.nodes.c[name] for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off')
+    )
     with context.write() as connection:
         node = take(connection, ident, *columns)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.provision_state)
+        if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
+            raise failures.PowerOffDisabled(target=target)
         if node.reservation:
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:
@@ -221,9 +226,10 @@ def _check_interface(node: Values, event: str) -> None:
 def _check_deploy(context: Context, node: Values, deploy_steps: Sequence[Mapping[str, Any]]) -> None:
     reasons = validate.reasons(context.hooks, node)
     problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
-    step_problem = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
-    if step_problem:
-        problems.append(step_problem)
+    step_errors = steps.errors(context.drivers.get(node['driver']), node, 'deploy', deploy_steps)
+    if step_errors:
+        # Ironic's message has no space after the first sentence.
+        problems.append(f'Validation of deploy steps from "deploy steps" argument failed.{step_errors}')
     if problems:
         raise failures.DeployRefused(node=node['uuid'], reason=' '.join(problems))
 
@@ -234,6 +240,7 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
         'target_provision_state': _target(node, verb, state),
         'provision_updated_at': moment,
         'last_error': None,
+        **steps.NO_STEP,
     }
     if verb == 'abort':
         changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'

@@ -29,6 +29,7 @@ from ironic_traits.inventory import (
     history,
     node_filters,
     node_guards,
+    node_parents,
     node_providers,
     node_traits,
     records,
@@ -57,6 +58,8 @@ _GUARDED = (
 )
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
 _MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
+#: Most characters of ``instance_name``.
+_MAX_NAME_LENGTH = 255
 JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
 #: Fields that a list can be sorted by.
 SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column)).difference(
@@ -101,7 +104,10 @@ def find(
     """
     visible = node_filters.visible(context, grant)
     statement = sa.select(*_columns(context, fields)).where(
-        *visible, *node_filters.conditions(filters).values(), *trait_filters.where(traits)
+        *visible,
+        *node_filters.without_children(filters),
+        *node_filters.conditions(filters).values(),
+        *trait_filters.where(traits),
     )
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
@@ -118,7 +124,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
     :param values: {field: value} of the fields that clients may set, and of ``provision_state``.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
-    :raises failures.InvalidInput: the driver, one of its interfaces, or the chassis does not exist.
+    :raises failures.InvalidInput: the driver, one of its interfaces, the chassis or the parent does not exist.
     :raises failures.NodeExists: another node has the uuid or the name.
     :raises failures.InstanceAssociated: the instance is on another node.
     :raises failures.InstanceReserved: the instance has a reservation of another node.
@@ -127,6 +133,8 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
     values = new_row(context, values)
     try:
         with context.write() as connection:
+            if values.get('parent_node'):
+                values['parent_node'] = node_parents.resolved(context, connection, values)
             inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
             node_providers.create(connection, inserted.inserted_primary_key.id)
             history.record(connection, created(context, values, None))
@@ -200,10 +208,13 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             old = {name: getattr(node, name) for name in NODES.settable}
             new = change(old)
             new |= _interfaces(context, new)
+            new |= _synchronized(old, new)
             if node.instance_uuid and new['instance_uuid'] not in (None, node.instance_uuid):
                 raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
             changes = {name: value for name, value in new.items() if differ(value, old[name])}
             node_guards.check_update(node, changes)
+            if changes.get('parent_node'):
+                changes['parent_node'] = node_parents.resolved(context, connection, {**new, 'uuid': node.uuid})
             _check_owner(context, node, changes)
             if changes.get('instance_uuid'):
                 _check_reservation(connection, node.uuid, changes['instance_uuid'])
@@ -350,6 +361,15 @@ def _cleared(changes: Values) -> Values:
     """Return the fields that are cleared when the flag that they belong to is, as {column: value}."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
+
+
+def _synchronized(old: Values, new: Values) -> dict[str, str]:
+    """Return the ``instance_name`` of a node whose ``instance_info`` changes: the display name, if it has no other."""
+    name = new['instance_info'].get('display_name')
+    if new['instance_name'] or not name or not isinstance(name, str | int):
+        return {}
+    is_changed = differ(new['instance_info'], old['instance_info'])
+    return {'instance_name': str(name)} if is_changed and len(str(name)) <= _MAX_NAME_LENGTH else {}
 
 
 def _events(context: Context, node: sa.Row, changes: Values) -> Iterator[Values]:

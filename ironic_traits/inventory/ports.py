@@ -75,7 +75,7 @@ def _check_network(connection: sa.Connection, port: Values) -> None:
 
 PORTS = Kind(
     resource=resources.PORTS,
-    duplicates={'address': 'with MAC address {address}'},
+    duplicates={'address': 'with MAC address {address}', 'name': 'with name {name}'},
     decide=_decide,
     list_all='baremetal:port:list_all',
     implicit=('pxe_enabled',),

@@ -1,4 +1,4 @@
-"""Records: chassis, ports, portgroups, volume connectors and volume targets.
+"""Records: chassis, ports, portgroups, volume connectors, volume targets and runbooks.
 
 This module has what all kinds of records have in common. The declaration of a kind (``Kind``) has the rest. Reads
 return rows, in which a JSON field is the stored text.
@@ -72,6 +72,9 @@ class Kind:
     :ivar list_all: the policy rule that allows the caller to see the records of all nodes.
     :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
         Their default is set after that.
+    :ivar computed: {field that is no column: expression that a SELECT from the table computes it with}.
+    :ivar visible: function (context, grant) that returns the conditions on the records that the caller may see, for
+        a kind whose records do not belong to nodes; None if callers see all of them.
     """
 
     resource: Resource
@@ -79,6 +82,8 @@ class Kind:
     decide: Decide = _anything_goes
     list_all: str = ''
     implicit: tuple[str, ...] = ()
+    computed: dict[str, sa.ColumnElement[Any]] = dataclasses.field(default_factory=dict)
+    visible: Callable[[Context, Grant], list[Condition]] | None = None
 
     @functools.cached_property
     def table(self) -> sa.Table:
@@ -149,14 +154,15 @@ def find(
 
     :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
-        name)}, {'shard': [shard of the node, …]}; all optional.
+        name)}, {'shard' or 'conductor_groups': [shard or conductor group of the node, …]}, {'description_contains':
+        text}, {'project': project that owns the record, if it is not public}; all optional.
     :returns: rows with these fields.
     :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     """
     with context.read() as connection:
         visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
-        visible = _of_nodes(kind.table, visible_nodes)
+        visible = kind.visible(context, grant) if kind.visible else _of_nodes(kind.table, visible_nodes)
         conditions = _where(connection, kind, filters, visible_nodes)
         statement = sa.select(*columns(context, kind, fields)).where(*visible, *conditions)
         marker = functools.partial(read, connection, kind, visible=visible)
@@ -294,6 +300,18 @@ def read(
     return row
 
 
+def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
+    """Lock a record until the end of the transaction, and read it.
+
+    :param connection: of a writer.
+    :param ident: uuid; or name, if the kind has names.
+    :returns: a row with all columns.
+    :raises failures.RecordNotFound: there is no such record.
+    :raises failures.NodeLocked: a worker holds the lock of its node.
+    """
+    return _take(connection, kind, ident).record
+
+
 def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
     """Lock the node of a record, if the kind has one, and then the record.
 
@@ -325,7 +343,11 @@ def columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields. A JSON field is text, with its secrets masked unless the caller may see them."""
     masked = secrets.masked(context, kind.table, fields)
     return tuple(
-        secrets.column(kind.table, name, name in masked) if name in kind.json_fields else kind.table.c[name]
+        kind.computed[name]
+        if name in kind.computed
+        else secrets.column(kind.table, name, name in masked)
+        if name in kind.json_fields
+        else kind.table.c[name]
         for name in fields
     )
 
@@ -349,7 +371,14 @@ def _where(
             portgroup = read(connection, portgroup_kind, ident, (groups.c.uuid,), _of_nodes(groups, visible_nodes))
             yield table.c.portgroup_uuid == portgroup.uuid
         elif name == 'shard':
-            yield table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.shard.in_(value)))
+            yield from _of_nodes(table, [tables.nodes.c.shard.in_(value)])
+        elif name == 'conductor_groups':
+            groups = [group.lower() for group in value]
+            yield from _of_nodes(table, [tables.nodes.c.conductor_group.in_(groups)])
+        elif name == 'description_contains':
+            yield table.c.description.icontains(value, autoescape=True)
+        elif name == 'project':
+            yield sa.or_(table.c.owner == value, table.c.public)
         else:
             yield table.c[name] == value
 

@@ -233,7 +233,10 @@ def _select(context: Context, connection: sa.Connection, grant: Grant, selection
     """
     statement = sa.select(*_COLUMNS).where(*node_filters.visible(context, grant)).order_by(tables.nodes.c.id)
     if selection.idents is None:
-        conditions = node_filters.conditions(selection.filters).values()
+        conditions = [
+            *node_filters.without_children(selection.filters),
+            *node_filters.conditions(selection.filters).values(),
+        ]
         return connection.execute(statement.where(*conditions, *trait_filters.where(selection.traits))).all()
     rows: dict[int, sa.Row] = {}
     for batch in _batches(selection.idents):

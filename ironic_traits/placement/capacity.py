@@ -2,7 +2,7 @@
 
 A node's provider has one unit of the node's resource class:
 
-- The unit is reserved while the node's state allows no instance (``node_providers.OFFERED``).
+- The unit is reserved while the node's state allows no instance, or it is a child (``node_providers.SCHEDULABLE``).
 - It is used while the node has a live reservation, except for the reservation's own instance.
 - It is used while it is allocated to a consumer.
 """
@@ -70,11 +70,11 @@ STORED = (
     .join(tables.resource_classes, tables.resource_classes.c.id == tables.inventories.c.resource_class_id)
 )
 _ONE = {field: sa.literal(1.0 if field == 'allocation_ratio' else 1).label(field) for field in FIELDS}
-_RESERVED = sa.case((node_providers.OFFERED, 0), else_=1).label('reserved')
+_RESERVED = sa.case((node_providers.SCHEDULABLE, 0), else_=1).label('reserved')
 #: The inventories that are derived from nodes, with the same columns:
 #:
-#: SELECT …, 1 AS total, CASE WHEN OFFERED THEN 0 ELSE 1 END AS reserved, 1 AS min_unit, 1 AS max_unit, 1 AS step_size,
-#:     1.0 AS allocation_ratio, …, (_ALLOCATED) + CASE WHEN _HELD THEN 1 ELSE 0 END AS used
+#: SELECT …, 1 AS total, CASE WHEN SCHEDULABLE THEN 0 ELSE 1 END AS reserved, 1 AS min_unit, 1 AS max_unit,
+#:     1 AS step_size, 1.0 AS allocation_ratio, …, (_ALLOCATED) + CASE WHEN _HELD THEN 1 ELSE 0 END AS used
 #: FROM resource_providers JOIN resource_classes ON … JOIN nodes ON nodes.id = resource_providers.node_id
 DERIVED = (
     sa.select(
@@ -120,7 +120,7 @@ def units(row: sa.Row) -> int:
 def has_room(class_id: int, amount: int) -> Condition:
     """Return the condition on providers that an amount of a resource class can be allocated.
 
-    For a node's provider, the node must be eligible (``eligibility.ELIGIBLE``).
+    For a node's provider, the node must be eligible (``eligibility.ELIGIBLE``), and no child.
 
     :param class_id: id of the resource class.
     :param amount: 1 or more.
@@ -134,7 +134,8 @@ def has_room(class_id: int, amount: int) -> Condition:
             WHERE resource_provider_id = resource_providers.id AND resource_class_id = 7
             AND min_unit <= 1 AND max_unit >= 1 AND 1 % step_size = 0) >= 1
         OR resource_providers.resource_class_id = 7
-            AND EXISTS (SELECT * FROM nodes WHERE nodes.id = resource_providers.node_id AND ELIGIBLE)
+            AND EXISTS (SELECT * FROM nodes WHERE nodes.id = resource_providers.node_id
+                AND ELIGIBLE AND parent_node IS NULL)
 
     The part after OR is there for amount 1 only, because a node has one unit.
     """
@@ -166,7 +167,7 @@ def has_room(class_id: int, amount: int) -> Condition:
         return stored
     node = (
         sa.exists()
-        .where(tables.nodes.c.id == tables.resource_providers.c.node_id, ELIGIBLE)
+        .where(tables.nodes.c.id == tables.resource_providers.c.node_id, ELIGIBLE, tables.nodes.c.parent_node.is_(None))
         .correlate(tables.resource_providers)
     )
     return sa.or_(stored, sa.and_(tables.resource_providers.c.resource_class_id == class_id, node))

@@ -35,6 +35,7 @@ RULES = [
         'List nodes.',
         'GET /v1/nodes',
         'GET /v1/nodes/detail',
+        'GET /v1/nodes/{node_ident}/children',
         'GET /v1/chassis/{chassis_uuid}/nodes',
         'GET /v1/chassis/{chassis_uuid}/nodes/detail',
     ),

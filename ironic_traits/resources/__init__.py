@@ -9,7 +9,8 @@ from ironic_traits.resources.chassis import CHASSIS
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.portgroups import PORTGROUPS
 from ironic_traits.resources.ports import PORTS
+from ironic_traits.resources.runbooks import RUNBOOKS
 from ironic_traits.resources.volume import CONNECTORS, TARGETS
 
 #: All resources with a table.
-RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, ALLOCATIONS)
+RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, RUNBOOKS, ALLOCATIONS)

@@ -5,6 +5,9 @@ import enum
 import functools
 from typing import Any
 
+#: ``secrets_rule`` of a field whose secrets no caller sees.
+NOBODY = ''
+
 
 class When(enum.Flag):
     """The requests with which clients set a field."""
@@ -82,8 +85,8 @@ class Field:
     :ivar filter: the filter of lists that compares it; None if there is none.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
     :ivar show_rule: the policy rule for showing it; None for that of the resource. Other callers see a placeholder.
-    :ivar secrets_rule: name of the policy rule for showing its secrets; None if it has no secrets. Other callers see a
-        mask in their place, from the column ``{name}_masked``.
+    :ivar secrets_rule: name of the policy rule for showing its secrets, or NOBODY; None if it has no secrets. Other
+        callers see a mask in their place, from the column ``{name}_masked``.
     """
 
     name: str
@@ -164,8 +167,8 @@ class Resource:
 
     @functools.cached_property
     def secrets(self) -> dict[str, str]:
-        """{field with secrets: name of the policy rule for showing them}."""
-        return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule}
+        """{field with secrets: name of the policy rule for showing them, or NOBODY}."""
+        return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule is not None}
 
     @functools.cached_property
     def list_filters(self) -> dict[str, Filter]:

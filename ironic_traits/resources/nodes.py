@@ -28,6 +28,9 @@ def _show(name: str) -> Rule:
 
 
 _UPDATE_DRIVER = _update('driver_interfaces', NODE_OWNER_ADMIN)
+_UPDATE_INSTANCE_INFO = Rule(
+    'baremetal:node:update_instance_info', NODE_OPERATOR, 'Change the instance_info and the instance_name of a node.'
+)
 _UPDATE_RETIRED = _update('retired', NODE_OWNER)
 _BOOLEAN, _TEXT = Filter(Argument.BOOLEAN), Filter(Argument.TEXT)
 
@@ -59,6 +62,7 @@ _FIELDS = (
     _interface('deploy', 31),
     Field('deploy_step', 44),
     Field('description', 51, When.ALWAYS),
+    Field('disable_power_off', 95, When.ALWAYS, False, change_rule=_update('disable_power_off', SYSTEM_ADMIN)),
     Field('driver', 1, When.ALWAYS, filter=Filter(Argument.TEXT, 16), change_rule=_UPDATE_DRIVER),
     Field(
         *('driver_info', 1, When.ALWAYS, {}),
@@ -72,13 +76,21 @@ _FIELDS = (
         change_rule=Rule('baremetal:node:update_extra', NODE_USER, 'Change the extra field of a node.'),
     ),
     Field('fault', 42, filter=Filter(Argument.FAULT)),
+    _interface('firmware', 86),
+    # Always null: no driver of this service reports it.
+    Field('health', 109),
     Field('inspection_finished_at', 6),
     Field('inspection_started_at', 6),
     _interface('inspect', 31),
     Field(
         *('instance_info', 1, When.ALWAYS, {}),
-        change_rule=Rule('baremetal:node:update_instance_info', NODE_OPERATOR, 'Change the instance_info of a node.'),
+        change_rule=_UPDATE_INSTANCE_INFO,
         secrets_rule='show_instance_secrets',
+    ),
+    Field(
+        *('instance_name', 104, When.ALWAYS),
+        filter=Filter(Argument.TEXT, in_requests=False),
+        change_rule=_UPDATE_INSTANCE_INFO,
     ),
     Field(
         *('instance_uuid', 1, When.ALWAYS),
@@ -94,6 +106,8 @@ _FIELDS = (
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
     Field('owner', 50, When.ALWAYS, filter=_TEXT, change_rule=_update('owner', _SYSTEM_OR_SERVICE)),
+    # The uuid of the node that this one is a part of. Lists leave such nodes out.
+    Field('parent_node', 83, When.ALWAYS, filter=_TEXT, change_rule=_update('parent_node', SYSTEM_MEMBER)),
     _interface('power', 31),
     Field('power_state', 1),
     Field('properties', 1, When.ALWAYS, {}, change_rule=_update('properties', NODE_OWNER)),
@@ -111,6 +125,7 @@ _FIELDS = (
     Field('retired', 61, When.ALWAYS, False, filter=_BOOLEAN, change_rule=_UPDATE_RETIRED),
     Field('retired_reason', 61, When.ALWAYS, change_rule=_UPDATE_RETIRED),
     Field('secure_boot', 75),
+    Field('service_step', 87),
     Field('shard', 82, When.ALWAYS, filter=Filter(Argument.TEXTS), change_rule=_update('shard', SYSTEM_ADMIN)),
     _interface('storage', 33),
     Field('target_power_state', 1),
@@ -149,6 +164,7 @@ NODES = Resource(
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
         Filter(Argument.TEXT, 65, 'project'),
         Filter(Argument.BOOLEAN, 82, 'sharded'),
+        Filter(Argument.BOOLEAN, 83, 'include_children'),
     ),
     links={'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32},
     hidden=('generation', 'configdrive'),

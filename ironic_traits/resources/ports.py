@@ -18,6 +18,11 @@ PORTS = Resource(
         Field('portgroup_uuid', 24, When.ALWAYS),
         Field('physical_network', 34, When.ALWAYS),
         Field('is_smartnic', 53, When.ALWAYS, False),
+        Field('name', 88, When.ALWAYS),
+        Field('description', 97, When.ALWAYS),
+        Field('vendor', 100, When.ALWAYS),
+        Field('category', 101, When.ALWAYS),
+        Field('available_for_dynamic_portgroup', 111, When.ALWAYS, True),
     ),
     listed=('uuid', 'address'),
     required=('node_uuid', 'address'),
@@ -25,7 +30,8 @@ PORTS = Resource(
         Filter(Argument.TEXT, 1, 'node'),
         Filter(Argument.TEXT, 24, 'portgroup'),
         Filter(Argument.TEXTS, 82, 'shard'),
+        Filter(Argument.LONG_TEXT, 97, 'description_contains'),
+        Filter(Argument.TEXTS, 99, 'conductor_groups'),
     ),
-    # Ironic has names of ports since then, which is later than our last version.
     names_since=88,
 )

@@ -44,6 +44,9 @@ def read(context, item, now, source=None):
 def _read(context, item, now, source):
     fields, later = imports.split(documents.NODES, item)
     row = inventory.new_row(context, nodes.new_values(context, _typed(context, node_types.NodeBody, fields)))
+    if row['parent_node']:
+        # The parent may be a name, and must exist.
+        raise Unusual
     if row['instance_uuid']:
         # Whether the instance may have the node depends on reservations, also on those created concurrently.
         raise Unusual

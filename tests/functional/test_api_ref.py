@@ -21,6 +21,7 @@ from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.ports import PORTS
+from ironic_traits.api.v1.runbook_fields import RUNBOOKS
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
@@ -58,6 +59,7 @@ def test_samples(tmp_path):
 GIVEN_BY = {
     'nodes-list': 'GET /v1/nodes',
     'node-show': 'GET /v1/nodes/{node_ident}',
+    'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-history': 'GET /v1/nodes/{node_ident}/history',
     'node-history-detail': 'GET /v1/nodes/{node_ident}/history',
@@ -89,6 +91,9 @@ GIVEN_BY = {
     'volume-connectors-list': 'GET /v1/volume/connectors',
     'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
     'volume-targets-list': 'GET /v1/volume/targets',
+    'runbooks-list': 'GET /v1/runbooks',
+    'runbook-show': 'GET /v1/runbooks/{runbook_ident}',
+    'runbook-traits': 'GET /v1/runbooks/{runbook_ident}/traits',
     'volume-target-show': 'GET /v1/volume/targets/{target_uuid}',
 }
 
@@ -171,7 +176,7 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
 
 
 @pytest.mark.parametrize(
-    'noun', [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS], ids=lambda noun: noun.path
+    'noun', [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, RUNBOOKS], ids=lambda noun: noun.path
 )
 def test_records_are_documented(documented, noun):
     """Each field and each query parameter is documented, and has a type and a version."""

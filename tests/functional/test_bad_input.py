@@ -189,7 +189,7 @@ def requests(draw):
     request=requests(),
     raw=st.none() | BODY.map(lambda body: json.dumps(body).encode()) | st.binary(max_size=30),
     version=st.sampled_from(
-        [None, '1.1', '1.9', '1.20', '1.36', '1.37', '1.60', *['1.82'] * 10, 'latest', '', '2.0', 'é']
+        [None, '1.1', '1.9', '1.20', '1.36', '1.37', '1.60', *['1.115'] * 10, 'latest', '', '2.0', 'é']
     ),
     content_type=st.sampled_from([*['application/json'] * 5, 'text/plain', 'application/x-www-form-urlencoded', '']),
 )

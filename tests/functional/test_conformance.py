@@ -18,7 +18,7 @@ from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
 CALLS = json.loads((pathlib.Path(__file__).parents[1] / 'data' / 'ironic-golden.json').read_text())
-MAXIMUM = '1.82'
+MAXIMUM = '1.115'
 VERSION = 'X-OpenStack-Ironic-API-Version'
 #: A user with all permissions.
 ADMIN = {'X-Auth-Token': 'admin', 'X-Roles': 'admin,member,reader', 'OpenStack-System-Scope': 'all'}
@@ -218,11 +218,6 @@ DIFFERENCES = [
         'nova counts on a power state that is known, from "manageable" on (Ironic: null until it has looked)',
         lambda call: call['status'] < 300 and has_node(call['answer'], was_available),
         each_node(was_available, lambda node: node.update(power_state='power off')),
-    ),
-    (
-        'There is no firmware interface before 1.86',
-        lambda call: 'validate' in call['path'] and call['status'] == 200,
-        lambda call: call['answer'].pop('firmware'),
     ),
     (
         'The host that serves the driver is this one',

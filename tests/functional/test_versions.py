@@ -1,4 +1,4 @@
-"""What each version from 1.1 to 1.82 shows and accepts, as recorded from Ironic 39.0.0."""
+"""What each version from 1.1 to 1.115 shows and accepts, as recorded from Ironic 39.0.0."""
 
 import pytest
 
@@ -43,6 +43,12 @@ SHOWN = {
     66: {'network_data'},
     75: {'boot_mode', 'secure_boot'},
     82: {'shard'},
+    83: {'parent_node'},
+    86: {'firmware_interface'},
+    87: {'service_step'},
+    95: {'disable_power_off'},
+    104: {'instance_name'},
+    109: {'health'},
 }
 #: {version: keys of a node's states that it added}.
 STATES = {
@@ -96,6 +102,13 @@ TAKEN_SINCE = {
     'shard=x': 82,
     'sharded=true': 82,
     'sort_key=shard': 82,
+    'parent_node=x': 83,
+    'include_children=true': 83,
+    'sort_key=parent_node': 83,
+    'fields=firmware_interface': 86,
+    'fields=disable_power_off': 95,
+    'instance_name=x': 104,
+    'fields=health': 109,
     # Ironic accepts these parameters at each version. A field needs the version that added it.
     'description_contains=x': 51,
     'retired=true': 61,
@@ -122,8 +135,11 @@ SET_SINCE = {
     'lessee': ('x', 65),
     'network_data': ({'links': [], 'networks': [], 'services': []}, 66),
     'shard': ('x', 82),
+    'firmware_interface': ('fake', 86),
+    'disable_power_off': (True, 95),
+    'instance_name': ('x', 104),
 }
-VERSIONS = range(1, 83)
+VERSIONS = range(1, 116)
 #: The same of ports and port groups, and of their pages.
 RECORDS_SHOWN = {
     '/v1/ports': {
@@ -133,6 +149,11 @@ RECORDS_SHOWN = {
         24: {'portgroup_uuid'},
         34: {'physical_network'},
         53: {'is_smartnic'},
+        88: {'name'},
+        97: {'description'},
+        100: {'vendor'},
+        101: {'category'},
+        111: {'available_for_dynamic_portgroup'},
     },
     '/v1/portgroups': {
         23: {
@@ -140,6 +161,9 @@ RECORDS_SHOWN = {
             *('standalone_ports_supported', 'links', 'ports'),
         },
         26: {'mode', 'properties'},
+        102: {'physical_network'},
+        103: {'category'},
+        111: {'dynamic_portgroup'},
     },
     '/v1/chassis': {1: {'uuid', 'created_at', 'updated_at', 'description', 'extra', 'links', 'nodes'}},
     '/v1/volume/connectors': {

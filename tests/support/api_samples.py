@@ -75,6 +75,24 @@ RECORDS = {
         },
         [{'op': 'replace', 'path': '/boot_index', 'value': 1}],
     ),
+    'runbook': (
+        '/v1/runbooks',
+        {
+            'uuid': f'{RECORD}9',
+            'name': 'flash-bios',
+            'description': 'Back to the BIOS of the vendor, with our settings',
+            'steps': [
+                {'interface': 'bios', 'step': 'factory_reset', 'args': {}, 'order': 1},
+                {
+                    'interface': 'bios',
+                    'step': 'apply_configuration',
+                    'args': {'settings': [{'name': 'LogicalProc', 'value': 'Enabled'}]},
+                    'order': 2,
+                },
+            ],
+        },
+        [{'op': 'replace', 'path': '/public', 'value': True}],
+    ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}
@@ -175,6 +193,9 @@ def _sampled_records(client):
         yield _lists(name), client.get(path)
         yield f'{name}-update-request', changed
         yield f'{name}-show', client.ask('PATCH', f'{path}/{new["uuid"]}', changed).json
+    yield 'runbook-traits-put-request', TRAITS
+    client.ask('PUT', '/v1/runbooks/flash-bios/traits', TRAITS)
+    yield 'runbook-traits', client.get('/v1/runbooks/flash-bios/traits')
     yield 'volume-show', client.get('/v1/volume')
     yield 'node-vif-attach-request', VIF
     client.ask('POST', '/v1/nodes/rack1-1/vifs', VIF)
@@ -326,6 +347,15 @@ def _sampled_edits(client):
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
+def _sampled_children(client):
+    """Return the children of a node."""
+    child = {'uuid': f'{RECORD}e', 'name': 'rack1-1-dpu', 'driver': 'fake-hardware', 'parent_node': 'rack1-1'}
+    client.node(**child)
+    children = client.get('/v1/nodes/rack1-1/children')
+    client.ask('DELETE', '/v1/nodes/rack1-1-dpu')
+    return children
+
+
 def sampled(client):
     """Generate (name, sample)."""
     yield 'root', client.get('/')
@@ -339,6 +369,7 @@ def sampled(client):
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
+    yield 'node-children', _sampled_children(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', PROVISION
     for target in ('manage', 'provide'):

@@ -4,7 +4,7 @@ import json
 
 from webob import Request
 
-VERSION = '1.82'
+VERSION = '1.115'
 
 
 class Client:

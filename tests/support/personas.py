@@ -60,7 +60,7 @@ def make_template(path):
         migrations.upgrade(app.service.database)
         client = Client(app)
 
-        def make(path, document, version='1.82'):
+        def make(path, document, version='1.115'):
             response = client.ask('POST', path, document, version=version)
             assert response.status_int in (201, 204), response.text
             return response.json if response.body else None
@@ -91,6 +91,10 @@ def make_template(path):
             '/v1/volume/targets',
             {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
         )
+        steps = [{'interface': 'bios', 'step': 'factory_reset', 'order': 1}]
+        make('/v1/runbooks', {'uuid': f'{RECORD}6', 'name': 'CUSTOM_A', 'steps': steps}, version='1.92')
+        patch = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}]
+        assert client.ask('PATCH', f'/v1/runbooks/{RECORD}6', patch, version='1.92').status_int == 200
         client.ask('POST', f'/v1/nodes/{NODE}/vifs', {'id': VIF})
         held = make('/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': RESERVED})
         for method, path_, document in (

@@ -1,7 +1,6 @@
 """/v1/allocations"""
 
 import pecan
-import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import arguments, paging, patch, types
@@ -19,7 +18,7 @@ _CREATE = ('baremetal:allocation:create', 'baremetal:allocation:create_restricte
 _LIST = ('baremetal:allocation:list_all', 'baremetal:allocation:list')
 
 
-class AllocationChanges(wsme.types.Base):
+class AllocationChanges(types.Base):
     """The fields of an allocation that a PATCH changes."""
 
     name = types.TEXT
@@ -53,7 +52,7 @@ class Allocation(AllocationFields):
     links = types.LINKS
 
 
-class Allocations(wsme.types.Base):
+class Allocations(types.Base):
     """A page of allocations. The last page has no ``next``."""
 
     allocations = [Allocation]

@@ -11,11 +11,11 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.resources.nodes import INTERFACES
 
 #: The minor versions that brought interfaces. All others came with 1.30, as did details of drivers.
-_INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40}
+_INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40, 'firmware': 86}
 _FIELDS_QUERY = {'fields': [types.Names()]}
 
 
-class _Driver(wsme.types.Base):
+class _Driver(types.Base):
     """The fields of a driver that do not depend on its interfaces."""
 
     name = str
@@ -34,7 +34,7 @@ Driver = type(
 )
 
 
-class Drivers(wsme.types.Base):
+class Drivers(types.Base):
     """The enabled drivers."""
 
     drivers = [Driver]

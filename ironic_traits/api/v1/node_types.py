@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.v1 import trait_sources
 
 
-class Settable(wsme.types.Base):
+class Settable(types.Base):
     """The fields of a node that clients may set."""
 
     uuid = types.UUID
@@ -31,11 +31,15 @@ class Settable(wsme.types.Base):
     lessee = types.TEXT_255
     shard = types.TEXT_255
     network_data = types.OBJECT
+    parent_node = types.Text(minimum=1, maximum=36)
+    disable_power_off = types.BOOLEAN
+    instance_name = types.Text(minimum=1, maximum=255)
     console_enabled = types.BOOLEAN
     bios_interface = types.TEXT_255
     boot_interface = types.TEXT_255
     console_interface = types.TEXT_255
     deploy_interface = types.TEXT_255
+    firmware_interface = types.TEXT_255
     inspect_interface = types.TEXT_255
     management_interface = types.TEXT_255
     network_interface = types.TEXT_255
@@ -71,7 +75,9 @@ class Node(Settable):
     driver_internal_info = types.OBJECT
     clean_step = types.OBJECT
     deploy_step = types.OBJECT
+    service_step = types.OBJECT
     fault = str
+    health = str
     boot_mode = str
     secure_boot = types.BOOLEAN
     conductor = str
@@ -87,7 +93,7 @@ class Node(Settable):
     volume = types.LINKS
 
 
-class Nodes(wsme.types.Base):
+class Nodes(types.Base):
     """A page of nodes; ``next`` is missing on the last one."""
 
     nodes = [Node]

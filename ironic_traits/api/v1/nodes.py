@@ -10,6 +10,7 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
+from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
@@ -41,6 +42,7 @@ class NodesController(Resource):
     children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
         'allocation': NodeAllocationController(),
+        'children': NodeChildrenController(),
         'history': NodeHistoryController(),
         'lock': NodeLockController(),
         'maintenance': NodeMaintenanceController(),

@@ -1,7 +1,5 @@
 """The fields of a portgroup."""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
@@ -9,7 +7,7 @@ from ironic_traits.api.v1.records import Records
 from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
 
 
-class PortgroupBody(wsme.types.Base):
+class PortgroupBody(types.Base):
     """The fields of a portgroup that clients may set."""
 
     uuid = types.UUID
@@ -20,6 +18,8 @@ class PortgroupBody(wsme.types.Base):
     standalone_ports_supported = types.BOOLEAN
     properties = types.OBJECT
     extra = types.OBJECT
+    physical_network = types.Text(minimum=1, maximum=64)
+    category = types.Text(maximum=80)
 
 
 class Portgroup(PortgroupBody):
@@ -28,11 +28,12 @@ class Portgroup(PortgroupBody):
     created_at = types.MOMENT
     updated_at = types.MOMENT
     internal_info = types.OBJECT
+    dynamic_portgroup = types.BOOLEAN
     links = types.LINKS
     ports = types.LINKS
 
 
-class Portgroups(wsme.types.Base):
+class Portgroups(types.Base):
     """A page of portgroups."""
 
     portgroups = [Portgroup]

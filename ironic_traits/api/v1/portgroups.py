@@ -8,7 +8,9 @@ from ironic_traits.api.v1.portgroup_fields import PORTGROUPS, Portgroup, Portgro
 from ironic_traits.api.v1.records import FIELDS_QUERY
 
 #: Query parameters of the portgroups of one node.
-NODE_QUERY = {name: kind for name, kind in PORTGROUPS.query.items() if name != 'node'}
+NODE_QUERY = {
+    name: kind for name, kind in PORTGROUPS.query.items() if name not in ('node', 'shard', 'conductor_groups')
+}
 QUERY = PORTGROUPS.query
 #: Query parameters of the ports in one portgroup.
 PORTS_QUERY = {name: kind for name, kind in ports.QUERY.items() if name != 'portgroup'}

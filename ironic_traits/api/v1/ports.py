@@ -1,7 +1,5 @@
 """/v1/ports"""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -13,7 +11,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.inventory.ports import PORTS as KIND
 
 
-class PortBody(wsme.types.Base):
+class PortBody(types.Base):
     """The fields of a port that clients may set."""
 
     uuid = types.UUID
@@ -25,6 +23,11 @@ class PortBody(wsme.types.Base):
     physical_network = types.Text(minimum=1, maximum=64)
     local_link_connection = LocalLink()
     extra = types.OBJECT
+    name = types.TEXT
+    description = types.TEXT_255
+    vendor = types.Text(maximum=32)
+    category = types.Text(maximum=80)
+    available_for_dynamic_portgroup = types.BOOLEAN
 
 
 class Port(PortBody):
@@ -36,7 +39,7 @@ class Port(PortBody):
     links = types.LINKS
 
 
-class Ports(wsme.types.Base):
+class Ports(types.Base):
     """A page of ports."""
 
     ports = [Port]
@@ -53,8 +56,10 @@ def _check(context, old, new):
 
 PORTS = Records(kind=KIND, body=PortBody, check=_check)
 
+#: Filters that select nodes.
+_NODE_FILTERS = ('node', 'node_uuid', 'shard', 'conductor_groups')
 #: Query parameters of the ports of one node.
-NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in ('node', 'node_uuid', 'shard')}
+NODE_QUERY = {name: kind for name, kind in PORTS.query.items() if name not in _NODE_FILTERS}
 QUERY = PORTS.query
 
 

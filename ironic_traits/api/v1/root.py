@@ -15,6 +15,7 @@ from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
 from ironic_traits.api.v1.reservations import ReservationsController
+from ironic_traits.api.v1.runbooks import RunbooksController
 from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.traits import TraitsController
 from ironic_traits.api.v1.volume import VolumeController
@@ -38,6 +39,7 @@ class V1Controller(Resource):
         'drivers': DriversController(),
         'portgroups': PortgroupsController(),
         'reservations': ReservationsController(),
+        'runbooks': RunbooksController(),
         'shards': ShardsController(),
         'traits': TraitsController(),
         'volume': VolumeController(),

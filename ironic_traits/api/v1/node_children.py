@@ -1,0 +1,28 @@
+"""/v1/nodes/{node}/children"""
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
+from ironic_traits.api.v1.records import parse_node
+from ironic_traits.inventory import node_parents
+
+#: The minor version that brought children.
+SINCE = 83
+
+
+class Children(types.Base):
+    """The uuids of the children of a node, and a link to them. The link is one object, not a list as elsewhere."""
+
+    children = [str]
+    links = types.Link
+
+
+class NodeChildrenController(Resource):
+    """The children of a node."""
+
+    @expose('baremetal:node:list', Children, within=access.visible_node, since=SINCE)
+    def get_all(self, context, grant, node_ident, /):
+        parent, children = node_parents.children(context, grant, parse_node(context, node_ident))
+        link = context.links('nodes', f'?parent_node={parent}')[0] | {'rel': 'children'}
+        return {'children': children, 'links': link}
