@@ -7,7 +7,7 @@ import threading
 
 from ironic_traits import failures
 from ironic_traits.db import outage
-from ironic_traits.deploy import base, steps, time_limits, wording
+from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
 from ironic_traits.inventory import node_states, transitions
 
 LOG = logging.getLogger(__name__)
@@ -93,29 +93,47 @@ class Worker:
             return base.WorkFailed(time_limits.error(node, claim.action, claim.arguments, limit))
         if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
             return base.Done()
+        driver = self.service.drivers.get(node['driver'])
+        if driver is None:
+            return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
         try:
-            return self._call_driver(base.Task(claim.action, claim.phase, claim.arguments, node))
+            return self._work(driver, claim, node)
         except base.WorkFailed as error:
             return error
-        except Exception as error:
-            LOG.exception('Node %s: the driver failed in "%s"', claim.node, claim.action)
-            return base.WorkFailed(f'The driver failed in "{claim.action}": {type(error).__name__}: {error}')
 
-    def _call_driver(self, task):
-        driver = self.service.drivers.get(task.node['driver'])
-        if driver is None:
-            raise base.WorkFailed(f"The driver '{task.node['driver']}' is not enabled here.")
-        if task.action == 'clean' and not task.phase:
-            steps.check_clean(driver, task.node, task.arguments.get('clean_steps', ()))
-        with _ended_after(self.service.conf.deploy.lease_seconds):
-            outcome = driver.work(task)
-        if not isinstance(outcome, (base.Done, base.Later)):
-            raise TypeError(f'it returned {outcome!r}')
-        has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
-        if task.action == 'verify' and not has_power_state:
-            # nova treats a node without a power state as broken.
-            raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
-        return outcome
+    def _work(self, driver, claim, node):
+        step = claim.step
+        if not step and steps.kind(driver, claim.action):
+            planned = steps.planned(driver, node, claim.action, self._requested_steps(claim, node))
+            if not planned or not transitions.begin(self.service, claim, planned):
+                return base.Done()
+            step = planned[0]
+        return self._call_driver(driver, base.Task(claim.action, claim.phase, claim.arguments, node, step))
+
+    def _requested_steps(self, claim, node):
+        return claim.arguments.get(f'{steps.KINDS[claim.action]}_steps') or []
+
+    def _call_driver(self, driver, task):
+        try:
+            with _ended_after(self.service.conf.deploy.lease_seconds):
+                outcome = step_runs.execute(driver, task) if task.step else driver.work(task)
+            _check(task, outcome)
+            return outcome
+        except base.WorkFailed as error:
+            reason, failure = str(error), type(error)
+        except Exception as error:
+            LOG.exception('Node %s: the driver failed in "%s"', task.node['uuid'], task.action)
+            reason, failure = f'The driver failed in "{task.action}": {type(error).__name__}: {error}', base.WorkFailed
+        raise failure(step_runs.error(task, reason) if task.step else reason)
+
+
+def _check(task, outcome):
+    if not isinstance(outcome, (base.Done, base.Later)):
+        raise TypeError(f'it returned {outcome!r}')
+    has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
+    if task.action == 'verify' and not has_power_state:
+        # nova treats a node without a power state as broken.
+        raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
+The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are
 BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
-firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, runbooks, vendor passthru and virtual
+firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
 media.
 
 =====  ============================================================================
@@ -58,15 +58,15 @@ media.
 1.49   conductor, and the filter (conductors are not served)
 1.50   owner, and the filter
 1.51   description, and the filter ``description_contains``
-1.52   allocation_uuid, always null (allocations are not served: reservations are)
+1.52   allocations, /v1/nodes/X/allocation; allocation_uuid
 1.53   is_smartnic of ports
 1.54   events (not served)
 1.55   deploy templates (not served)
 1.56   a config drive built from an object
-1.57   changing an allocation (not served)
-1.58   backfilling an allocation (not served)
+1.57   name and extra of an allocation can be changed
+1.58   an allocation of an active node (backfill)
 1.59   vendor_data in a config drive
-1.60   owner of an allocation (not served)
+1.60   owner of an allocation, and the filter
 1.61   retired, retired_reason, and the filter
 1.62   agent tokens (not served)
 1.63   indicators (not served)
@@ -85,20 +85,20 @@ media.
 1.76   changing boot_mode and secure_boot (not served)
 1.77   ``fields`` of drivers
 1.78   history of a node
-1.79   allocations prefer a node of their name (not served)
+1.79   allocations prefer a node of their name (done at all versions)
 1.80   projects may create and delete nodes of their own (policy only)
 1.81   inventory of a node (not served)
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
 1.83   parent_node, and the filter; the filter ``include_children``; /v1/nodes/X/children
 1.84   continuing an inspection (not served)
-1.85   the verb unhold (not served)
+1.85   the verb unhold
 1.86   firmware_interface (firmware is not served)
-1.87   the verb service (not served)
+1.87   the verb service, with service_steps; service_step
 1.88   name of ports
 1.89   attaching virtual media (not served)
 1.90   OVN VTEP switches in local_link_connection of ports (until 1.104)
 1.91   ``.json`` at the end of a path is a part of the name
-1.92   runbooks (not served)
+1.92   runbooks
 1.93   virtual media that is attached (not served)
 1.94   ``node_ident`` of a new port: the node, by its name
 1.95   disable_power_off
@@ -114,11 +114,11 @@ media.
 1.105  OVN VTEP switches are refused again
 1.106  the filter ``shard`` of portgroups
 1.107  the header X-OpenStack-Request-ID (sent at every version)
-1.108  disable_ramdisk with service (not served)
+1.108  disable_ramdisk with service
 1.109  health, always null
 1.110  a deployment can be aborted while it waits
 1.111  available_for_dynamic_portgroup of ports, dynamic_portgroup of portgroups
-1.112  traits of runbooks (not served)
+1.112  traits, descriptions and free names of runbooks
 1.113  project of entries in the history of a node
 1.114  vendor, model and serial number of firmware (not served)
 1.115  state, target_provision_state and duration_seconds of entries in the history of a node

@@ -31,6 +31,8 @@ nodes = sa.Table(
     sa.Column('driver', exact_string(255), nullable=False),
     sa.Column('resource_class', exact_string(80)),
     sa.Column('instance_uuid', ascii_string(36), unique=True),
+    # Of the node's allocation, whose uuid is the instance_uuid, too. Written together with the row of the allocation.
+    sa.Column('allocation_uuid', ascii_string(36)),
     sa.Column('chassis_uuid', ascii_string(36), sa.ForeignKey('chassis.uuid')),
     sa.Column('provision_state', ascii_string(32), nullable=False),
     sa.Column('target_provision_state', ascii_string(32)),
@@ -70,6 +72,7 @@ nodes = sa.Table(
     sa.Column('network_data', Json, nullable=False, server_default='{}'),
     sa.Column('clean_step', Json, nullable=False),
     sa.Column('deploy_step', Json, nullable=False, server_default='{}'),
+    sa.Column('service_step', Json, nullable=False, server_default='{}'),
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
@@ -325,6 +328,33 @@ volume_targets = _records(
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )
 
+runbooks = _records(
+    'runbooks',
+    sa.Column('name', exact_string(255), nullable=False, unique=True),
+    sa.Column('description', exact_string(255)),
+    # Whether all projects see it.
+    sa.Column('public', sa.Boolean, nullable=False),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('disable_ramdisk', sa.Boolean, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # [{'interface': …, 'step': …, 'args': …, 'order': …}, …].
+    sa.Column('steps', Json, nullable=False),
+    # The steps as responses show them.
+    sa.Column('steps_masked', long_text()),
+    sa.Index(None, 'owner'),
+)
+
+# The traits of runbooks: a node with one of them may be cleaned or serviced by the runbook. There is no foreign key to
+# the traits, which can be deleted although a runbook names them.
+runbook_traits = sa.Table(
+    'runbook_traits',
+    metadata,
+    sa.Column('runbook_id', sa.Integer, sa.ForeignKey('runbooks.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('trait', ascii_string(255), primary_key=True),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
+
 node_vifs = sa.Table(
     'node_vifs',
     metadata,
@@ -347,7 +377,11 @@ transitions = sa.Table(
     # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
-    # How often the driver has asked to be called again.
+    # [step, …] of the action, with secrets; NULL if they are not put together yet, or if the action has none.
+    sa.Column('steps', Json),
+    # Number of the finished steps.
+    sa.Column('step_index', sa.Integer, nullable=False, server_default='0'),
+    # How often the driver has asked to be called again, in this step.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
     # Id of a worker's claim; NULL while no worker has claimed the transition.
@@ -380,6 +414,17 @@ workers = sa.Table(
     mysql_engine='InnoDB',
 )
 
+deploy_templates = _records(
+    'deploy_templates',
+    # A trait. (There is no foreign key: any name of a trait is allowed, as in Ironic.)
+    sa.Column('name', ascii_string(255), nullable=False, unique=True),
+    # [step, …], with secrets.
+    sa.Column('steps', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    # The steps as callers see them (inventory/secrets.py).
+    sa.Column('steps_masked', long_text()),
+)
+
 reservations = _records(
     'reservations',
     # A node, and an instance, has at most one reservation. A writer that needs the key of an expired one deletes it.
@@ -389,6 +434,23 @@ reservations = _records(
     sa.Column('instance_uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('expires_at', timestamp()),
     sa.Index(None, 'expires_at'),
+)
+
+# Ironic's allocations. (Those of Placement are in ``allocations``.) An active one holds its node by the node's
+# instance_uuid; one in the state "error" has no node.
+node_allocations = _records(
+    'node_allocations',
+    sa.Column('name', exact_string(255), unique=True),
+    sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), unique=True),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('resource_class', exact_string(80)),
+    sa.Column('state', ascii_string(16), nullable=False),
+    sa.Column('last_error', long_text()),
+    # [trait, …] and [uuid of a node, …], as requested.
+    sa.Column('traits', Json, nullable=False),
+    sa.Column('candidate_nodes', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Index(None, 'owner'),
 )
 
 resource_providers = _records(

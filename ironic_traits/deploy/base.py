@@ -40,16 +40,19 @@ class Task:
     """One action on one node.
 
     :ivar action: one of ``states.ACTIONS``.
-    :ivar phase: how many times the driver has returned Later for this action.
+    :ivar phase: how many times the driver has returned Later for this action, or for this step of it.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
         ``disable_ramdisk``, ``rescue_password``.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.
+    :ivar step: the step of the action: {'interface': …, 'step': its name, 'args': {…}, 'priority': …}; None if the
+        driver performs the action as a whole.
     """
 
     action: str
     phase: int
     arguments: dict[str, Any]
     node: dict[str, Any]
+    step: dict[str, Any] | None = None
 
 
 class Driver(abc.ABC):
@@ -59,14 +62,15 @@ class Driver(abc.ABC):
     :cvar interfaces: for each of ``resources.nodes.INTERFACES`` the implementations that a node can use, the default
         first.
     :cvar properties: {driver_info key that the driver reads: its description}.
-    :cvar clean_steps: ironic_traits.deploy.steps.Step of each available clean step; None if ``work`` itself checks
-        the steps.
+    :cvar steps: {kind of steps ('deploy', 'clean'): ironic_traits.deploy.steps.Step of each step}.  ``work`` is called
+        for one step after another of a deploy (and rebuild) or clean whose kind is here, and once for a whole one
+        whose kind is not here.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     """
 
     interfaces: dict[str, tuple[str, ...]]
     properties: dict[str, str] = {}
-    clean_steps: tuple[Any, ...] | None = None
+    steps: dict[str, tuple[Any, ...]] = {}
     core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
 
     def __init__(self, conf):
@@ -74,10 +78,11 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def work(self, task):
-        """Perform an action, or a phase of it.
+        """Perform an action or a step, or a phase of it.
 
         A call may take [deploy] lease_seconds; after that, TimeoutError is raised in it.
-        When a worker dies, another one calls again with the same phase.  So each phase must be idempotent.
+        When a worker dies, another one calls again with the same step and phase.  So each phase must be idempotent.
+        Deploy steps need not be among ``steps``: clients and deploy templates may name any.
 
         :param task: Task.
         :returns: Done, or Later to be called again.

@@ -1,7 +1,7 @@
 """fake-hardware: a driver without hardware, with configurable delays and failures."""
 
 from ironic_traits.deploy import base, states
-from ironic_traits.deploy.steps import Step
+from ironic_traits.deploy.steps import Step, label
 
 #: The power state after an action; other actions do not change it.
 _POWER_AFTER = {
@@ -33,31 +33,35 @@ class FakeHardware(base.Driver):
         'vendor': ('fake', 'no-vendor'),
     }
     properties = {
-        'fake_delays': 'Seconds that actions take on this node, as {"deploy": 5}. Overrides [fake_hardware] delays.',
-        'fake_failures': 'Actions that fail on this node, as ["deploy"]. Overrides [fake_hardware] failures.',
+        'fake_delays': 'Seconds that actions, or steps of them, take on this node, as {"deploy": 5, '
+        '"bios.factory_reset": 20}. Overrides [fake_hardware] delays.',
+        'fake_failures': 'Actions, or steps of them, that fail on this node, as ["deploy", "bios.factory_reset"]. '
+        'Overrides [fake_hardware] failures.',
     }
-
-    clean_steps = (
-        Step(
-            'bios',
-            'apply_configuration',
-            {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
-            ('settings',),
+    steps = {
+        'deploy': (Step('deploy', 'deploy', priority=100),),
+        'clean': (
+            Step(
+                'bios',
+                'apply_configuration',
+                {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
+                ('settings',),
+            ),
+            Step('bios', 'cache_bios_settings'),
+            Step('bios', 'factory_reset'),
+            Step('vendor', 'log_passthrough', priority=1),
         ),
-        Step('bios', 'cache_bios_settings'),
-        Step('bios', 'factory_reset'),
-        Step('vendor', 'log_passthrough'),
-    )
+    }
 
     def work(self, task):
         """See ``base.Driver``."""
         delay = self._delay(task)
         if delay > 0 and task.phase == 0:
             return base.Later(delay)
-        if task.action in self._setting(task, 'failures'):
-            raise base.WorkFailed(f'fake-hardware is configured to fail "{task.action}".')
-        if task.action in ('deploy', 'rebuild') and _is_step_disabled(task):
-            raise base.WorkFailed('No deploy steps returned by the driver')
+        failures = self._setting(task, 'failures')
+        for name in _names(task):
+            if name in failures:
+                raise base.WorkFailed(f'fake-hardware is configured to fail "{name}".')
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
         after = _POWER_AFTER.get(task.action)
@@ -67,7 +71,8 @@ class FakeHardware(base.Driver):
 
     def _delay(self, task):
         try:
-            return float(self._setting(task, 'delays').get(task.action, 0))
+            delays = self._setting(task, 'delays')
+            return next((float(delays[name]) for name in _names(task) if delays.get(name) is not None), 0)
         except (AttributeError, TypeError, ValueError) as error:
             raise base.WorkFailed(f'fake_delays is not an object of action names and seconds: {error}') from error
 
@@ -76,9 +81,6 @@ class FakeHardware(base.Driver):
         return self.conf.fake_hardware[option] if value is None else value
 
 
-def _is_step_disabled(task):
-    """Whether the client disabled the deploy step, which is the only one of this driver."""
-    return any(
-        (step['interface'], step['step'], int(step['priority'])) == ('deploy', 'deploy', 0)
-        for step in task.arguments.get('deploy_steps', ())
-    )
+def _names(task):
+    """Return the names by which delays and failures refer to a task: that of its step before that of its action."""
+    return [label(task.step), task.action] if task.step else [task.action]

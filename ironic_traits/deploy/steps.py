@@ -1,11 +1,20 @@
-"""Validation of the clean and deploy steps in requests, against those that the driver declares."""
+"""The steps of a deploy, rebuild or clean: which ones a node supports, and which ones are performed, in which order."""
 
 import dataclasses
+from collections import Counter
+
+from oslo_utils import strutils
 
 from ironic_traits.deploy import base
 
-#: Steps that Ironic itself executes, not a driver.  Every node accepts them, with any interface.
-_FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
+#: {action: the kind of its steps}.  The kind is part of names: deploy_steps (argument), deploy_step (field).
+KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean'}
+#: The fields of a node when no step runs.
+NO_STEP: dict[str, dict] = {f'{kind}_step': {} for kind in sorted(set(KINDS.values()))}
+#: Steps that this service executes, not a driver.  Every node accepts them, with any interface.
+FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
+#: Interfaces of steps. Of two steps with the same priority, the one whose interface comes first here is executed first.
+INTERFACES = ('vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,67 +25,155 @@ class Step:
     :ivar name: its name.
     :ivar arguments: {name of an argument: its description}.
     :ivar required: names of the required arguments.
+    :ivar priority: steps with a higher priority are executed first; those with 0 only if a client or a deploy template
+        names them.
     """
 
     interface: str
     name: str
     arguments: dict[str, str] = dataclasses.field(default_factory=dict)
     required: tuple[str, ...] = ()
+    priority: int = 0
 
 
-def check_clean(driver, node, requested):
-    """Raise WorkRefused unless a node supports the requested clean steps.
+def kind(driver, action):
+    """Return the kind of the steps in which a driver performs an action; None if it performs it as a whole.
 
     :param driver: ironic_traits.deploy.base.Driver.
-    :param node: the node's columns by name.
-    :param requested: [{'interface': …, 'step': …, 'args': …}, …].
-    :raises base.WorkRefused: a step is not supported, or its arguments are wrong; the message is Ironic's.
+    :param action: one of ``states.ACTIONS``.
     """
-    if driver.clean_steps is None:
-        return
-    # A disabled interface (no-bios) has no steps.
-    usable = {
-        (step.interface, step.name): step
-        for step in driver.clean_steps
-        if node[f'{step.interface}_interface'] != f'no-{step.interface}'
-    }
-    errors = [
-        error
-        for each in requested
-        if each['step'] not in _FLOW
-        for error in _clean_errors(each, usable.get((each['interface'], each['step'])))
-    ]
-    if errors:
-        raise base.WorkRefused(f'Cannot clean node {node["uuid"]}: {"; ".join(errors)}')
+    name = KINDS.get(action)
+    return name if name in driver.steps else None
 
 
-def deploy_error(driver, requested):
-    """Return why a node cannot be deployed with the requested steps.
+def label(step):
+    """Return the name of a step with its interface: "bios.factory_reset"."""
+    return f'{step["interface"]}.{step["step"]}'
 
-    Steps that the driver does not declare are accepted: in Ironic, the deploy ramdisk may have them.
+
+def shown(action, step):
+    """Return the fields of a node while a step runs.
+
+    :param action: a key of KINDS.
+    :param step: {'interface': …, 'step': …, 'args': …, 'priority': …}; None for no step.
+    :returns: {'deploy_step': the step with its secrets masked}.
+    """
+    return {f'{KINDS[action]}_step': masked(step) if step else {}}
+
+
+def masked(step):
+    """Return a step with the secrets in its arguments masked."""
+    return strutils.mask_dict_password(step, '******')
+
+
+def planned(driver, node, action, requested):
+    """Return the steps of an action.
+
+    :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
+    :param node: the node's columns by name.
+    :param action: a key of KINDS.
+    :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].  They replace the driver's steps of
+        the same interface and name in a deploy, and all of them in a cleaning.
+    :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
+    :raises base.WorkRefused: the node does not support a requested step, or there is nothing to deploy it with.
+    """
+    if KINDS[action] == 'deploy':
+        result = _deployment(driver, node, requested)
+        if not result:
+            raise base.WorkRefused('No deploy steps returned by the driver')
+        return result
+    problems = errors(driver, node, 'clean', requested)
+    if problems:
+        raise base.WorkRefused(f'Cannot clean node {node["uuid"]}: {problems}')
+    return _cleaning(driver, node, requested)
+
+
+def _cleaning(driver, node, requested):
+    """Return the requested clean steps in the order of the request, or those of an automated cleaning."""
+    available = _available(driver, node, 'clean')
+    if not requested:
+        return _in_order([_step(key, {}, step.priority) for key, step in available.items()])
+    priorities = {key: step.priority for key, step in available.items()}
+    return [_step(_key(each), each.get('args'), priorities.get(_key(each), 0)) for each in requested]
+
+
+def _deployment(driver, node, requested):
+    """Return the requested deploy steps and the driver's, the one with the highest priority first."""
+    chosen: dict[tuple[str, str], dict] = {}
+    for each in requested:
+        chosen.setdefault(_key(each), _step(_key(each), each.get('args'), int(each['priority'])))
+    available = _available(driver, node, 'deploy')
+    own = [_step(key, {}, step.priority) for key, step in available.items() if key not in chosen]
+    return _in_order([*own, *chosen.values()])
+
+
+def errors(driver, node, kind, requested):
+    """Return why a node does not support requested steps.
+
+    Deploy steps that the driver does not declare are accepted: in Ironic, the deploy ramdisk may have them.
 
     :param driver: ironic_traits.deploy.base.Driver; None for a driver that is not enabled.
+    :param node: the node's columns by name.
+    :param kind: one of the values of KINDS.
     :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].
-    :returns: Ironic's message; None if there is no error.
+    :returns: Ironic's sentences, joined; '' if there is no error.
     """
-    errors = [
-        f'deploy step {each["step"]} on interface {each["interface"]} is a core step and cannot be overridden by user '
-        'steps. It may be disabled by setting the priority to 0'
-        for each in requested
-        if driver and (each['interface'], each['step']) in driver.core_deploy_steps and int(each['priority']) > 0
-    ]
-    # Ironic's message has no space after the first sentence.
-    return f'Validation of deploy steps from "deploy steps" argument failed.{"; ".join(errors)}' if errors else None
+    available = _available(driver, node, kind) if driver else {}
+    result = []
+    for each in requested:
+        step = available.get(_key(each))
+        if each['step'] in FLOW:
+            continue
+        if step is not None:
+            result += _argument_errors(kind, each, step)
+        elif kind != 'deploy' and driver and kind in driver.steps:
+            result.append(f'node does not support this {kind} step: {masked(each)}')
+        if kind == 'deploy' and driver and _key(each) in driver.core_deploy_steps and int(each['priority']) > 0:
+            result.append(
+                f'deploy step {each["step"]} on interface {each["interface"]} is a core step and cannot be overridden '
+                'by user steps. It may be disabled by setting the priority to 0'
+            )
+    return '; '.join(result + (_duplicates(requested) if kind == 'deploy' else []))
 
 
-def _clean_errors(requested, step):
-    if step is None:
-        yield f'node does not support this clean step: {requested}'
-        return
+def _available(driver, node, kind):
+    """Return the steps of a driver for a node: {(interface, name): Step}.  A disabled interface (no-bios) has none."""
+    return {
+        (step.interface, step.name): step
+        for step in driver.steps.get(kind, ())
+        if node.get(f'{step.interface}_interface') != f'no-{step.interface}'
+    }
+
+
+def _key(step):
+    return step['interface'], step['step']
+
+
+def _step(key, arguments, priority):
+    return {'interface': key[0], 'step': key[1], 'args': arguments or {}, 'priority': priority}
+
+
+def _in_order(steps):
+    enabled = [step for step in steps if step['priority'] > 0]
+    return sorted(enabled, key=lambda step: (-step['priority'], INTERFACES.index(step['interface'])))
+
+
+def _argument_errors(kind, requested, step):
     arguments = requested.get('args') or {}
     unexpected = [name for name in arguments if name not in step.arguments]
     if unexpected:
-        yield f'clean step {requested} has these unexpected arguments: {", ".join(unexpected)}'
+        yield f'{kind} step {masked(requested)} has these unexpected arguments: {", ".join(unexpected)}'
     missing = [f'{name} ({step.arguments[name]})' for name in step.required if name not in arguments]
-    if missing:
-        yield f'clean step {requested} is missing these required arguments: {", ".join(missing)}'
+    is_disabled = kind == 'deploy' and not int(requested['priority'])
+    if missing and not is_disabled:
+        yield f'{kind} step {masked(requested)} is missing these required arguments: {", ".join(missing)}'
+
+
+def _duplicates(requested):
+    labels = [name for name, count in Counter(map(label, requested)).items() if count > 1]
+    if not labels:
+        return []
+    return [
+        "deploy steps from all deploy templates matching this node's instance traits cannot have the same interface "
+        f'and step. Duplicate deploy steps for {", ".join(labels)}'
+    ]

@@ -1,6 +1,6 @@
 """Log lines about the work on nodes."""
 
-from ironic_traits.deploy import base
+from ironic_traits.deploy import base, steps
 
 
 def log(logger, action, outcome, node, settled):
@@ -21,6 +21,8 @@ def log(logger, action, outcome, node, settled):
         logger.info(
             'Node %s: %s continues in %g seconds, now %s', name, action, outcome.seconds, node['provision_state']
         )
+    elif step := node.get(f'{steps.KINDS.get(action)}_step'):
+        logger.info('Node %s: %s continues with the step %s', name, action, steps.label(step))
     elif action == 'power':
         logger.info('Node %s: power finished, now %s', name, node['power_state'])
     else:

@@ -226,9 +226,10 @@ def _check_interface(node: Values, event: str) -> None:
 def _check_deploy(context: Context, node: Values, deploy_steps: Sequence[Mapping[str, Any]]) -> None:
     reasons = validate.reasons(context.hooks, node)
     problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
-    step_problem = steps.deploy_error(context.drivers.get(node['driver']), deploy_steps)
-    if step_problem:
-        problems.append(step_problem)
+    step_errors = steps.errors(context.drivers.get(node['driver']), node, 'deploy', deploy_steps)
+    if step_errors:
+        # Ironic's message has no space after the first sentence.
+        problems.append(f'Validation of deploy steps from "deploy steps" argument failed.{step_errors}')
     if problems:
         raise failures.DeployRefused(node=node['uuid'], reason=' '.join(problems))
 
@@ -239,6 +240,7 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
         'target_provision_state': _target(node, verb, state),
         'provision_updated_at': moment,
         'last_error': None,
+        **steps.NO_STEP,
     }
     if verb == 'abort':
         changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'

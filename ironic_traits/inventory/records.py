@@ -1,4 +1,4 @@
-"""Records: chassis, ports, portgroups, volume connectors and volume targets.
+"""Records: chassis, ports, portgroups, volume connectors, volume targets and runbooks.
 
 This module has what all kinds of records have in common. The declaration of a kind (``Kind``) has the rest. Reads
 return rows, in which a JSON field is the stored text.
@@ -72,6 +72,9 @@ class Kind:
     :ivar list_all: the policy rule that allows the caller to see the records of all nodes.
     :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
         Their default is set after that.
+    :ivar computed: {field that is no column: expression that a SELECT from the table computes it with}.
+    :ivar visible: function (context, grant) that returns the conditions on the records that the caller may see, for
+        a kind whose records do not belong to nodes; None if callers see all of them.
     """
 
     resource: Resource
@@ -79,6 +82,8 @@ class Kind:
     decide: Decide = _anything_goes
     list_all: str = ''
     implicit: tuple[str, ...] = ()
+    computed: dict[str, sa.ColumnElement[Any]] = dataclasses.field(default_factory=dict)
+    visible: Callable[[Context, Grant], list[Condition]] | None = None
 
     @functools.cached_property
     def table(self) -> sa.Table:
@@ -108,8 +113,8 @@ class Kind:
 
     @functools.cached_property
     def has_node(self) -> bool:
-        """Whether the records belong to nodes."""
-        return 'node_uuid' in self.table.c
+        """Whether the records belong to nodes: clients say to which."""
+        return 'node_uuid' in self.settable
 
 
 def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> sa.Row:
@@ -121,7 +126,7 @@ def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> 
     :raises failures.RecordNotFound: there is no such record.
     """
     with context.read() as connection:
-        return read(connection, kind, grant.ident, _columns(context, kind, fields))
+        return read(connection, kind, grant.ident, columns(context, kind, fields))
 
 
 def owner(context: Context, kind: Kind, ident: str) -> sa.Row:
@@ -150,16 +155,16 @@ def find(
     :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}, {'portgroup': (Kind, uuid or
         name)}, {'shard' or 'conductor_groups': [shard or conductor group of the node, …]}, {'description_contains':
-        text}; all optional.
+        text}, {'project': project that owns the record, if it is not public}; all optional.
     :returns: rows with these fields.
     :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     """
     with context.read() as connection:
         visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
-        visible = _of_nodes(kind.table, visible_nodes)
+        visible = kind.visible(context, grant) if kind.visible else _of_nodes(kind.table, visible_nodes)
         conditions = _where(connection, kind, filters, visible_nodes)
-        statement = sa.select(*_columns(context, kind, fields)).where(*visible, *conditions)
+        statement = sa.select(*columns(context, kind, fields)).where(*visible, *conditions)
         marker = functools.partial(read, connection, kind, visible=visible)
         return fetch(connection, statement, kind.table, page, marker)
 
@@ -181,9 +186,9 @@ def create(context: Context, kind: Kind, values: Mapping[str, Any], fields: tupl
         with context.write() as connection:
             kind.decide(connection, None, None, values)
             connection.execute(sa.insert(kind.table).values(stored(kind, values)))
-            return read(connection, kind, values['uuid'], _columns(context, kind, fields))
+            return read(connection, kind, values['uuid'], columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
-        raise _duplicate(kind, error, values) from error
+        raise duplicate(kind, error, values) from error
     except db_exception.DBReferenceError as error:
         raise no_node(values['node_uuid']) from error
 
@@ -219,7 +224,7 @@ def find_by_nodes(
     :returns: [row with these fields, and the uuid of the node as ``of_node``, …], in the order of creation.
     """
     node_uuid = kind.table.c.node_uuid
-    statement = sa.select(*_columns(context, kind, fields), node_uuid.label('of_node')).where(node_uuid.in_(node_uuids))
+    statement = sa.select(*columns(context, kind, fields), node_uuid.label('of_node')).where(node_uuid.in_(node_uuids))
     return connection.execute(statement.order_by(kind.table.c.id)).all()
 
 
@@ -250,9 +255,9 @@ def update(
             if changes:
                 statement = sa.update(kind.table).where(kind.table.c.id == record.id)
                 connection.execute(statement.values(with_masks(kind.table, changes)))
-            return read(connection, kind, record.uuid, _columns(context, kind, fields))
+            return read(connection, kind, record.uuid, columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
-        raise _duplicate(kind, error, new) from error
+        raise duplicate(kind, error, new) from error
     except db_exception.DBReferenceError as error:
         raise no_node(new['node_uuid']) from error
 
@@ -295,6 +300,18 @@ def read(
     return row
 
 
+def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
+    """Lock a record until the end of the transaction, and read it.
+
+    :param connection: of a writer.
+    :param ident: uuid; or name, if the kind has names.
+    :returns: a row with all columns.
+    :raises failures.RecordNotFound: there is no such record.
+    :raises failures.NodeLocked: a worker holds the lock of its node.
+    """
+    return _take(connection, kind, ident).record
+
+
 def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
     """Lock the node of a record, if the kind has one, and then the record.
 
@@ -322,11 +339,15 @@ def _is(kind: Kind, ident: str) -> Condition:
     return kind.table.c['uuid' if uuidutils.is_uuid_like(ident) else 'name'] == ident
 
 
-def _columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
+def columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields. A JSON field is text, with its secrets masked unless the caller may see them."""
     masked = secrets.masked(context, kind.table, fields)
     return tuple(
-        secrets.column(kind.table, name, name in masked) if name in kind.json_fields else kind.table.c[name]
+        kind.computed[name]
+        if name in kind.computed
+        else secrets.column(kind.table, name, name in masked)
+        if name in kind.json_fields
+        else kind.table.c[name]
         for name in fields
     )
 
@@ -356,6 +377,8 @@ def _where(
             yield from _of_nodes(table, [tables.nodes.c.conductor_group.in_(groups)])
         elif name == 'description_contains':
             yield table.c.description.icontains(value, autoescape=True)
+        elif name == 'project':
+            yield sa.or_(table.c.owner == value, table.c.public)
         else:
             yield table.c[name] == value
 
@@ -365,7 +388,11 @@ def _of_nodes(table: sa.Table, conditions: Sequence[Condition]) -> list[Conditio
     return [table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*conditions))] if conditions else []
 
 
-def _duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) -> failures.RecordExists:
+def duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) -> failures.RecordExists:
+    """Return the failure for a record whose unique key another record has.
+
+    :param values: {field: value} of the record.
+    """
     # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     for column, sentence in kind.duplicates.items():

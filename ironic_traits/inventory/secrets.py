@@ -16,7 +16,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.resources import RESOURCES
 
 MASK = '******'
-#: {table: {field: policy rule that allows the caller to see it unmasked}}.
+#: {table: {field: policy rule that allows the caller to see it unmasked, or NOBODY}}.
 RULES = {each.name: each.secrets for each in RESOURCES if each.secrets}
 #: Shown if a row has no masked text. Only another program can have written such a row.
 _NOT_MASKED = '{"content": "** Not shown: its secrets have not been masked. **"}'
@@ -54,7 +54,10 @@ def column(table: sa.Table, field: str, is_masked: bool) -> sa.Label[str]:
     return sa.type_coerce(table.c[field], sa.Text).label(field)
 
 
-def _text(field: str, document: dict[str, Any]) -> str:
+def _text(field: str, document: Any) -> str:
+    if field == 'steps':
+        steps = [step | {'args': strutils.mask_dict_password(step['args'], MASK)} for step in document]
+        return orjson.dumps(steps).decode()
     masked = strutils.mask_dict_password(document, MASK)
     if field == 'instance_info':
         masked |= {key: MASK for key in ('configdrive', 'image_url') if key in masked}

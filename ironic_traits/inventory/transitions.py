@@ -1,14 +1,14 @@
 """Transitions: the work on nodes that requests store and workers carry out.
 
 A worker claims a transition for a limited time (a lease). If it does not settle the claim within that time, because it
-was killed, for example, the claim is void. Another worker claims the transition and continues with the last phase that
-the driver has begun. All times are those of the database's clock.
+was killed, for example, the claim is void. Another worker claims the transition and continues with the last step and
+phase that the driver has begun. All times are those of the database's clock.
 """
 
 import dataclasses
 import datetime
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,8 +20,8 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.deploy import base, states, time_limits
-from ironic_traits.inventory import history
+from ironic_traits.deploy import base, states, steps, time_limits
+from ironic_traits.inventory import allocations, history
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
 
@@ -34,9 +34,11 @@ class Claim:
     :ivar lease: id of the claim, a uuid.
     :ivar action: one of ``states.ACTIONS``.
     :ivar arguments: {name: value} for the driver.
-    :ivar phase: how often the driver has asked to be called again (``base.Later``).
+    :ivar phase: how often the driver has asked to be called again (``base.Later``), in this step.
     :ivar attempts: number of claims in this phase, including this one.
     :ivar seconds: seconds since the first claim of the transition.
+    :ivar step: the step of the action that is next, as for ``base.Task``; None if the steps are not put together yet
+        (``begin``), or if the action has none.
     """
 
     node: str
@@ -46,6 +48,7 @@ class Claim:
     phase: int
     attempts: int
     seconds: float
+    step: dict[str, Any] | None
 
 
 def replace(
@@ -120,7 +123,28 @@ def claim(service: Service, uuid: str) -> Claim | None:
             phase=row.phase,
             attempts=row.attempts,
             seconds=seconds,
+            step=row.steps[row.step_index] if row.steps else None,
         )
+
+
+@retried
+def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
+    """Store the steps of a claimed transition, and show the first one in the node.
+
+    :param planned: the steps in their order, at least one.
+    :returns: whether the claim was still valid; if not, nothing is changed.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with service.write() as connection:
+        node = take(connection, claim.node)
+        result = connection.execute(
+            sa.update(tables.transitions)
+            .where(tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease)
+            .values(steps=planned)
+        )
+        if result.rowcount:
+            change(connection, node, steps.shown(claim.action, planned[0]))
+        return bool(result.rowcount)
 
 
 @retried
@@ -134,12 +158,15 @@ def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | bas
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
-        if connection.scalar(sa.select(tables.transitions.c.lease).where(*same_claim)) is None:
+        row = connection.execute(sa.select(tables.transitions).where(*same_claim)).first()
+        if row is None:
             return False
         moment = read_clock(connection)
         author = functools.partial(history.entry, None, conductor=service.conf.host)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
+        elif isinstance(outcome, base.Done) and row.steps and row.step_index + 1 < len(row.steps):
+            _continue(connection, node, row, moment, outcome)
         elif isinstance(outcome, base.Done):
             _finish(connection, node, claim, moment, outcome, author)
         else:
@@ -183,6 +210,8 @@ _SETTLED = (
     tables.nodes.c.target_power_state,
     tables.nodes.c.properties,
     tables.nodes.c.retired,
+    tables.nodes.c.allocation_uuid,
+    tables.nodes.c.instance_info,
 )
 
 
@@ -200,17 +229,39 @@ def _postpone(connection: sa.Connection, node: sa.Row, claim: Claim, moment: dat
     if claim.action != 'power' and states.follow(node.provision_state, 'wait'):
         # The lock is released while the node waits, so that it can be aborted or deleted.
         _move(connection, node, 'wait', moment, reservation=None)
+    _release(connection, node, moment + datetime.timedelta(seconds=seconds), phase=claim.phase + 1)
+
+
+def _continue(connection: sa.Connection, node: sa.Row, row: sa.Row, moment: datetime.datetime, done: base.Done) -> None:
+    """Let a worker perform the next step.
+
+    :param row: of the transition.
+    :param done: outcome of the step before.
+    """
+    following = row.step_index + 1
+    change(connection, node, _facts(node, done) | steps.shown(row.action, row.steps[following]))
+    _release(connection, node, moment, phase=0, step_index=following)
+
+
+def _release(connection: sa.Connection, node: sa.Row, due_at: datetime.datetime, **position: int) -> None:
+    """End the claim of a transition, which is due again at some time.
+
+    :param position: columns with the position in the transition.
+    """
     connection.execute(
         sa.update(tables.transitions)
         .where(tables.transitions.c.node_id == node.id)
-        .values(
-            lease=None,
-            leased_until=None,
-            attempts=0,
-            phase=claim.phase + 1,
-            due_at=moment + datetime.timedelta(seconds=seconds),
-        )
+        .values(lease=None, leased_until=None, attempts=0, due_at=due_at, **position)
     )
+
+
+def _facts(node: sa.Row, done: base.Done) -> Values:
+    changes: Values = {}
+    if done.power_state:
+        changes['power_state'] = done.power_state
+    if done.properties:
+        changes['properties'] = node.properties | done.properties
+    return changes
 
 
 def _finish(
@@ -221,17 +272,15 @@ def _finish(
     done: base.Done,
     author: history.Author,
 ) -> None:
-    changes: Values = {'reservation': None}
-    if done.power_state:
-        changes['power_state'] = done.power_state
-    if done.properties:
-        changes['properties'] = node.properties | done.properties
+    changes: Values = {'reservation': None, **_facts(node, done)}
     if claim.action == 'power':
         replace(connection, node.id, None, {}, moment)
         change(connection, node, {'target_power_state': None, **changes})
         event = f'The power state changed to "{done.power_state or node.power_state}".'
         history.record(connection, history.power(author, node, moment, event, changes))
-    elif claim.action == 'undeploy':
+        return
+    changes |= steps.NO_STEP
+    if claim.action == 'undeploy':
         _clean_after(connection, node, moment, changes, author)
     else:
         if claim.action == 'inspect':
@@ -248,6 +297,10 @@ def _clean_after(
     connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_name': None, 'instance_info': {}}
     changes |= {'driver_internal_info': {}, 'configdrive': None}
+    if node.allocation_uuid:
+        event = f'Allocation {node.allocation_uuid} ended, because the node was undeployed.'
+        history.record(connection, author(node.uuid, moment, history.RESERVATION, event))
+        changes = {**allocations.end(connection, node), **changes}
     if node.retired:
         changes['target_provision_state'] = states.MANAGEABLE
     changes.pop('reservation')
@@ -272,6 +325,7 @@ def _give_up(
         change(connection, node, {'target_power_state': None, **changes})
         history.record(connection, history.power(author, node, moment, reason, changes))
         return
+    changes |= steps.NO_STEP
     if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
         changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
     _move(connection, node, 'fail', moment, author, **changes)

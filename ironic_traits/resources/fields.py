@@ -5,6 +5,9 @@ import enum
 import functools
 from typing import Any
 
+#: ``secrets_rule`` of a field whose secrets no caller sees.
+NOBODY = ''
+
 
 class When(enum.Flag):
     """The requests with which clients set a field."""
@@ -82,8 +85,8 @@ class Field:
     :ivar filter: the filter of lists that compares it; None if there is none.
     :ivar change_rule: the policy rule for changing it; None for that of the resource.
     :ivar show_rule: the policy rule for showing it; None for that of the resource. Other callers see a placeholder.
-    :ivar secrets_rule: name of the policy rule for showing its secrets; None if it has no secrets. Other callers see a
-        mask in their place, from the column ``{name}_masked``.
+    :ivar secrets_rule: name of the policy rule for showing its secrets, or NOBODY; None if it has no secrets. Other
+        callers see a mask in their place, from the column ``{name}_masked``.
     """
 
     name: str
@@ -112,7 +115,8 @@ class Resource:
     :ivar links: {key of links to the resources below an item: the minor version that brought it}.
     :ivar hidden: columns of its table that no response shows, besides the id and the masks of secrets.
     :ivar served_since: the minor version that brought it.
-    :ivar detail_since: the minor version that brought the query parameter ``detail``.
+    :ivar detail_since: the minor version that brought the query parameter ``detail``; None if its lists always show
+        all fields.
     :ivar names_since: the minor version that brought names in place of uuids; None if its items have no names.
     """
 
@@ -125,7 +129,7 @@ class Resource:
     links: dict[str, int] = dataclasses.field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     served_since: int = 1
-    detail_since: int = 43
+    detail_since: int | None = 43
     names_since: int | None = None
 
     def __getitem__(self, name: str) -> Field:
@@ -139,7 +143,7 @@ class Resource:
     @property
     def singular(self) -> str:
         """The name of one item, for messages."""
-        return (self.name if self.name == 'chassis' else self.name[:-1]).replace('_', ' ')
+        return (self.path if self.path == 'chassis' else self.path[:-1]).replace('/', ' ')
 
     @functools.cached_property
     def since(self) -> dict[str, int]:
@@ -163,8 +167,8 @@ class Resource:
 
     @functools.cached_property
     def secrets(self) -> dict[str, str]:
-        """{field with secrets: name of the policy rule for showing them}."""
-        return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule}
+        """{field with secrets: name of the policy rule for showing them, or NOBODY}."""
+        return {field.name: field.secrets_rule for field in self.fields if field.secrets_rule is not None}
 
     @functools.cached_property
     def list_filters(self) -> dict[str, Filter]:

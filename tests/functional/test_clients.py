@@ -170,7 +170,7 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     assert 'can not be performed' in baremetal('node', 'provide', 'one', ok=False)
     baremetal('node', 'set', 'one', '--driver-info', 'fake_failures=["deploy"]')
     baremetal('node', 'deploy', 'one', '--wait', '30', ok=False)
-    failed = 'fake-hardware is configured to fail "deploy".'
+    failed = 'Deploy step deploy.deploy failed: fake-hardware is configured to fail "deploy".'
     assert baremetal('node', 'show', 'one', '--fields', 'last_error', '-f', 'json') == {'last_error': failed}
     baremetal('node', 'undeploy', 'one')
     shows(provision_state='available')

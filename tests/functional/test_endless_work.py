@@ -28,7 +28,7 @@ ENDLESS = {
         'clean_callback_timeout',
         'clean failed',
         'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running '
-        'on the node. Failed on step {}.',
+        "on the node. Failed on step {'interface': 'vendor', 'step': 'log_passthrough',",
     ),
     'deploy': (
         'available',

@@ -14,20 +14,24 @@ GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'provisioning.rst
 
 @pytest.fixture
 def power(app):
-    """A list with the state of the outlet that the example driver switches."""
-    code = re.search(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[1]
+    """A list with the state of the outlet that the example drivers switch."""
+    code = ''.join(map(textwrap.dedent, re.findall(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[:2]))
     state = ['power off']
     names = {
         'read_power': lambda outlet: state[0],
         'switch': lambda outlet, target: state.__setitem__(0, target),
         'write_image': lambda outlet, instance: None,
     }
-    exec(textwrap.dedent(code).replace('seconds=30', 'seconds=0'), names)
+    exec(code.replace('seconds=30', 'seconds=0').replace('seconds=60 *', 'seconds=0 *'), names)
     app.service.drivers['bench'] = names['Bench'](app.service.conf)
+    app.service.drivers['careful'] = names['CarefulBench'](app.service.conf)
     return state
 
 
-def test_the_example(app, power):
+@pytest.fixture
+def send(app):
+    """A function that sends a request and returns the document of the response."""
+
     def send(method, path, document=None):
         request = Request.blank(path, method=method, headers={'X-OpenStack-Ironic-API-Version': '1.115'})
         if document is not None:
@@ -37,6 +41,10 @@ def test_the_example(app, power):
         assert response.status_int < 300, response.text
         return response.json if response.body else None
 
+    return send
+
+
+def test_the_example(app, power, send):
     send('POST', '/v1/nodes', {'driver': 'bench', 'name': 'one', 'driver_info': {'bench_port': 3}})
     for verb, state in (('manage', 'manageable'), ('provide', 'available'), ('active', 'active')):
         send('PUT', '/v1/nodes/one/states/provision', {'target': verb})
@@ -47,3 +55,20 @@ def test_the_example(app, power):
     finish_work(app)
     assert power == ['power on']
     assert send('GET', '/v1/nodes/one')['power_state'] == 'power on'
+
+
+def test_the_example_with_steps(app, power, send):
+    def provision(target, **arguments):
+        send('PUT', '/v1/nodes/two/states/provision', {'target': target, **arguments})
+        finish_work(app)
+        node = send('GET', '/v1/nodes/two')
+        return node['provision_state'], node['last_error']
+
+    send('POST', '/v1/nodes', {'driver': 'careful', 'name': 'two', 'driver_info': {'bench_port': 3}})
+    assert provision('manage') == ('manageable', None)
+    assert provision('provide') == ('available', None)
+    burn_in = {'interface': 'management', 'step': 'burn_in', 'args': {'minutes': 1}, 'priority': 200}
+    assert provision('active', deploy_steps=[burn_in]) == ('active', None)
+    unknown = {'interface': 'bios', 'step': 'polish', 'args': {}, 'priority': 200}
+    failed = ('deploy failed', 'Deploy step bios.polish failed: There is no step polish.')
+    assert provision('rebuild', deploy_steps=[unknown]) == failed

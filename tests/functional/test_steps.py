@@ -4,12 +4,17 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.deploy import base
+from ironic_traits.inventory import transitions
 from tests.support.client import message
 from tests.support.service import finish_work
+from tests.support.transitions import pass_time
 
 RESET = {'interface': 'bios', 'step': 'factory_reset'}
 UNKNOWN = {'interface': 'deploy', 'step': 'erase_devices'}
 APPLY = {'interface': 'bios', 'step': 'apply_configuration'}
+BURN = {'interface': 'management', 'step': 'burn', 'args': {'minutes': 5}, 'priority': 50}
+DEPLOY = {'interface': 'deploy', 'step': 'deploy', 'args': {}, 'priority': 100}
 
 
 @pytest.fixture
@@ -86,8 +91,23 @@ def test_disabled_interface_has_no_steps(app, client, node_in):
 
 
 def test_driver_that_declares_no_steps(app, client, node_in, monkeypatch):
-    monkeypatch.setattr(type(app.service.drivers['fake-hardware']), 'clean_steps', None)
-    assert clean(app, client, node_in('manageable'), [UNKNOWN])['provision_state'] == 'manageable'
+    """It gets the whole action, once, and checks the steps itself."""
+    driver = app.service.drivers['fake-hardware']
+    tasks = []
+    monkeypatch.setattr(type(driver), 'steps', {})
+    monkeypatch.setattr(driver, 'work', lambda task: tasks.append(task) or base.Done(power_state='power off'))
+    uuid = node_in('manageable')
+    assert clean(app, client, uuid, [UNKNOWN, RESET])['provision_state'] == 'manageable'
+    provision(client, uuid, 'provide')
+    finish_work(app)
+    provision(client, uuid, 'active', deploy_steps=[BURN])
+    finish_work(app)
+    assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == 'active'
+    assert [(task.action, task.step, task.arguments) for task in tasks] == [
+        ('clean', None, {'clean_steps': [UNKNOWN, RESET]}),
+        ('clean', None, {}),
+        ('deploy', None, {'deploy_steps': [BURN]}),
+    ]
 
 
 @pytest.mark.parametrize(('state', 'target'), [('available', 'active'), ('active', 'rebuild')])
@@ -140,3 +160,216 @@ def test_invalid_steps(client, node_in, target, name, step):
     response = provision(client, node_in('available' if target == 'active' else 'manageable'), target, **{name: [step]})
     assert response.status_int == 400
     assert f'Invalid {name}: ' in message(response)
+
+
+@pytest.fixture
+def executed(app, monkeypatch):
+    """The steps that the driver was called for: a list of their names, or of actions without steps."""
+    driver = app.service.drivers['fake-hardware']
+    work, names = driver.work, []
+
+    def record(task):
+        names.append(f'{task.step["interface"]}.{task.step["step"]}' if task.step else task.action)
+        return work(task)
+
+    monkeypatch.setattr(driver, 'work', record)
+    return names
+
+
+def step(interface, name, priority, **arguments):
+    return {'interface': interface, 'step': name, 'args': arguments, 'priority': priority}
+
+
+def shown(client, uuid):
+    """Return the state of a node, and its current clean and deploy step."""
+    node = client.get(f'/v1/nodes/{uuid}')
+    return node['provision_state'], node['clean_step'], node['deploy_step']
+
+
+@pytest.mark.parametrize(('state', 'target'), [('available', 'active'), ('active', 'rebuild')])
+def test_the_running_step_is_shown(app, client, node_in, executed, state, target):
+    uuid = node_in(state, driver_info={'fake_delays': {'deploy': 100, 'rebuild': 100, 'management.burn': 200}})
+    provision(client, uuid, target, deploy_steps=[BURN])
+    assert shown(client, uuid) == ('deploying', {}, {})
+    finish_work(app)
+    assert shown(client, uuid) == ('wait call-back', {}, DEPLOY)
+    pass_time(app, 100)
+    finish_work(app)
+    assert shown(client, uuid) == ('wait call-back', {}, BURN)
+    pass_time(app, 100)
+    finish_work(app)
+    assert shown(client, uuid) == ('wait call-back', {}, BURN)
+    pass_time(app, 100)
+    finish_work(app)
+    assert shown(client, uuid) == ('active', {}, {})
+    assert executed == ['deploy.deploy'] * 2 + ['management.burn'] * 2
+
+
+def test_the_running_clean_step_is_shown(app, client, node_in):
+    uuid = node_in('manageable', driver_info={'fake_delays': {'clean': 100}})
+    provision(client, uuid, 'clean', clean_steps=[APPLY | {'args': {'settings': [1]}}, RESET])
+    for name, arguments in (('apply_configuration', {'settings': [1]}), ('factory_reset', {})):
+        finish_work(app)
+        assert shown(client, uuid) == ('clean wait', step('bios', name, 0, **arguments), {})
+        pass_time(app, 100)
+    finish_work(app)
+    assert shown(client, uuid) == ('manageable', {}, {})
+    provision(client, uuid, 'provide')
+    finish_work(app)
+    assert shown(client, uuid) == ('clean wait', step('vendor', 'log_passthrough', 1), {})
+
+
+def test_automated_clean_without_any_step(app, client, node_in, executed):
+    uuid = node_in('manageable', vendor_interface='no-vendor')
+    provision(client, uuid, 'provide')
+    finish_work(app)
+    assert shown(client, uuid) == ('available', {}, {})
+    assert executed == []
+
+
+def test_order_of_deploy_steps(app, client, node_in, executed):
+    """By priority, then by interface, as in Ironic. Those with the priority 0 are not executed."""
+    uuid = node_in('available')
+    steps = [
+        step('raid', 'late', 10),
+        step('vendor', 'late', '10'),
+        step('bios', 'first', 300),
+        step('bios', 'disabled', 0),
+        step('firmware', 'same', 100),
+        step('raid', 'same', 100),
+    ]
+    assert provision(client, uuid, 'active', deploy_steps=steps).status_int == 202
+    finish_work(app)
+    assert executed == ['bios.first', 'firmware.same', 'deploy.deploy', 'raid.same', 'vendor.late', 'raid.late']
+
+
+def test_order_of_clean_steps_is_that_of_the_request(app, client, node_in, executed):
+    log = {'interface': 'vendor', 'step': 'log_passthrough'}
+    cache = {'interface': 'bios', 'step': 'cache_bios_settings'}
+    clean(app, client, node_in('manageable'), [RESET, log, cache, RESET])
+    assert executed == ['bios.factory_reset', 'vendor.log_passthrough', 'bios.cache_bios_settings', executed[0]]
+
+
+def test_a_deploy_step_twice(client, node_in):
+    uuid = node_in('available')
+    response = provision(client, uuid, 'active', deploy_steps=[BURN, BURN | {'priority': 1}])
+    assert response.status_int == 400
+    assert message(response).endswith(
+        'cannot have the same interface and step. Duplicate deploy steps for management.burn'
+    )
+
+
+def test_one_step_fails(app, client, node_in, executed):
+    uuid = node_in('available', driver_info={'fake_failures': ['management.burn']})
+    provision(client, uuid, 'active', deploy_steps=[BURN, step('raid', 'never', 1)])
+    finish_work(app)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['deploy_step'], node['maintenance']) == ('deploy failed', {}, False)
+    assert node['last_error'] == (
+        'Deploy step management.burn failed: fake-hardware is configured to fail "management.burn".'
+    )
+    assert executed == ['deploy.deploy', 'management.burn']
+
+
+def test_one_clean_step_fails(app, client, node_in, executed):
+    uuid = node_in('manageable', driver_info={'fake_failures': ['bios.factory_reset']})
+    node = clean(app, client, uuid, [{'interface': 'vendor', 'step': 'log_passthrough'}, RESET, RESET])
+    assert (node['provision_state'], node['clean_step'], node['maintenance']) == ('clean failed', {}, True)
+    assert node['last_error'] == (
+        f"Node {uuid} failed step {{'interface': 'bios', 'step': 'factory_reset', 'args': {{}}, 'priority': 0}}: "
+        'fake-hardware is configured to fail "bios.factory_reset".'
+    )
+    assert executed == ['vendor.log_passthrough', 'bios.factory_reset']
+
+
+def test_a_worker_dies_in_a_step(app, client, node_in, executed):
+    """The step is executed again, those before it are not."""
+    uuid = node_in('available')
+    provision(client, uuid, 'active', deploy_steps=[BURN])
+    claim = transitions.claim(app.service, uuid)
+    assert claim.step is None
+    assert transitions.begin(app.service, claim, [DEPLOY, BURN])
+    assert transitions.settle(app.service, claim, base.Done(power_state='power on'))
+    claim = transitions.claim(app.service, uuid)
+    assert (claim.step, claim.attempts, claim.phase) == (BURN, 1, 0)
+    finish_work(app)
+    assert shown(client, uuid) == ('deploying', {}, BURN)
+    pass_time(app)
+    assert not executed
+    finish_work(app)
+    assert shown(client, uuid) == ('active', {}, {})
+    assert executed == ['management.burn']
+    assert not transitions.settle(app.service, claim, base.Done())
+
+
+def test_a_worker_that_comes_too_late_does_not_begin(app, client, node_in):
+    uuid = node_in('available')
+    provision(client, uuid, 'active')
+    claim = transitions.claim(app.service, uuid)
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}/lock').status_int == 204
+    assert not transitions.begin(app.service, claim, [DEPLOY])
+    assert shown(client, uuid) == ('deploy failed', {}, {})
+
+
+@pytest.mark.parametrize('end', ['abort', 'lock'])
+def test_no_step_is_shown_after_an_early_end(app, client, node_in, end):
+    uuid = node_in('manageable', driver_info={'fake_delays': {'clean': 100}})
+    provision(client, uuid, 'provide')
+    finish_work(app)
+    assert shown(client, uuid)[1]
+    if end == 'abort':
+        assert provision(client, uuid, 'abort').status_int == 202
+    else:
+        assert client.ask('DELETE', f'/v1/nodes/{uuid}/lock').status_int == 204
+    assert shown(client, uuid) == ('clean failed', {}, {})
+
+
+def test_secrets_of_steps_are_masked(app, client, node_in):
+    """In the node, and in errors. The driver gets them."""
+    uuid = node_in('available', driver_info={'fake_delays': {'deploy': 100}, 'fake_failures': ['deploy']})
+    steps = [step('management', 'unlock', 200, admin_password='hush-hush', user='root')]
+    provision(client, uuid, 'active', deploy_steps=steps)
+    finish_work(app)
+    assert shown(client, uuid)[2]['args'] == {'admin_password': '******', 'user': 'root'}
+    assert transitions.due(app.service, 1) == []
+    pass_time(app, 100)
+    assert transitions.claim(app.service, uuid).step == steps[0]
+    uuid = node_in('manageable')
+    last_error = clean(app, client, uuid, [RESET | {'args': {'password': 'hush-hush'}}])['last_error']
+    assert "'password': '******'" in last_error
+
+
+def test_power_and_wait_steps(app, client, node_in, executed):
+    """This service executes them, with the driver's power action."""
+    uuid = node_in('manageable')
+    steps = [
+        {'interface': 'power', 'step': 'power_on'},
+        {'interface': 'deploy', 'step': 'wait', 'args': {'seconds': 100}},
+        {'interface': 'power', 'step': 'reboot'},
+    ]
+    provision(client, uuid, 'clean', clean_steps=steps)
+    finish_work(app)
+    assert (client.get(f'/v1/nodes/{uuid}')['power_state'], executed) == ('power on', ['power'])
+    assert shown(client, uuid)[:2] == ('clean wait', step('deploy', 'wait', 0, seconds=100))
+    pass_time(app, 100)
+    finish_work(app)
+    assert shown(client, uuid)[0] == 'manageable'
+    assert executed == ['power', 'power']
+    node = clean(app, client, uuid, [{'interface': 'deploy', 'step': 'wait', 'args': {'seconds': 'long'}}])
+    assert node['provision_state'] == 'clean failed'
+    assert node['last_error'].endswith('The argument "seconds" is not a number: \'long\'')
+
+
+def test_limits_hold_for_the_whole_action(app, client, node_in):
+    uuid = node_in('available', driver_info={'fake_delays': {'deploy': 1000}})
+    provision(client, uuid, 'active', deploy_steps=[BURN])
+    finish_work(app)
+    for _ in range(2):
+        with app.service.write() as connection:
+            begun = tables.transitions.c.begun_at
+            earlier = connection.scalar(sa.select(begun)) - transitions.datetime.timedelta(seconds=1000)
+            connection.execute(sa.update(tables.transitions).values(begun_at=earlier, due_at=earlier))
+        finish_work(app)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['deploy_step']) == ('deploy failed', {})
+    assert node['last_error'].startswith('Timeout reached')

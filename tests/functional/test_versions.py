@@ -45,6 +45,7 @@ SHOWN = {
     82: {'shard'},
     83: {'parent_node'},
     86: {'firmware_interface'},
+    87: {'service_step'},
     95: {'disable_power_off'},
     104: {'instance_name'},
     109: {'health'},

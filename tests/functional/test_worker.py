@@ -67,7 +67,7 @@ def test_failures(app, client, verb):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == FAILED[verb]
-    assert node['last_error'] == f'fake-hardware is configured to fail "{action}".'
+    assert f'fake-hardware is configured to fail "{action}".' in node['last_error']
     target = 'manageable' if verb == 'clean' else states.TARGETS.get(FAILED[verb])
     assert (node['target_provision_state'], node['reservation']) == (target, None)
     broken = action == 'clean'
@@ -112,7 +112,7 @@ def test_invalid_delays(app, client, available, delays):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == 'deploy failed'
-    assert node['last_error'].startswith('fake_delays is not an object')
+    assert node['last_error'].startswith('Deploy step deploy.deploy failed: fake_delays is not an object')
 
 
 def test_delays_and_failures_of_all_nodes(database_url):
@@ -244,7 +244,9 @@ def test_a_driver_that_is_broken(app, client, available, monkeypatch):
     finish_work(app)
     node = client.get(f'/v1/nodes/{uuid}')
     assert node['provision_state'] == 'deploy failed'
-    assert node['last_error'] == 'The driver failed in "deploy": ZeroDivisionError: by zero'
+    assert node['last_error'] == (
+        'Deploy step deploy.deploy failed: The driver failed in "deploy": ZeroDivisionError: by zero.'
+    )
 
 
 def test_driver_without_a_power_state(app, client, monkeypatch):

@@ -86,7 +86,10 @@ def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
         for uuid in uuids:
             node = until(client, uuid, {'active', 'deploy failed'})
             assert node['provision_state'] == 'deploy failed'
-            assert node['last_error'] == 'The driver failed in "deploy": TimeoutError: it took longer than 1 seconds'
+            assert node['last_error'] == (
+                'Deploy step deploy.deploy failed: The driver failed in "deploy": TimeoutError: it took longer than 1 '
+                'seconds.'
+            )
     finally:
         hanging.terminate()
         assert hanging.wait(20) == 0

@@ -75,6 +75,24 @@ RECORDS = {
         },
         [{'op': 'replace', 'path': '/boot_index', 'value': 1}],
     ),
+    'runbook': (
+        '/v1/runbooks',
+        {
+            'uuid': f'{RECORD}9',
+            'name': 'flash-bios',
+            'description': 'Back to the BIOS of the vendor, with our settings',
+            'steps': [
+                {'interface': 'bios', 'step': 'factory_reset', 'args': {}, 'order': 1},
+                {
+                    'interface': 'bios',
+                    'step': 'apply_configuration',
+                    'args': {'settings': [{'name': 'LogicalProc', 'value': 'Enabled'}]},
+                    'order': 2,
+                },
+            ],
+        },
+        [{'op': 'replace', 'path': '/public', 'value': True}],
+    ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}
@@ -175,6 +193,9 @@ def _sampled_records(client):
         yield _lists(name), client.get(path)
         yield f'{name}-update-request', changed
         yield f'{name}-show', client.ask('PATCH', f'{path}/{new["uuid"]}', changed).json
+    yield 'runbook-traits-put-request', TRAITS
+    client.ask('PUT', '/v1/runbooks/flash-bios/traits', TRAITS)
+    yield 'runbook-traits', client.get('/v1/runbooks/flash-bios/traits')
     yield 'volume-show', client.get('/v1/volume')
     yield 'node-vif-attach-request', VIF
     client.ask('POST', '/v1/nodes/rack1-1/vifs', VIF)
@@ -255,6 +276,32 @@ def _sampled_matches(client):
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
     yield 'reservation-by-request-request', BY_REQUEST
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
+
+
+ALLOCATION = {
+    'name': 'web1',
+    'resource_class': 'baremetal.gold',
+    'traits': ['CUSTOM_GOLD'],
+    'candidate_nodes': ['rack1-5'],
+    'extra': {'team': 'web'},
+}
+ALLOCATION_PATCH = [{'op': 'replace', 'path': '/name', 'value': 'web2'}]
+
+
+def _sampled_node_allocations(client):
+    """Generate (name, sample) of Ironic's allocations."""
+    client.node(uuid=f'{RECORD[:-1]}10', name='rack1-5', driver='fake-hardware', resource_class='baremetal.gold')
+    client.ask('PUT', '/v1/nodes/rack1-5/traits', TRAITS)
+    for target in ('manage', 'provide'):
+        client.ask('PUT', '/v1/nodes/rack1-5/states/provision', {'target': target})
+        finish_work(client.app)
+    yield 'node-allocation-create-request', ALLOCATION
+    uuid = f'{RECORD[:-1]}11'
+    yield 'node-allocation-show', client.ask('POST', '/v1/allocations', ALLOCATION | {'uuid': uuid}).json
+    refused = ALLOCATION | {'uuid': f'{RECORD[:-1]}12', 'name': 'db1'}
+    yield 'node-allocation-error', client.ask('POST', '/v1/allocations', refused).json
+    yield 'node-allocations-list', client.get('/v1/allocations?fields=uuid,name,state,node_uuid')
+    yield 'node-allocation-update-request', ALLOCATION_PATCH
 
 
 def _sampled_sources(client):
@@ -353,4 +400,5 @@ def sampled(client):
     yield 'driver-show', client.get('/v1/drivers/fake-hardware')
     yield 'node-traits-detail', _sampled_sources(client)
     yield from _sampled_history(client)
+    yield from _sampled_node_allocations(client)
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json

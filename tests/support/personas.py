@@ -26,6 +26,7 @@ NODE = 'aaaaaaaa-0000-4000-8000-000000000001'
 RESERVED = 'aaaaaaaa-0000-4000-8000-000000000002'
 RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
 INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
+ALLOCATION = 'cccccccc-0000-4000-8000-000000000003'
 VIF = 'dddddddd-0000-4000-8000-000000000001'
 PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
 CONSUMER = 'ffffffff-0000-4000-8000-000000000001'
@@ -41,6 +42,13 @@ def headers(persona):
         return result | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
     project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
     return result | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
+
+
+def allocate(client):
+    """Create an allocation of the project alpha, of the node NODE if the project owns it."""
+    body = {'uuid': ALLOCATION, 'resource_class': 'gold', 'owner': 'alpha', 'candidate_nodes': [NODE]}
+    response = client.ask('POST', '/v1/allocations', body, headers=headers('system_admin'))
+    assert response.status_int == 201, response.text
 
 
 def make_template(path):
@@ -83,6 +91,10 @@ def make_template(path):
             '/v1/volume/targets',
             {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
         )
+        steps = [{'interface': 'bios', 'step': 'factory_reset', 'order': 1}]
+        make('/v1/runbooks', {'uuid': f'{RECORD}6', 'name': 'CUSTOM_A', 'steps': steps}, version='1.92')
+        patch = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}]
+        assert client.ask('PATCH', f'/v1/runbooks/{RECORD}6', patch, version='1.92').status_int == 200
         client.ask('POST', f'/v1/nodes/{NODE}/vifs', {'id': VIF})
         held = make('/v1/reservations', {'instance_uuid': INSTANCE, 'node_uuid': RESERVED})
         for method, path_, document in (

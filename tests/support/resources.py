@@ -6,6 +6,7 @@ import wsme.types
 
 from ironic_traits import policies
 from ironic_traits.db import tables
+from ironic_traits.resources.fields import NOBODY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _rules(resource, layers):
     named = {rule.name for rule in (*resource.change_rules, *resource.show_rules)}
     for name in sorted(layers.rules - named):
         yield f'{resource.name}: no field names the policy rule {name}, so it is never asked.'
-    for name in sorted((named | set(resource.secrets.values())) - layers.policies):
+    for name in sorted((named | set(resource.secrets.values()) - {NOBODY}) - layers.policies):
         yield f'{resource.name}: a field names the policy rule {name}, which policies/ lacks.'
 
 

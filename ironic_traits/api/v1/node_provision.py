@@ -3,7 +3,6 @@
 import re
 
 import orjson
-import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
@@ -11,11 +10,11 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.node_power import read_arguments
-from ironic_traits.deploy import states
+from ironic_traits.deploy import states, steps
 from ironic_traits.inventory import node_states, nodes
 
 #: The interfaces that steps may name.
-_STEP_INTERFACES = ('bios', 'deploy', 'management', 'power', 'raid', 'vendor')
+_STEP_INTERFACES = tuple(sorted(steps.INTERFACES))
 #: A priority may be an integer, or a string of its digits.
 _DIGITS = re.compile('[0-9]{1,20}')
 #: The keys that each kind of step must have.
@@ -30,7 +29,7 @@ _ARGUMENTS = {
 }
 
 
-class ProvisionBody(wsme.types.Base):
+class ProvisionBody(types.Base):
     """The requested verb, and its arguments."""
 
     target = types.TEXT

@@ -17,7 +17,7 @@ from ironic_traits.inventory.ports import PORTS as KIND
 _NODE_IDENT_SINCE, _NETWORK_OF_PORTGROUP_SINCE = 94, 102
 
 
-class PortBody(wsme.types.Base):
+class PortBody(types.Base):
     """The fields of a port that clients may set."""
 
     uuid = types.UUID
@@ -45,7 +45,7 @@ class Port(PortBody):
     links = types.LINKS
 
 
-class Ports(wsme.types.Base):
+class Ports(types.Base):
     """A page of ports."""
 
     ports = [Port]

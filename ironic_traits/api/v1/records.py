@@ -227,7 +227,8 @@ class Records:
 
     def _columns(self, names):
         # The uuid is always needed, for the links and for the next page.
-        return ('uuid', *(name for name in names if name in self.kind.table.c and name != 'uuid'))
+        stored = (name for name in names if name in self.kind.table.c or name in self.kind.computed)
+        return ('uuid', *(name for name in stored if name != 'uuid'))
 
     def _presenter(self, context, names):
         """Return a function that turns a row into a record for the response."""

@@ -8,6 +8,7 @@ from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
+from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
@@ -16,6 +17,7 @@ from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
 from ironic_traits.api.v1.reservations import ReservationsController
+from ironic_traits.api.v1.runbooks import RunbooksController
 from ironic_traits.api.v1.shards import ShardsController
 from ironic_traits.api.v1.traits import TraitsController
 from ironic_traits.api.v1.volume import VolumeController
@@ -30,6 +32,7 @@ class V1Controller(Resource):
     """The Bare Metal API."""
 
     children = {
+        'allocations': AllocationsController(),
         'chassis': ChassisController(),
         'history': HistoryController(),
         'matches': MatchesController(),
@@ -38,6 +41,7 @@ class V1Controller(Resource):
         'drivers': DriversController(),
         'portgroups': PortgroupsController(),
         'reservations': ReservationsController(),
+        'runbooks': RunbooksController(),
         'shards': ShardsController(),
         'traits': TraitsController(),
         'volume': VolumeController(),
@@ -73,7 +77,7 @@ class RootController(Resource):
         try:
             route, parameters, path = super().locate(segments, request)
         except exc.HTTPNotFound:
-            unserved.check(segments)
+            unserved.check(segments, V1Controller.children)
             raise
         # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
         if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):

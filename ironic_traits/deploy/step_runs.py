@@ -1,0 +1,45 @@
+"""Execution of one step of an action."""
+
+import contextlib
+import dataclasses
+
+from ironic_traits.deploy import base, states
+from ironic_traits.deploy.steps import FLOW, label, masked
+
+#: {step that this service executes: target of the power action}.
+_POWER = {'power_on': states.POWER_ON, 'power_off': states.POWER_OFF, 'reboot': states.REBOOT}
+
+
+def execute(driver, task):
+    """Execute a step: one of Ironic's own steps here, all others by the driver.
+
+    :param driver: ironic_traits.deploy.base.Driver.
+    :param task: ironic_traits.deploy.base.Task with a step.
+    :returns: as ``base.Driver.work``.
+    :raises base.WorkFailed: the step has failed.
+    """
+    name = task.step['step']
+    if name not in FLOW:
+        return driver.work(task)
+    if name in _POWER:
+        return driver.work(dataclasses.replace(task, action='power', arguments={'target': _POWER[name]}, step=None))
+    if name == 'wait' and not task.phase:
+        return _wait(task.step['args'].get('seconds', 0))
+    return base.Done()
+
+
+def error(task, reason):
+    """Return the ``last_error`` of an action whose step has failed: Ironic's message.
+
+    :param task: ironic_traits.deploy.base.Task with a step.
+    :param reason: why it has failed.
+    """
+    if task.action in ('deploy', 'rebuild'):
+        return f'Deploy step {label(task.step)} failed: {reason.removesuffix(".")}.'
+    return f'Node {task.node["uuid"]} failed step {masked(task.step)}: {reason}'
+
+
+def _wait(seconds):
+    with contextlib.suppress(TypeError, ValueError):
+        return base.Later(max(float(seconds), 0))
+    raise base.WorkFailed(f'The argument "seconds" is not a number: {seconds!r}')
