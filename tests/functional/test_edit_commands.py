@@ -102,7 +102,7 @@ def test_it_counts_the_seconds(tmp_path):
     """While another process has the lock of the database."""
     with Server(None, '--nostart-worker', cwd=tmp_path) as running:
         http_client.make(running.base, name='one')
-        lock = sqlite3.connect(tmp_path / 'ironic-traits.sqlite', isolation_level=None)
+        lock = sqlite3.connect(tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite', isolation_level=None)
         environment = {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': running.base}
         command = ('trait', 'edit', '--add', 'CUSTOM_A', '--all')
         with contextlib.closing(lock), Terminal('baremetal', *command, cwd=tmp_path, **environment) as terminal:
