@@ -1,8 +1,8 @@
 """Allocate nodes until none is left: python -m benchmarks.allocations http://127.0.0.1:6385 -n 1000
 
-Clients in several processes create allocations by a resource class and two traits, concurrently, and wait until each is
-active or in error.  The output is the number of active allocations per second, and whether each node was allocated once.
-The benchmark creates its nodes, and deletes them at the end.  It speaks to Ironic, too.
+Clients in several processes create allocations by a resource class and two traits, concurrently, and wait until each
+is active or in error.  The output is the number of active allocations per second, and whether each node was allocated
+once.  The benchmark creates its nodes, and deletes them at the end.  It speaks to Ironic, too.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def main():
     seconds = time.monotonic() - start_time
     states = collections.Counter(allocation['state'] for allocation in allocations)
     print(
-        f'{len(allocations)} allocations in {seconds:.1f} s: {states["active"] / seconds:.0f} active a second; {states}'
+        f'{states["active"]} active in {seconds:.1f} s: {states["active"] / seconds:.1f} a second; all: {dict(states)}'
     )
     nodes = collections.Counter(allocation['node_uuid'] for allocation in allocations if allocation['node_uuid'])
     print('each node allocated once' if set(nodes.values()) == {1} else 'NOT each node allocated once')
