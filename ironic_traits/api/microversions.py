@@ -1,7 +1,7 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
-BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
+BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, events,
 firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
 media.
 
@@ -61,7 +61,7 @@ media.
 1.52   allocation_uuid, always null (allocations are not served: reservations are)
 1.53   is_smartnic of ports
 1.54   events (not served)
-1.55   deploy templates (not served)
+1.55   deploy templates
 1.56   a config drive built from an object
 1.57   changing an allocation (not served)
 1.58   backfilling an allocation (not served)

@@ -96,6 +96,7 @@ def ask(access_template, tmp_path):
         'connector_uuid': f'{RECORD}4',
         'target_uuid': f'{RECORD}5',
         'runbook_ident': f'{RECORD}6',
+        'template_ident': f'{RECORD}7',
         'reservation_uuid': reservation,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,

@@ -87,6 +87,8 @@ GIVEN_BY = {
     'volume-connectors-list': 'GET /v1/volume/connectors',
     'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
     'volume-targets-list': 'GET /v1/volume/targets',
+    'deploy-templates-list': 'GET /v1/deploy_templates',
+    'deploy-template-show': 'GET /v1/deploy_templates/{template_ident}',
     'runbooks-list': 'GET /v1/runbooks',
     'runbook-show': 'GET /v1/runbooks/{runbook_ident}',
     'runbook-traits': 'GET /v1/runbooks/{runbook_ident}/traits',

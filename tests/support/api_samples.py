@@ -93,6 +93,22 @@ RECORDS = {
         },
         [{'op': 'replace', 'path': '/public', 'value': True}],
     ),
+    'deploy-template': (
+        '/v1/deploy_templates',
+        {
+            'uuid': f'{RECORD}8',
+            'name': 'CUSTOM_HYPERTHREADING_ON',
+            'steps': [
+                {
+                    'interface': 'bios',
+                    'step': 'apply_configuration',
+                    'args': {'settings': [{'name': 'LogicalProc', 'value': 'Enabled'}]},
+                    'priority': 150,
+                }
+            ],
+        },
+        [{'op': 'replace', 'path': '/steps/0/priority', 'value': 160}],
+    ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}

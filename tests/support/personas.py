@@ -84,6 +84,9 @@ def make_template(path):
             {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
         )
         steps = [{'interface': 'bios', 'step': 'factory_reset', 'order': 1}]
+        template = {'uuid': f'{RECORD}7', 'name': 'CUSTOM_A', 'steps': [steps[0] | {'args': {}, 'priority': 1}]}
+        del template['steps'][0]['order']
+        make('/v1/deploy_templates', template)
         make('/v1/runbooks', {'uuid': f'{RECORD}6', 'name': 'CUSTOM_A', 'steps': steps}, version='1.92')
         patch = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}]
         assert client.ask('PATCH', f'/v1/runbooks/{RECORD}6', patch, version='1.92').status_int == 200

@@ -9,6 +9,7 @@ import pytest
 from ironic_traits import policies
 from ironic_traits.api.v1 import (
     chassis,
+    deploy_templates,
     node_types,
     portgroup_fields,
     ports,
@@ -18,7 +19,17 @@ from ironic_traits.api.v1 import (
 )
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory import node_filters
-from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, RUNBOOKS, TARGETS
+from ironic_traits.resources import (
+    CHASSIS,
+    CONNECTORS,
+    DEPLOY_TEMPLATES,
+    NODES,
+    PORTGROUPS,
+    PORTS,
+    RESOURCES,
+    RUNBOOKS,
+    TARGETS,
+)
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 from tests.support.routes import routes
@@ -53,6 +64,7 @@ LAYERS = {
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_PORTS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+    DEPLOY_TEMPLATES: declared(DEPLOY_TEMPLATES, deploy_templates.TemplateBody, deploy_templates.Template),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
 }
 
