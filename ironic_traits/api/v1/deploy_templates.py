@@ -10,7 +10,7 @@ from ironic_traits.api.v1.stored_steps import Steps
 from ironic_traits.inventory.deploy_templates import DEPLOY_TEMPLATES as KIND
 
 
-class TemplateBody(wsme.types.Base):
+class TemplateBody(types.Base):
     """The fields of a deploy template that clients may set."""
 
     uuid = types.UUID
@@ -33,7 +33,7 @@ class Template(TemplateBody):
     links = types.LINKS
 
 
-class Templates(wsme.types.Base):
+class Templates(types.Base):
     """A page of deploy templates."""
 
     deploy_templates = [Template]

@@ -26,7 +26,7 @@ class Flag(wsme.types.UserType):
         return value
 
 
-class RunbookBody(wsme.types.Base):
+class RunbookBody(types.Base):
     """The fields of a runbook that clients may set."""
 
     uuid = types.UUID
@@ -48,14 +48,14 @@ class Runbook(RunbookBody):
     links = types.LINKS
 
 
-class Runbooks(wsme.types.Base):
+class Runbooks(types.Base):
     """A page of runbooks."""
 
     runbooks = [Runbook]
     next = str
 
 
-class Traits(wsme.types.Base):
+class Traits(types.Base):
     """The traits of a runbook."""
 
     traits = [types.Trait()]
