@@ -1,7 +1,7 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
-BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, events,
+BIOS settings, boot_mode, secure_boot and raid below a node's states, consoles, events,
 firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
 media.
 
@@ -55,7 +55,7 @@ media.
 1.46   conductor_group, and the filter
 1.47   automated_clean
 1.48   protected, protected_reason
-1.49   conductor, and the filter (conductors are not served)
+1.49   conductors; conductor of a node, and the filter
 1.50   owner, and the filter
 1.51   description, and the filter ``description_contains``
 1.52   allocation_uuid, always null (allocations are not served: reservations are)

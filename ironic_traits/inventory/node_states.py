@@ -27,6 +27,7 @@ from ironic_traits.inventory import (
     secrets,
     trait_filters,
     transitions,
+    workers,
 )
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
@@ -39,6 +40,10 @@ _VISIBLE = (
     trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
+_POWERED = tuple(
+    tables.nodes.c[name]
+    for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off', 'driver', 'conductor_group')
+)
 _PLACED = (tables.nodes.c.retired, tables.nodes.c.provision_state, tables.nodes.c.power_state)
 
 
@@ -92,6 +97,8 @@ def provision(
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None
+            if action:
+                workers.check_host(connection, context.conf.deploy, node)
             transitions.replace(connection, node['id'], action, arguments, moment)
             changes['reservation'] = context.conf.host if action else None
             change(connection, locked_node, changes)
@@ -115,11 +122,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     :raises failures.NodeWaiting: the node is in a wait state.
     :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
     """
-    columns = tuple(
-        tables.nodes.c[name] for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off')
-    )
     with context.write() as connection:
-        node = take(connection, ident, *columns)
+        node = take(connection, ident, *_POWERED)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
@@ -130,6 +134,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
+        workers.check_host(connection, context.conf.deploy, dict(node._mapping))
         moment = read_clock(connection)
         transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
         changes: Values = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}

@@ -111,6 +111,7 @@ def ask(access_template, access_app):
         'target_uuid': f'{RECORD}5',
         'runbook_ident': f'{RECORD}6',
         'template_ident': f'{RECORD}7',
+        'hostname': 'conductor1',
         'reservation_uuid': reservation,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,

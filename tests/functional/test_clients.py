@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 import urllib.request
 
@@ -334,6 +335,28 @@ def test_openstacksdk_deploy_templates(sdk):
     sdk.delete_deploy_template('CUSTOM_B')
     with pytest.raises(openstack.exceptions.NotFoundException):
         sdk.get_deploy_template(template.id)
+
+
+def test_baremetal_conductors(baremetal, server):
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'one')
+    here = socket.gethostname()
+    server.wait_until(lambda: baremetal('conductor', 'list', '-f', 'json'))
+    assert baremetal('conductor', 'list', '-f', 'json') == [{'hostname': here, 'conductor_group': '', 'alive': True}]
+    (listed,) = baremetal('conductor', 'list', '--long', '-f', 'json')
+    assert listed['drivers'] == ['fake-hardware']
+    shown = baremetal('conductor', 'show', here, '-f', 'json')
+    assert (shown['hostname'], shown['alive'], shown['drivers']) == (here, True, ['fake-hardware'])
+    time.sleep(2)
+    assert baremetal('node', 'show', 'one', '--fields', 'conductor', '-f', 'json') == {'conductor': here}
+    assert [each['name'] for each in baremetal('node', 'list', '--conductor', here, '-f', 'json')] == ['one']
+    assert baremetal('node', 'list', '--conductor', 'elsewhere', '-f', 'json') == []
+
+
+def test_openstacksdk_conductors(sdk, server):
+    server.wait_until(lambda: list(sdk.conductors()))
+    (listed,) = sdk.conductors()
+    assert (listed.hostname, listed.alive) == (socket.gethostname(), True)
+    assert sdk.get_conductor(listed.hostname).drivers == ['fake-hardware']
 
 
 def test_openstack_placement(baremetal, placement):

@@ -2,6 +2,7 @@
 
 import json
 
+from ironic_traits.inventory import workers
 from tests.support.service import finish_work
 
 NODE = {
@@ -348,6 +349,10 @@ def _sampled_children(client):
 
 def sampled(client):
     """Generate (name, sample)."""
+    facts = {'hostname': 'conductor1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
+    workers.beat(client.app.service, f'{RECORD}d', **facts)
+    yield 'conductors-list', client.get('/v1/conductors')
+    yield 'conductor-show', client.get('/v1/conductors/conductor1')
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
     yield 'node-create-request', NODE

@@ -7,6 +7,7 @@ from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1.chassis import ChassisController
+from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
@@ -31,6 +32,7 @@ class V1Controller(Resource):
 
     children = {
         'chassis': ChassisController(),
+        'conductors': ConductorsController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
         'matches': MatchesController(),
