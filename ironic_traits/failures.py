@@ -333,11 +333,19 @@ class NoValidHost(Failure):
 
 
 class RecordNotFound(Failure):
-    """No such chassis, port, portgroup, volume connector or volume target."""
+    """No such chassis, port, portgroup, volume connector, volume target or allocation."""
 
     status = 404
     code = 'baremetal.record.not_found'
     text = '{what} {ident} could not be found.'
+
+
+class AllocationNotFound(Failure):
+    """No allocation holds the node."""
+
+    status = 404
+    code = 'baremetal.allocation.not_found'
+    text = 'Allocation for node {node} was not found'
 
 
 class ResourceNotFound(Failure):
@@ -355,6 +363,14 @@ class AddressNotFound(Failure):
     code = 'baremetal.not_found'
     text = 'There is no resource at this URL.'
     routing = True
+
+
+class NotImplementedHere(Failure):
+    """Ironic has a resource at this URL, and this service has not."""
+
+    status = 404
+    code = 'baremetal.not_implemented'
+    text = 'ironic-traits does not implement {path}.'
 
 
 class MethodNotAllowed(Failure):
@@ -400,6 +416,14 @@ class VersionTooLow(Failure):
     )
 
 
+class VersionTooHigh(Failure):
+    """The request uses a feature that later versions have no more."""
+
+    status = 406
+    code = 'baremetal.version.too_high'
+    text = 'Request not acceptable: {what} needs API version {version} or earlier.'
+
+
 class NodeExists(Failure):
     """Another node has the same uuid or name."""
 
@@ -409,11 +433,14 @@ class NodeExists(Failure):
 
 
 class RecordExists(Failure):
-    """Another chassis, port, portgroup, volume connector or volume target has the same uuid or other unique field."""
+    """Another chassis, port, allocation, … has the same uuid or other unique field."""
 
     status = 409
     code = 'baremetal.record.duplicate'
-    text = 'A {what} {key} already exists.'
+    text = '{article} {what} {key} already exists.'
+
+    def __init__(self, what, key):
+        super().__init__(article='An' if what[0] in 'aeiou' else 'A', what=what, key=key)
 
 
 class VifAlreadyAttached(Failure):

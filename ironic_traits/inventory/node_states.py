@@ -44,7 +44,7 @@ _POWERED = tuple(
     tables.nodes.c[name]
     for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off', 'driver', 'conductor_group')
 )
-_PLACED = (tables.nodes.c.retired, tables.nodes.c.provision_state, tables.nodes.c.power_state)
+_PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 'provision_updated_at', 'power_state'))
 
 
 @waiting_for_lock

@@ -138,7 +138,7 @@ _FIELDS = (
     _interface('vendor', 31),
     # Computed: see inventory/conductors.py.
     Field('conductor', 49, is_column=False, filter=_TEXT),
-    Field('allocation_uuid', 52, is_column=False),
+    Field('allocation_uuid', 52),
     Field(
         *('chassis_uuid', 1, When.ALWAYS),
         filter=Filter(Argument.UUID),
