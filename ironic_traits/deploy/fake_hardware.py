@@ -47,6 +47,15 @@ class FakeHardware(base.Driver):
                 {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
                 ('settings',),
             ),
+            Step(
+                'firmware',
+                'update',
+                {
+                    'settings': 'List of Firmware components, each item needs to contain a dictionary with name/value '
+                    'pairs'
+                },
+                ('settings',),
+            ),
             Step('bios', 'cache_bios_settings'),
             Step('bios', 'factory_reset'),
             Step('vendor', 'log_passthrough', priority=1),

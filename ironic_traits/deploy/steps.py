@@ -66,17 +66,24 @@ def masked(step):
     return strutils.mask_dict_password(step, '******')
 
 
-def planned(driver, node, action, requested):
+def merged(requested, of_templates):
+    """Return the requested deploy steps, and those of deploy templates that the request does not name."""
+    keys = set(map(_key, requested))
+    return [*requested, *(step for step in of_templates if _key(step) not in keys)]
+
+
+def planned(driver, node, action, arguments):
     """Return the steps of an action.
 
     :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
     :param node: the node's columns by name.
     :param action: a key of KINDS.
-    :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].  They replace the driver's steps of
-        the same interface and name in a deploy, and all of them in a cleaning.
+    :param arguments: those of the task; ``deploy_steps`` or ``clean_steps`` replace the driver's steps of the same
+        interface and name in a deploy, and all of them in a cleaning.
     :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
     :raises base.WorkRefused: the node does not support a requested step, or there is nothing to deploy it with.
     """
+    requested = arguments.get(f'{KINDS[action]}_steps') or ()
     if KINDS[action] == 'deploy':
         result = _deployment(driver, node, requested)
         if not result:
