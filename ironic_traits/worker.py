@@ -104,7 +104,8 @@ class Worker:
     def _work(self, driver, claim, node):
         step = claim.step
         if not step and steps.kind(driver, claim.action):
-            planned = steps.planned(driver, node, claim.action, self._requested_steps(claim, node))
+            requested, disabled = self._requested_steps(claim, node), claim.arguments.get('disable_ramdisk', False)
+            planned = steps.planned(driver, node, claim.action, requested, disabled)
             if not planned or not transitions.begin(self.service, claim, planned):
                 return base.Done()
             step = planned[0]
@@ -128,10 +129,10 @@ class Worker:
 
 
 def _check(task, outcome):
-    if not isinstance(outcome, (base.Done, base.Later)):
+    if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
         raise TypeError(f'it returned {outcome!r}')
-    has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
-    if task.action == 'verify' and not has_power_state:
+    is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
+    if task.action == 'verify' and is_blind:
         # nova treats a node without a power state as broken.
         raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
 

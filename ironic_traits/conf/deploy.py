@@ -97,6 +97,13 @@ OPTIONS = [
         help='Seconds that a whole rescue or unrescue may take before it fails. 0 means no limit.',
     ),
     cfg.IntOpt(
+        'service_callback_timeout',
+        min=0,
+        default=1800,
+        help='Seconds that a whole service may take before it fails. 0 means no limit. The time in which the node is '
+        'held does not count, and neither does that before, as for all limits of work with steps.',
+    ),
+    cfg.IntOpt(
         'power_state_change_timeout',
         min=0,
         default=60,

@@ -20,10 +20,13 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.deploy import base, states, steps, time_limits
+from ironic_traits.deploy import base, states, step_runs, steps, time_limits
 from ironic_traits.inventory import history
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
+
+#: When the transition of a held node is due.
+NEVER = datetime.datetime(9999, 1, 1)  # noqa: DTZ001, times in the database have no time zone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,17 @@ def replace(
     if action:
         row = {'node_id': node_id, 'action': action, 'arguments': arguments, 'due_at': moment}
         connection.execute(sa.insert(tables.transitions).values(row))
+
+
+def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> None:
+    """Make the transition of a held node due. Its time limit begins again.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :param moment: datetime by the clock of the database.
+    """
+    released = {'due_at': moment, 'begun_at': None}
+    connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
 
 
 def due(service: Reader, limit: int) -> list[str]:
@@ -148,10 +162,10 @@ def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> 
 
 
 @retried
-def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | base.WorkFailed) -> bool:
+def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | step_runs.Held | base.WorkFailed) -> bool:
     """Store the outcome of a claimed transition.
 
-    :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
+    :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid; if not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -165,6 +179,9 @@ def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | bas
         author = functools.partial(history.entry, None, conductor=service.conf.host)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
+        elif isinstance(outcome, step_runs.Held):
+            _move(connection, node, 'hold', moment, author, reservation=None)
+            _release(connection, node, NEVER, phase=claim.phase + 1)
         elif isinstance(outcome, base.Done) and row.steps and row.step_index + 1 < len(row.steps):
             _continue(connection, node, row, moment, outcome)
         elif isinstance(outcome, base.Done):
@@ -210,6 +227,10 @@ _SETTLED = (
     tables.nodes.c.properties,
     tables.nodes.c.retired,
 )
+
+
+#: {action: fault of a node on which it has failed}.
+_FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 
 
 def _free(moment: datetime.datetime | clock) -> Condition:
@@ -319,9 +340,11 @@ def _give_up(
         history.record(connection, history.power(author, node, moment, reason, changes))
         return
     changes |= steps.NO_STEP
-    if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
-        changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
-    _move(connection, node, 'fail', moment, author, **changes)
+    if claim.action in _FAULTS and not isinstance(error, base.WorkRefused):
+        changes |= {'maintenance': True, 'fault': _FAULTS[claim.action], 'maintenance_reason': reason}
+    # A held clean or deploy does not fail: it can only be aborted.
+    event = 'fail' if states.follow(node.provision_state, 'fail') else 'abort'
+    _move(connection, node, event, moment, author, **changes)
 
 
 def _move(

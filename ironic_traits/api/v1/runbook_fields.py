@@ -8,13 +8,11 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
+from ironic_traits.deploy.steps import INTERFACES
 from ironic_traits.inventory.runbooks import RUNBOOKS as KIND
+from ironic_traits.inventory.runbooks import TRAITS_SINCE
 from ironic_traits.matching import traits
 
-#: The minor version that brought traits, descriptions, and names that are no traits.
-TRAITS_SINCE = 112
-#: The interfaces that steps may name.
-INTERFACES = ('vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid')
 _KEYS = ('interface', 'step', 'order')
 _DIGITS = re.compile('[0-9]{1,18}')
 
