@@ -134,10 +134,11 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.PowerOffDisabled(target=target)
         if node.reservation:
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
-        if node.provision_state in states.WAITING | states.HELD:
+        if node.provision_state in states.WAITING:
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
         moment = read_clock(connection)
-        transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
+        work = transitions.held(connection, node.id) if node.provision_state in states.HELD else {}
+        transitions.replace(connection, node.id, 'power', arguments | {'target': target} | work, moment)
         changes: Values = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
         change(connection, node, changes)

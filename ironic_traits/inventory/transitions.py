@@ -71,6 +71,19 @@ def replace(
         connection.execute(sa.insert(tables.transitions).values(row))
 
 
+def held(connection: sa.Connection, node_id: int) -> Values:
+    """Return the work of a held node, as an argument of the action "power", after which it is held again.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :returns: {'held': {column: value}}; {} for a node without work.
+    """
+    names = ('action', 'arguments', 'steps', 'step_index', 'phase')
+    columns = (tables.transitions.c[name] for name in names)
+    row = connection.execute(sa.select(*columns).where(tables.transitions.c.node_id == node_id)).first()
+    return {'held': dict(zip(names, row, strict=True))} if row else {}
+
+
 def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> None:
     """Make the transition of a held node due. Its time limit begins again.
 
@@ -133,7 +146,7 @@ def claim(service: Service, uuid: str) -> Claim | None:
             node=node.uuid,
             lease=lease,
             action=row.action,
-            arguments=row.arguments,
+            arguments={name: value for name, value in row.arguments.items() if name != 'held'},
             phase=row.phase,
             attempts=row.attempts,
             seconds=seconds,
@@ -292,7 +305,7 @@ def _finish(
 ) -> None:
     changes: Values = {'reservation': None, **_facts(node, done)}
     if claim.action == 'power':
-        replace(connection, node.id, None, {}, moment)
+        _end_power(connection, node, moment)
         change(connection, node, {'target_power_state': None, **changes})
         event = f'The power state changed to "{done.power_state or node.power_state}".'
         history.record(connection, history.power(author, node, moment, event, changes))
@@ -306,6 +319,16 @@ def _finish(
         replace(connection, node.id, None, {}, moment)
         by_hand = node.provision_state == states.CLEANING and node.target_provision_state == states.MANAGEABLE
         _move(connection, node, 'manage' if by_hand else 'done', moment, author, **changes)
+
+
+def _end_power(connection: sa.Connection, node: sa.Row, moment: datetime.datetime) -> None:
+    """Delete the transition of a power action, and store the held work again that the node had before it."""
+    arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node.id)
+    before = (connection.scalar(arguments) or {}).get('held')
+    replace(connection, node.id, None, {}, moment)
+    if before:
+        row = {**before, 'node_id': node.id, 'due_at': NEVER, 'attempts': 0}
+        connection.execute(sa.insert(tables.transitions).values(row))
 
 
 def _clean_after(
@@ -331,14 +354,15 @@ def _give_up(
     author: history.Author,
 ) -> None:
     reason = str(error)
-    replace(connection, node.id, None, {}, moment)
     changes: Values = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
+        _end_power(connection, node, moment)
         requested, target = claim.arguments['target'], node.target_power_state
         changes['last_error'] = f"Failed to change power state to '{target}' by '{requested}': {reason}"
         change(connection, node, {'target_power_state': None, **changes})
         history.record(connection, history.power(author, node, moment, reason, changes))
         return
+    replace(connection, node.id, None, {}, moment)
     changes |= steps.NO_STEP
     if claim.action in _FAULTS and not isinstance(error, base.WorkRefused):
         changes |= {'maintenance': True, 'fault': _FAULTS[claim.action], 'maintenance_reason': reason}

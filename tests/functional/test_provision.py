@@ -1,7 +1,7 @@
 """Every verb in every state, compared with Ironic 39.0.0.
 
-``tests/data/ironic-provision.json`` has, for each state and each verb, the status that the real service gave, and, where
-the verb is known in the state, the state and the target that its machine goes to.
+``tests/data/ironic-provision.json`` has, for each state and each verb, the status that the real service gave, and,
+where the verb is known in the state, the state and the target that its machine goes to.
 """
 
 import json
