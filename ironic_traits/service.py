@@ -14,6 +14,7 @@ class Service:
     """The configuration, the database, the drivers and hooks, and policy.
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
+    :param database: ironic_traits.db.engine.Database; None for that of the configuration.
     :ivar read: context manager of a connection for reading.
     :ivar write: context manager of a connection in a transaction.
     :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
@@ -25,9 +26,9 @@ class Service:
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
 
-    def __init__(self, conf):
+    def __init__(self, conf, database=None):
         self.conf = conf
-        self.database = Database(conf)
+        self.database = database or Database(conf)
         self.database.watch_outages()
         self.read = self.database.read
         self.write = self.database.write

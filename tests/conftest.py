@@ -12,10 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.db.engine import Database
 from tests.support import correlation, logs, servers
 from tests.support.client import Client
-from tests.support.service import make_app, make_conf, upgraded
+from tests.support.service import database, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
@@ -160,8 +159,7 @@ def database_url(shared_database_url):
 
 def empty(url):
     """Delete all rows of a database except the standard names, and the writers of traits, which processes cache."""
-    database = Database(make_conf(url))
-    with database.write() as connection:
+    with database(url) as opened, opened.write() as connection:
         # MariaDB checks foreign keys row by row, also those between the providers of a tree.
         connection.execute(sa.update(tables.resource_providers).values(parent_provider_uuid=None))
         for table in reversed(tables.metadata.sorted_tables):
@@ -169,7 +167,6 @@ def empty(url):
                 continue
             custom = [table.c.name.startswith('CUSTOM_')] if table in (tables.traits, tables.resource_classes) else []
             connection.execute(sa.delete(table).where(*custom))
-    database.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ so that Ctrl-C during those imports also prints one line and no traceback.
 """
 
 import contextlib
+import gc
 import pkgutil
 import signal
 import sys
@@ -22,7 +23,21 @@ def run(program, function, *arguments):
     :raises SystemExit: Ctrl-C was pressed.
     """
     with ended_by_interrupt(program):
-        pkgutil.resolve_name(function)(*arguments)
+        _resolve(function)(*arguments)
+
+
+def _resolve(function):
+    """Import a function by its location, without the garbage collector.
+
+    It would run again and again during the imports, and find nothing: they create objects that stay. They are frozen
+    afterwards, so that no later run looks at them.
+    """
+    gc.disable()
+    try:
+        return pkgutil.resolve_name(function)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextlib.contextmanager

@@ -117,6 +117,8 @@ class Database:
 
     def watch_outages(self) -> None:
         """Log the beginning and the end of outages of the database (``db.outage``)."""
+        if self._watch is not contextlib.nullcontext:
+            return
         outages = outage.Outages()
         self._watch = outages.watch
         for engine in (self._reader, self._writer):

@@ -81,11 +81,25 @@ def access_template(tmp_path_factory):
     return path, personas.make_template(path)
 
 
+@pytest.fixture(scope='session')
+def access_app(access_template):
+    """(application with policy, path of its database). To make one for each of the many tests would take long."""
+    path = access_template[0].with_name('copy.sqlite')
+    shutil.copy(access_template[0], path)
+    with make_app(f'sqlite:///{path}', api__auth_strategy='noauth2') as app:
+        yield app, path
+
+
 @pytest.fixture
-def ask(access_template, tmp_path):
+def ask(access_template, access_app):
     """Function that sends a request as a persona, to a copy of the template."""
-    path, reservation = access_template
-    shutil.copy(path, tmp_path / 'copy.sqlite')
+    template, reservation = access_template
+    app, copy = access_app
+    # SQLite deletes the log of the old copy when its last connection is closed.
+    app.service.database.close()
+    shutil.copy(template, copy)
+    app.service.writers.forget()
+    app.service.retired_traits.forget()
     in_path = {
         'node_ident': NODE,
         'trait': 'CUSTOM_A',
@@ -103,17 +117,16 @@ def ask(access_template, tmp_path):
         'resource_class': 'DISK_GB',
         'name': 'CUSTOM_FREE',
     }
-    with make_app(f'sqlite:///{tmp_path}/copy.sqlite', api__auth_strategy='noauth2') as app:
-        with app.service.read() as connection:
-            entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
-            in_path['event_uuid'] = connection.scalar(entries.limit(1))
+    with app.service.read() as connection:
+        entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
+        in_path['event_uuid'] = connection.scalar(entries.limit(1))
 
-        def versioned(persona):
-            return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
+    def versioned(persona):
+        return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
 
-        def send(persona, route, document=None):
-            method, _, address = route.partition(' ')
-            return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
+    def send(persona, route, document=None):
+        method, _, address = route.partition(' ')
+        return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
 
-        send.app, send.in_path, send.headers = app, in_path, versioned
-        yield send
+    send.app, send.in_path, send.headers = app, in_path, versioned
+    return send

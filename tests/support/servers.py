@@ -154,7 +154,8 @@ class MariaDB(Server):
     """MariaDB."""
 
     programs = ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
-    url = 'mysql+pymysql://root@127.0.0.1:{port}/{name}'
+    # Without TLS: for each connection, PyMySQL would read all certificates of the machine.
+    url = 'mysql+pymysql://root@127.0.0.1:{port}/{name}?ssl_disabled=true'
 
     @property
     def _tmpdir(self):
@@ -189,7 +190,9 @@ class MariaDB(Server):
     def _execute(self, statement):
         import pymysql
 
-        with contextlib.closing(pymysql.connect(host='127.0.0.1', port=self.port, user='root')) as connection:
+        with contextlib.closing(
+            pymysql.connect(host='127.0.0.1', port=self.port, user='root', ssl_disabled=True)
+        ) as connection:
             connection.cursor().execute(statement)
 
 

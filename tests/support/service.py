@@ -1,5 +1,6 @@
 """The service for tests: its configuration, its application in this process, or a running server."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -59,9 +60,34 @@ class Application:
 @contextlib.contextmanager
 def make_app(url, *arguments, **options):
     """Provide an Application with a database; the arguments are those of ``make_conf``."""
-    application = Application(Service(make_conf(url, *arguments, **options)))
-    yield application
-    application.service.database.close()
+    settings = make_conf(url, *arguments, **options)
+    if settings.metrics.enabled:
+        # They attach counters to the connections.
+        with contextlib.closing(Database(settings)) as opened:
+            yield Application(Service(settings, opened))
+        return
+    with database(url, **{name: value for name, value in options.items() if name.startswith('database__')}) as opened:
+        yield Application(Service(settings, opened))
+
+
+#: {(URL, (option, value), …): [Database that is not in use, …]}.
+_IDLE = collections.defaultdict(list)
+
+
+@contextlib.contextmanager
+def database(url, **options):
+    """Provide a Database without open connections that nothing else uses; the arguments are those of ``make_conf``.
+
+    Later tests use it again: it has the SQL of the statements that the tests before them have sent. To compile these
+    statements for each test takes longer than to run them.
+    """
+    idle = _IDLE[url, *sorted(options.items())]
+    opened = idle.pop() if idle else Database(make_conf(url, **options))
+    try:
+        yield opened
+    finally:
+        opened.close()
+        idle.append(opened)
 
 
 def finish_work(application):

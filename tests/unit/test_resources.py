@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+import wsme.types
 
 from ironic_traits import policies
+from ironic_traits.api import types
 from ironic_traits.api.v1 import (
     chassis,
     node_types,
@@ -200,3 +202,14 @@ def test_clients_load_no_library_of_the_service(module):
     )
     done = subprocess.run([sys.executable, '-c', command], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_types_know_the_order_of_their_attributes():
+    """WSME finds the order of all others in their source code, which takes half of the service's start."""
+    ours = [each for each in wsme.types.registry.complex_types if each.__module__.startswith('ironic_traits.')]
+    assert len(ours) > 50
+    assert [each for each in ours if not issubclass(each, types.Base)] == []
+    assert [field.name for field in wsme.types.list_attributes(types.Link)] == ['href', 'rel', 'type']
+    names = [field.name for field in wsme.types.list_attributes(node_types.Node)]
+    assert names[:3] == ['created_at', 'updated_at', 'provision_state']
+    assert names.index('links') < names.index('uuid') < names.index('driver')

@@ -1,7 +1,5 @@
 """/v1/chassis"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -10,7 +8,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.chassis import CHASSIS as KIND
 
 
-class ChassisBody(wsme.types.Base):
+class ChassisBody(types.Base):
     """The fields of a chassis that clients may set."""
 
     uuid = types.UUID
@@ -27,7 +25,7 @@ class Chassis(ChassisBody):
     nodes = types.LINKS
 
 
-class ChassisList(wsme.types.Base):
+class ChassisList(types.Base):
     """A page of chassis."""
 
     chassis = [Chassis]

@@ -15,7 +15,7 @@ _INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40, 'firmware': 86}
 _FIELDS_QUERY = {'fields': [types.Names()]}
 
 
-class _Driver(wsme.types.Base):
+class _Driver(types.Base):
     """The fields of a driver that do not depend on its interfaces."""
 
     name = str
@@ -34,7 +34,7 @@ Driver = type(
 )
 
 
-class Drivers(wsme.types.Base):
+class Drivers(types.Base):
     """The enabled drivers."""
 
     drivers = [Driver]

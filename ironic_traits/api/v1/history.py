@@ -1,7 +1,6 @@
 """/v1/history"""
 
 import pecan
-import wsme.types
 
 from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
@@ -21,7 +20,7 @@ _FILTERS = {
 }
 
 
-class Entry(wsme.types.Base):
+class Entry(types.Base):
     """An entry of the history in a response. ``source``, ``added`` and ``removed`` are those of writes of traits."""
 
     uuid = types.UUID
@@ -41,7 +40,7 @@ class Entry(wsme.types.Base):
     removed = [str]
 
 
-class History(wsme.types.Base):
+class History(types.Base):
     """A page of the history of all nodes. The last page has no ``next``."""
 
     history = [Entry]

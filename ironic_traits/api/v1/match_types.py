@@ -14,7 +14,7 @@ from ironic_traits.matching import requests
 from ironic_traits.resources.nodes import NODES
 
 #: The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation.
-_Filters: Any = type('_Filters', (wsme.types.Base,), arguments.body(NODES))
+_Filters: Any = type('_Filters', (types.Base,), arguments.body(NODES))
 #: The names of these filters.
 FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(_Filters))
 
@@ -34,14 +34,14 @@ class RequestBody(_Filters):
 _NAMES = wsme.types.ArrayType(str)
 
 
-class WeightedTrait(wsme.types.Base):
+class WeightedTrait(types.Base):
     """A preferred trait."""
 
     trait = str
     weight = int
 
 
-class Request(wsme.types.Base):
+class Request(types.Base):
     """The requirements of a request, merged."""
 
     resource_class = str
@@ -53,7 +53,7 @@ class Request(wsme.types.Base):
     instance_traits = [str]
 
 
-class Match(wsme.types.Base):
+class Match(types.Base):
     """A node that matches."""
 
     uuid = types.UUID
@@ -62,7 +62,7 @@ class Match(wsme.types.Base):
     traits = [str]
 
 
-class RejectedBy(wsme.types.Base):
+class RejectedBy(types.Base):
     """A clause of a request: how many nodes it rejects, and how many of these no other clause rejects."""
 
     clause = str
@@ -70,14 +70,14 @@ class RejectedBy(wsme.types.Base):
     rejected_only = int
 
 
-class Relaxation(wsme.types.Base):
+class Relaxation(types.Base):
     """Clauses to drop from the request, and how many nodes would match then."""
 
     drop = [str]
     nodes = int
 
 
-class NearMiss(wsme.types.Base):
+class NearMiss(types.Base):
     """A node that nearly matches, and the clauses that reject it."""
 
     node = types.UUID
@@ -85,7 +85,7 @@ class NearMiss(wsme.types.Base):
     rejected_by = [str]
 
 
-class Explanation(wsme.types.Base):
+class Explanation(types.Base):
     """The explanation of why nodes do not match."""
 
     considered = int
@@ -95,7 +95,7 @@ class Explanation(wsme.types.Base):
     near_misses = [NearMiss]
 
 
-class HeldProvider(wsme.types.Base):
+class HeldProvider(types.Base):
     """A resource provider that is allocated to an instance, and the traits that keep it from matching."""
 
     uuid = types.UUID
@@ -104,7 +104,7 @@ class HeldProvider(wsme.types.Base):
     missing_any = [_NAMES]
 
 
-class Matches(wsme.types.Base):
+class Matches(types.Base):
     """The nodes that match a request; for an instance, whether its providers match."""
 
     request = Request

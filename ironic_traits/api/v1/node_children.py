@@ -1,7 +1,5 @@
 """/v1/nodes/{node}/children"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -13,7 +11,7 @@ from ironic_traits.inventory import node_parents
 SINCE = 83
 
 
-class Children(wsme.types.Base):
+class Children(types.Base):
     """The uuids of the children of a node, and a link to them. The link is one object, not a list as elsewhere."""
 
     children = [str]

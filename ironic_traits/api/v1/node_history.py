@@ -1,7 +1,6 @@
 """/v1/nodes/{node}/history"""
 
 import pecan
-import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
@@ -20,7 +19,7 @@ _LONGEST = 255
 SORTABLE = ('created_at', 'id')
 
 
-class Entry(wsme.types.Base):
+class Entry(types.Base):
     """An entry of a node's history in a response."""
 
     uuid = types.UUID
@@ -33,7 +32,7 @@ class Entry(wsme.types.Base):
     links = types.LINKS
 
 
-class NodeHistory(wsme.types.Base):
+class NodeHistory(types.Base):
     """A page of a node's history. The last page has no ``next``."""
 
     history = [Entry]

@@ -9,7 +9,7 @@ from ironic_traits.api.v1 import access
 from ironic_traits.inventory import nodes
 
 
-class MaintenanceBody(wsme.types.Base):
+class MaintenanceBody(types.Base):
     """The reason of the maintenance of a node."""
 
     reason = types.TEXT

@@ -11,7 +11,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states
 
 
-class PowerBody(wsme.types.Base):
+class PowerBody(types.Base):
     """The requested power state. ``timeout``, in seconds, is passed to the driver."""
 
     target = types.TEXT

@@ -3,7 +3,6 @@
 import re
 
 import orjson
-import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
@@ -36,7 +35,7 @@ _ARGUMENTS = {
 }
 
 
-class ProvisionBody(wsme.types.Base):
+class ProvisionBody(types.Base):
     """The requested verb, and its arguments."""
 
     target = types.TEXT

@@ -1,7 +1,5 @@
 """/v1/nodes/{node}/states"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -26,7 +24,7 @@ _FIELDS = (
 )
 
 
-class NodeStates(wsme.types.Base):
+class NodeStates(types.Base):
     """The states of a node in a response."""
 
     console_enabled = types.BOOLEAN

@@ -22,14 +22,14 @@ _HOW_TO_PUT = (
 )
 
 
-class Traits(wsme.types.Base):
+class Traits(types.Base):
     """The traits of a node in a response; after a write by a source also those that it could not add."""
 
     traits = [str]
     vetoed = [str]
 
 
-class TraitsBody(wsme.types.Base):
+class TraitsBody(types.Base):
     """All traits of a node."""
 
     traits = [types.Trait()]

@@ -6,7 +6,7 @@ from ironic_traits.api import types
 from ironic_traits.api.v1 import trait_sources
 
 
-class Settable(wsme.types.Base):
+class Settable(types.Base):
     """The fields of a node that clients may set."""
 
     uuid = types.UUID
@@ -93,7 +93,7 @@ class Node(Settable):
     volume = types.LINKS
 
 
-class Nodes(wsme.types.Base):
+class Nodes(types.Base):
     """A page of nodes; ``next`` is missing on the last one."""
 
     nodes = [Node]

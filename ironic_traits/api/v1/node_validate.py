@@ -1,7 +1,5 @@
 """/v1/nodes/{node}/validate"""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -11,7 +9,7 @@ from ironic_traits.deploy import validate
 from ironic_traits.inventory import node_states
 
 
-class Validation(wsme.types.Base):
+class Validation(types.Base):
     """The result of the validation of an interface, and the reason if it failed."""
 
     result = bool

@@ -1,7 +1,5 @@
 """/v1/nodes/{node}/vifs"""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
@@ -15,13 +13,13 @@ SINCE = 28
 PORTS_SINCE = 67
 
 
-class Vif(wsme.types.Base):
+class Vif(types.Base):
     """A VIF in a response."""
 
     id = str
 
 
-class Vifs(wsme.types.Base):
+class Vifs(types.Base):
     """The VIFs of a node."""
 
     vifs = [Vif]

@@ -1,7 +1,5 @@
 """The fields of a portgroup."""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
@@ -9,7 +7,7 @@ from ironic_traits.api.v1.records import Records
 from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
 
 
-class PortgroupBody(wsme.types.Base):
+class PortgroupBody(types.Base):
     """The fields of a portgroup that clients may set."""
 
     uuid = types.UUID
@@ -35,7 +33,7 @@ class Portgroup(PortgroupBody):
     ports = types.LINKS
 
 
-class Portgroups(wsme.types.Base):
+class Portgroups(types.Base):
     """A page of portgroups."""
 
     portgroups = [Portgroup]

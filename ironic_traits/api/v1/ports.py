@@ -1,7 +1,5 @@
 """/v1/ports"""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -13,7 +11,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, Records
 from ironic_traits.inventory.ports import PORTS as KIND
 
 
-class PortBody(wsme.types.Base):
+class PortBody(types.Base):
     """The fields of a port that clients may set."""
 
     uuid = types.UUID
@@ -41,7 +39,7 @@ class Port(PortBody):
     links = types.LINKS
 
 
-class Ports(wsme.types.Base):
+class Ports(types.Base):
     """A page of ports."""
 
     ports = [Port]

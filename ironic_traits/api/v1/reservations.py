@@ -16,7 +16,7 @@ from ironic_traits.inventory.reservations import FIELDS, Expiry
 SINCE = 38
 
 
-class RenewBody(wsme.types.Base):
+class RenewBody(types.Base):
     """The new expiry of a reservation: one of the two fields, or neither for the default."""
 
     expires_at = types.Moment()
@@ -33,7 +33,7 @@ class ReservationBody(match_types.RequestBody):
     expires_in = types.PositiveInteger(maximum=10**9)
 
 
-class Reservation(wsme.types.Base):
+class Reservation(types.Base):
     """A reservation in a response."""
 
     uuid = types.UUID
@@ -44,7 +44,7 @@ class Reservation(wsme.types.Base):
     expires_at = types.MOMENT
 
 
-class OneReservation(wsme.types.Base):
+class OneReservation(types.Base):
     """The response with one reservation."""
 
     reservation = Reservation
@@ -57,7 +57,7 @@ class NewReservations(OneReservation):
     warnings = [str]
 
 
-class Reservations(wsme.types.Base):
+class Reservations(types.Base):
     """A page of reservations. The last page has no ``next``."""
 
     reservations = [Reservation]

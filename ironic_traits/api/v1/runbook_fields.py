@@ -45,7 +45,7 @@ class Steps(wsme.types.UserType):
         return steps
 
 
-class RunbookBody(wsme.types.Base):
+class RunbookBody(types.Base):
     """The fields of a runbook that clients may set."""
 
     uuid = types.UUID
@@ -67,14 +67,14 @@ class Runbook(RunbookBody):
     links = types.LINKS
 
 
-class Runbooks(wsme.types.Base):
+class Runbooks(types.Base):
     """A page of runbooks."""
 
     runbooks = [Runbook]
     next = str
 
 
-class Traits(wsme.types.Base):
+class Traits(types.Base):
     """The traits of a runbook."""
 
     traits = [types.Trait()]

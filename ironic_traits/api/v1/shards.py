@@ -1,20 +1,19 @@
 """/v1/shards"""
 
-import wsme.types
-
+from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.inventory import shards
 
 
-class Shard(wsme.types.Base):
+class Shard(types.Base):
     """A shard, and the number of its nodes."""
 
     name = str
     count = int
 
 
-class Shards(wsme.types.Base):
+class Shards(types.Base):
     """All shards."""
 
     shards = [Shard]

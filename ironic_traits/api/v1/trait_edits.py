@@ -27,7 +27,7 @@ _TRAIT = types.Trait()
 _PAGE = {'limit': types.Limit(), 'marker': types.UUID}
 
 
-class EditBody(wsme.types.Base):
+class EditBody(types.Base):
     """An edit of the traits of nodes, the nodes, and whether to preview or to execute it."""
 
     add = [types.Trait()]
@@ -40,7 +40,7 @@ class EditBody(wsme.types.Base):
     digest = types.TEXT
 
 
-class EditedNode(wsme.types.Base):
+class EditedNode(types.Base):
     """A node in a preview, and what the edit changes on it."""
 
     uuid = types.UUID
@@ -50,7 +50,7 @@ class EditedNode(wsme.types.Base):
     vetoed = [str]
 
 
-class ExceedingNode(wsme.types.Base):
+class ExceedingNode(types.Base):
     """A node that would have too many traits."""
 
     uuid = types.UUID
@@ -58,14 +58,14 @@ class ExceedingNode(wsme.types.Base):
     traits = int
 
 
-class LockedNode(wsme.types.Base):
+class LockedNode(types.Base):
     """A node that a worker has locked."""
 
     uuid = types.UUID
     name = str
 
 
-class TraitEdit(wsme.types.Base):
+class TraitEdit(types.Base):
     """What an edit would change, or has changed. Only a preview has a digest and nodes."""
 
     digest = str

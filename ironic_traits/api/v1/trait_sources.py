@@ -1,11 +1,9 @@
 """The traits of a node with their sources, in responses."""
 
-import wsme.types
-
 from ironic_traits.api import types
 
 
-class Hold(wsme.types.Base):
+class Hold(types.Base):
     """A source's hold on a trait; null for what is not recorded."""
 
     source = str
@@ -14,7 +12,7 @@ class Hold(wsme.types.Base):
     project = str
 
 
-class SourcedTrait(wsme.types.Base):
+class SourcedTrait(types.Base):
     """A trait of a node, with the sources that hold it."""
 
     trait = str
@@ -22,7 +20,7 @@ class SourcedTrait(wsme.types.Base):
     vetoed = types.BOOLEAN
 
 
-class Veto(wsme.types.Base):
+class Veto(types.Base):
     """A trait that only the operator can add."""
 
     trait = str
@@ -31,7 +29,7 @@ class Veto(wsme.types.Base):
     project = str
 
 
-class TraitSources(wsme.types.Base):
+class TraitSources(types.Base):
     """The traits of a node with their sources."""
 
     traits = [SourcedTrait]

@@ -1,7 +1,6 @@
 """/v1/traits: the catalogue of traits."""
 
 import pecan
-import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
@@ -22,7 +21,7 @@ _MAX_NAMES = 1000
 _FLAGS = ('custom', 'retired', 'in_use')
 
 
-class TraitBody(wsme.types.Base):
+class TraitBody(types.Base):
     """Changes of a trait in the catalogue."""
 
     description = types.Text(minimum=1, maximum=4096)
@@ -30,7 +29,7 @@ class TraitBody(wsme.types.Base):
     replaced_by = _TRAIT
 
 
-class Trait(wsme.types.Base):
+class Trait(types.Base):
     """A trait in the catalogue."""
 
     name = str
@@ -42,7 +41,7 @@ class Trait(wsme.types.Base):
     replaced_by = str
 
 
-class Traits(wsme.types.Base):
+class Traits(types.Base):
     """A page of traits. The last page has no ``next``."""
 
     traits = [Trait]

@@ -1,7 +1,5 @@
 """/v1/volume"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -11,7 +9,7 @@ from ironic_traits.api.v1.volume_targets import NodeTargetsController, TargetsCo
 from ironic_traits.inventory import nodes
 
 
-class Volume(wsme.types.Base):
+class Volume(types.Base):
     """Links to the volume resources."""
 
     links = types.LINKS

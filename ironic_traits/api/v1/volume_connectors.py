@@ -1,7 +1,5 @@
 """/v1/volume/connectors"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -10,7 +8,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.volume import CONNECTORS as KIND
 
 
-class ConnectorBody(wsme.types.Base):
+class ConnectorBody(types.Base):
     """The fields of a volume connector that clients may set."""
 
     uuid = types.UUID
@@ -28,7 +26,7 @@ class Connector(ConnectorBody):
     links = types.LINKS
 
 
-class Connectors(wsme.types.Base):
+class Connectors(types.Base):
     """A page of volume connectors."""
 
     connectors = [Connector]

@@ -1,7 +1,5 @@
 """/v1/volume/targets"""
 
-import wsme.types
-
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
@@ -10,7 +8,7 @@ from ironic_traits.api.v1.records import FIELDS_QUERY, LIST_QUERY, Records
 from ironic_traits.inventory.volume import TARGETS as KIND
 
 
-class TargetBody(wsme.types.Base):
+class TargetBody(types.Base):
     """The fields of a volume target that clients may set."""
 
     uuid = types.UUID
@@ -30,7 +28,7 @@ class Target(TargetBody):
     links = types.LINKS
 
 
-class Targets(wsme.types.Base):
+class Targets(types.Base):
     """A page of volume targets."""
 
     targets = [Target]
