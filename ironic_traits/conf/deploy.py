@@ -100,8 +100,8 @@ OPTIONS = [
         'service_callback_timeout',
         min=0,
         default=1800,
-        help='Seconds that a whole service may take before it fails. 0 means no limit. The time in which the node is '
-        'held does not count, and neither does that before, as for all limits of work with steps.',
+        help='Seconds that a whole service may take before it fails. 0 means no limit. When a held node is released, '
+        'this limit begins again, as do those of deploy and clean.',
     ),
     cfg.IntOpt(
         'power_state_change_timeout',

@@ -17,18 +17,6 @@ _KEYS = ('interface', 'step', 'order')
 _DIGITS = re.compile('[0-9]{1,18}')
 
 
-class Flag(wsme.types.UserType):
-    """A boolean; no word for one, which other resources accept, too."""
-
-    basetype = str
-    name = 'flag'
-
-    def validate(self, value):
-        if not isinstance(value, bool):
-            raise ValueError(f"{value!r} is not of type 'boolean'")
-        return value
-
-
 class Steps(wsme.types.UserType):
     """The steps of a runbook, each with its arguments and its order as an integer."""
 
@@ -52,9 +40,9 @@ class RunbookBody(types.Base):
     name = types.Text(minimum=1, maximum=255)
     description = types.TEXT_255
     extra = types.OBJECT
-    public = Flag()
+    public = types.BOOLEAN
     owner = types.TEXT_255
-    disable_ramdisk = Flag()
+    disable_ramdisk = types.BOOLEAN
     steps = Steps()
 
 
