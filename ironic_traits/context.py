@@ -99,8 +99,8 @@ class Context(oslo_context.RequestContext):
     def can(self, rule, *others, target=None):
         """Raise Forbidden unless policy allows the action, for all nodes or for nodes of the caller's project.
 
-        Without a target, it is enough that policy allows the action for nodes of the caller's project. The grant then
-        has the rules that ``api.v1.access`` checks once it has the node.
+        Without a target, it is enough that policy allows the action for nodes or allocations of the caller's project.
+        The grant then has the rules that ``api.v1.access`` checks once it has the node.
 
         :param rule: name of a policy rule (``policies/``).
         :param others: names of alternative rules: one that allows the action is enough.
@@ -111,8 +111,8 @@ class Context(oslo_context.RequestContext):
         rules = (rule, *others)
         if any(self.may(each, target) for each in rules):
             return Grant(())
-        own_node = {'node.owner': self.project_id, 'node.lessee': self.project_id}
-        if target is not None or not self.project_id or not any(self.may(each, own_node) for each in rules):
+        own = {role: self.project_id for role in ('node.owner', 'node.lessee', 'allocation.owner')}
+        if target is not None or not self.project_id or not any(self.may(each, own) for each in rules):
             raise failures.Forbidden(rule=rule)
         return Grant(rules)
 

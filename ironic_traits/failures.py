@@ -314,11 +314,19 @@ class DriverNotFound(Failure):
 
 
 class RecordNotFound(Failure):
-    """No such chassis, port, portgroup, volume connector or volume target."""
+    """No such chassis, port, portgroup, volume connector, volume target or allocation."""
 
     status = 404
     code = 'baremetal.record.not_found'
     text = '{what} {ident} could not be found.'
+
+
+class AllocationNotFound(Failure):
+    """No allocation holds the node."""
+
+    status = 404
+    code = 'baremetal.allocation.not_found'
+    text = 'Allocation for node {node} was not found'
 
 
 class ResourceNotFound(Failure):
@@ -390,11 +398,14 @@ class NodeExists(Failure):
 
 
 class RecordExists(Failure):
-    """Another chassis, port, portgroup, volume connector or volume target has the same uuid or other unique field."""
+    """Another chassis, port, allocation, … has the same uuid or other unique field."""
 
     status = 409
     code = 'baremetal.record.duplicate'
-    text = 'A {what} {key} already exists.'
+    text = '{article} {what} {key} already exists.'
+
+    def __init__(self, what, key):
+        super().__init__(article='An' if what[0] in 'aeiou' else 'A', what=what, key=key)
 
 
 class VifAlreadyAttached(Failure):

@@ -1,7 +1,7 @@
 """Steps of transitions, and deploy templates
 
 Revision ID: 0013
-Revises: 0011
+Revises: 0012
 """
 
 import sqlalchemy as sa
@@ -10,7 +10,7 @@ from alembic import op
 from ironic_traits.db.types import Json, ascii_string, long_text, timestamp
 
 revision = '0013'
-down_revision = '0011'
+down_revision = '0012'
 
 
 def upgrade():

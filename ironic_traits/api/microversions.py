@@ -1,6 +1,6 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are allocations,
+The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are
 BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
 firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
 media.
@@ -58,15 +58,15 @@ media.
 1.49   conductor, and the filter (conductors are not served)
 1.50   owner, and the filter
 1.51   description, and the filter ``description_contains``
-1.52   allocation_uuid, always null (allocations are not served: reservations are)
+1.52   allocations, /v1/nodes/X/allocation; allocation_uuid
 1.53   is_smartnic of ports
 1.54   events (not served)
 1.55   deploy templates (not served)
 1.56   a config drive built from an object
-1.57   changing an allocation (not served)
-1.58   backfilling an allocation (not served)
+1.57   name and extra of an allocation can be changed
+1.58   an allocation of an active node (backfill)
 1.59   vendor_data in a config drive
-1.60   owner of an allocation (not served)
+1.60   owner of an allocation, and the filter
 1.61   retired, retired_reason, and the filter
 1.62   agent tokens (not served)
 1.63   indicators (not served)
@@ -85,7 +85,7 @@ media.
 1.76   changing boot_mode and secure_boot (not served)
 1.77   ``fields`` of drivers
 1.78   history of a node
-1.79   allocations prefer a node of their name (not served)
+1.79   allocations prefer a node of their name (done at all versions)
 1.80   projects may create and delete nodes of their own (policy only)
 1.81   inventory of a node (not served)
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards

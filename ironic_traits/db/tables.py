@@ -31,6 +31,8 @@ nodes = sa.Table(
     sa.Column('driver', exact_string(255), nullable=False),
     sa.Column('resource_class', exact_string(80)),
     sa.Column('instance_uuid', ascii_string(36), unique=True),
+    # Of the node's allocation, whose uuid is the instance_uuid, too. Written together with the row of the allocation.
+    sa.Column('allocation_uuid', ascii_string(36)),
     sa.Column('chassis_uuid', ascii_string(36), sa.ForeignKey('chassis.uuid')),
     sa.Column('provision_state', ascii_string(32), nullable=False),
     sa.Column('target_provision_state', ascii_string(32)),
@@ -430,6 +432,23 @@ reservations = _records(
     sa.Column('instance_uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('expires_at', timestamp()),
     sa.Index(None, 'expires_at'),
+)
+
+# Ironic's allocations. (Those of Placement are in ``allocations``.) An active one holds its node by the node's
+# instance_uuid; one in the state "error" has no node.
+node_allocations = _records(
+    'node_allocations',
+    sa.Column('name', exact_string(255), unique=True),
+    sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), unique=True),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('resource_class', exact_string(80)),
+    sa.Column('state', ascii_string(16), nullable=False),
+    sa.Column('last_error', long_text()),
+    # [trait, …] and [uuid of a node, …], as requested.
+    sa.Column('traits', Json, nullable=False),
+    sa.Column('candidate_nodes', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Index(None, 'owner'),
 )
 
 resource_providers = _records(

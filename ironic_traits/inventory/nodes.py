@@ -25,6 +25,7 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
+    allocations,
     history,
     node_filters,
     node_guards,
@@ -49,7 +50,12 @@ from ironic_traits.resources.values import differ
 #: {field with a policy rule of its own for showing it: name of the rule}.
 _SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if field.show_rule}
 #: Columns that the checks of a write need, besides the settable fields.
-_GUARDED = (tables.nodes.c.provision_state, tables.nodes.c.target_provision_state, tables.nodes.c.reservation)
+_GUARDED = (
+    tables.nodes.c.provision_state,
+    tables.nodes.c.target_provision_state,
+    tables.nodes.c.reservation,
+    tables.nodes.c.allocation_uuid,
+)
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
 _MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
 #: Most characters of ``instance_name``.
@@ -192,7 +198,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
     :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
     :raises failures.NodeReserved: the node is reserved for another instance than ``instance_uuid``.
     :raises failures.NodeAllocated: the node is allocated to another consumer than ``instance_uuid``.
-    :raises failures.InvalidState: the node's state does not allow the changes.
+    :raises failures.InvalidState: the node's state, or its allocation, does not allow the changes.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
     new: Values = {}
@@ -217,6 +223,8 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
             if 'resource_class' in changes and old['resource_class']:
                 _check_free(connection, node)
             changes |= _cleared(changes)
+            if node.allocation_uuid:
+                changes |= allocations.follow(context, connection, node, changes)
             if changes:
                 write(connection, node, changes)
                 history.record(connection, *_events(context, node, changes))

@@ -113,8 +113,8 @@ class Kind:
 
     @functools.cached_property
     def has_node(self) -> bool:
-        """Whether the records belong to nodes."""
-        return 'node_uuid' in self.table.c
+        """Whether the records belong to nodes: clients say to which."""
+        return 'node_uuid' in self.settable
 
 
 def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> sa.Row:
@@ -126,7 +126,7 @@ def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> 
     :raises failures.RecordNotFound: there is no such record.
     """
     with context.read() as connection:
-        return read(connection, kind, grant.ident, _columns(context, kind, fields))
+        return read(connection, kind, grant.ident, columns(context, kind, fields))
 
 
 def owner(context: Context, kind: Kind, ident: str) -> sa.Row:
@@ -164,7 +164,7 @@ def find(
         visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
         visible = kind.visible(context, grant) if kind.visible else _of_nodes(kind.table, visible_nodes)
         conditions = _where(connection, kind, filters, visible_nodes)
-        statement = sa.select(*_columns(context, kind, fields)).where(*visible, *conditions)
+        statement = sa.select(*columns(context, kind, fields)).where(*visible, *conditions)
         marker = functools.partial(read, connection, kind, visible=visible)
         return fetch(connection, statement, kind.table, page, marker)
 
@@ -186,9 +186,9 @@ def create(context: Context, kind: Kind, values: Mapping[str, Any], fields: tupl
         with context.write() as connection:
             kind.decide(connection, None, None, values)
             connection.execute(sa.insert(kind.table).values(stored(kind, values)))
-            return read(connection, kind, values['uuid'], _columns(context, kind, fields))
+            return read(connection, kind, values['uuid'], columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
-        raise _duplicate(kind, error, values) from error
+        raise duplicate(kind, error, values) from error
     except db_exception.DBReferenceError as error:
         raise no_node(values['node_uuid']) from error
 
@@ -224,7 +224,7 @@ def find_by_nodes(
     :returns: [row with these fields, and the uuid of the node as ``of_node``, …], in the order of creation.
     """
     node_uuid = kind.table.c.node_uuid
-    statement = sa.select(*_columns(context, kind, fields), node_uuid.label('of_node')).where(node_uuid.in_(node_uuids))
+    statement = sa.select(*columns(context, kind, fields), node_uuid.label('of_node')).where(node_uuid.in_(node_uuids))
     return connection.execute(statement.order_by(kind.table.c.id)).all()
 
 
@@ -255,9 +255,9 @@ def update(
             if changes:
                 statement = sa.update(kind.table).where(kind.table.c.id == record.id)
                 connection.execute(statement.values(with_masks(kind.table, changes)))
-            return read(connection, kind, record.uuid, _columns(context, kind, fields))
+            return read(connection, kind, record.uuid, columns(context, kind, fields))
     except db_exception.DBDuplicateEntry as error:
-        raise _duplicate(kind, error, new) from error
+        raise duplicate(kind, error, new) from error
     except db_exception.DBReferenceError as error:
         raise no_node(new['node_uuid']) from error
 
@@ -339,7 +339,7 @@ def _is(kind: Kind, ident: str) -> Condition:
     return kind.table.c['uuid' if uuidutils.is_uuid_like(ident) else 'name'] == ident
 
 
-def _columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
+def columns(context: Context, kind: Kind, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields. A JSON field is text, with its secrets masked unless the caller may see them."""
     masked = secrets.masked(context, kind.table, fields)
     return tuple(
@@ -388,7 +388,11 @@ def _of_nodes(table: sa.Table, conditions: Sequence[Condition]) -> list[Conditio
     return [table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*conditions))] if conditions else []
 
 
-def _duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) -> failures.RecordExists:
+def duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) -> failures.RecordExists:
+    """Return the failure for a record whose unique key another record has.
+
+    :param values: {field: value} of the record.
+    """
     # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     for column, sentence in kind.duplicates.items():

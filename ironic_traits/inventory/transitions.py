@@ -21,7 +21,7 @@ from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.deploy import base, states, step_runs, steps, time_limits
-from ironic_traits.inventory import history
+from ironic_traits.inventory import allocations, history
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
 
@@ -239,6 +239,8 @@ _SETTLED = (
     tables.nodes.c.target_power_state,
     tables.nodes.c.properties,
     tables.nodes.c.retired,
+    tables.nodes.c.allocation_uuid,
+    tables.nodes.c.instance_info,
 )
 
 
@@ -338,6 +340,10 @@ def _clean_after(
     connection.execute(sa.delete(tables.node_vifs).where(tables.node_vifs.c.node_uuid == node.uuid))
     changes |= {'instance_uuid': None, 'instance_name': None, 'instance_info': {}}
     changes |= {'driver_internal_info': {}, 'configdrive': None}
+    if node.allocation_uuid:
+        event = f'Allocation {node.allocation_uuid} ended, because the node was undeployed.'
+        history.record(connection, author(node.uuid, moment, history.RESERVATION, event))
+        changes = {**allocations.end(connection, node), **changes}
     if node.retired:
         changes['target_provision_state'] = states.MANAGEABLE
     changes.pop('reservation')

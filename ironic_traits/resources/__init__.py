@@ -4,6 +4,7 @@ A table says of each field which version brought it, who may set and see it, its
 This package imports nothing of the others, and no library of the database or of HTTP, so the client may use it, too.
 """
 
+from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.chassis import CHASSIS
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.portgroups import PORTGROUPS
@@ -12,4 +13,4 @@ from ironic_traits.resources.runbooks import RUNBOOKS
 from ironic_traits.resources.volume import CONNECTORS, TARGETS
 
 #: All resources with a table.
-RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, RUNBOOKS)
+RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, RUNBOOKS, ALLOCATIONS)

@@ -115,7 +115,8 @@ class Resource:
     :ivar links: {key of links to the resources below an item: the minor version that brought it}.
     :ivar hidden: columns of its table that no response shows, besides the id and the masks of secrets.
     :ivar served_since: the minor version that brought it.
-    :ivar detail_since: the minor version that brought the query parameter ``detail``.
+    :ivar detail_since: the minor version that brought the query parameter ``detail``; None if its lists always show
+        all fields.
     :ivar names_since: the minor version that brought names in place of uuids; None if its items have no names.
     """
 
@@ -128,7 +129,7 @@ class Resource:
     links: dict[str, int] = dataclasses.field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     served_since: int = 1
-    detail_since: int = 43
+    detail_since: int | None = 43
     names_since: int | None = None
 
     def __getitem__(self, name: str) -> Field:
@@ -142,7 +143,7 @@ class Resource:
     @property
     def singular(self) -> str:
         """The name of one item, for messages."""
-        return (self.name if self.name == 'chassis' else self.name[:-1]).replace('_', ' ')
+        return (self.path if self.path == 'chassis' else self.path[:-1]).replace('/', ' ')
 
     @functools.cached_property
     def since(self) -> dict[str, int]:

@@ -136,9 +136,9 @@ _FIELDS = (
     # As in GET /v1/nodes/NODE/traits?detail=true.
     Field('trait_sources', 38, is_column=False, is_detail=False),
     _interface('vendor', 31),
-    # Always null: there are no conductors, and no allocations of Ironic.
+    # Always null: there are no conductors.
     Field('conductor', 49, is_column=False, filter=_TEXT),
-    Field('allocation_uuid', 52, is_column=False),
+    Field('allocation_uuid', 52),
     Field(
         *('chassis_uuid', 1, When.ALWAYS),
         filter=Filter(Argument.UUID),

@@ -12,7 +12,7 @@ from tests.support import personas, servers
 from tests.support.cli import run
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
-from tests.support.personas import CONSUMER, NODE, PROVIDER, RECORD, VIF
+from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.service import Server, make_app, upgraded
 
 
@@ -74,6 +74,13 @@ def available(app, client):
     return make
 
 
+#: Routes that need a node with an allocation.
+ALLOCATED = {
+    *(f'{method} /v1/allocations/{{allocation_ident}}' for method in ('GET', 'PATCH', 'DELETE')),
+    *(f'{method} /v1/nodes/{{node_ident}}/allocation' for method in ('GET', 'DELETE')),
+}
+
+
 @pytest.fixture(scope='session')
 def access_template(tmp_path_factory):
     """(path of the database of ``personas.make_template``, uuid of its reservation)."""
@@ -111,6 +118,7 @@ def ask(access_template, access_app):
         'target_uuid': f'{RECORD}5',
         'runbook_ident': f'{RECORD}6',
         'reservation_uuid': reservation,
+        'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,
         'consumer_uuid': CONSUMER,
@@ -121,12 +129,17 @@ def ask(access_template, access_app):
         entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
         in_path['event_uuid'] = connection.scalar(entries.limit(1))
 
+    def prepare(route):
+        if route in ALLOCATED:
+            personas.allocate(Client(app))
+
     def versioned(persona):
         return personas.headers(persona) | {'OpenStack-API-Version': 'placement 1.39'}
 
     def send(persona, route, document=None):
         method, _, address = route.partition(' ')
+        prepare(route)
         return Client(app).ask(method, address.format(**in_path), document, headers=versioned(persona))
 
-    send.app, send.in_path, send.headers = app, in_path, versioned
+    send.app, send.in_path, send.headers, send.prepare = app, in_path, versioned, prepare
     return send

@@ -37,7 +37,13 @@ class Unread:
 BY_BODY = {'PATCH /v1/nodes/{node_ident}', 'POST /v1/ports', 'POST /v1/portgroups'}
 BY_BODY |= {'POST /v1/volume/connectors', 'POST /v1/volume/targets', 'POST /v1/traits/edits'}
 #: Routes whose rule allows a caller without a project, who is refused for that later.
-WITH_PROJECT = {'POST /v1/nodes', 'POST /v1/matches', 'POST /v1/reservations', 'POST /v1/runbooks'}
+WITH_PROJECT = {
+    'POST /v1/nodes',
+    'POST /v1/matches',
+    'POST /v1/reservations',
+    'POST /v1/runbooks',
+    'POST /v1/allocations',
+}
 REFUSALS = [
     pytest.param(route, persona, status, id=f'{route} {persona}')
     for route, row in MATRIX['routes'].items()
@@ -51,6 +57,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(('route', 'persona', 'status'), REFUSALS)
 def test_refused_before_the_body_is_read(ask, route, persona, status):
+    ask.prepare(route)
     method, _, address = route.partition(' ')
     request = Request.blank(
         address.format(**ask.in_path), method=method, headers=ask.headers(persona) | {HEADER: VERSION}

@@ -15,6 +15,7 @@ from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
 from ironic_traits.api.v1 import node_types
+from ironic_traits.api.v1.allocations import ALLOCATIONS
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
 from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
@@ -72,6 +73,9 @@ GIVEN_BY = {
     'match-instance': 'POST /v1/matches',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
+    'node-allocation-show': 'GET /v1/allocations/{allocation_ident}',
+    'node-allocation-error': 'POST /v1/allocations',
+    'node-allocations-list': 'GET /v1/allocations',
     'catalogue-list': 'GET /v1/traits',
     'catalogue-show': 'GET /v1/traits/{trait}',
     'drivers-list': 'GET /v1/drivers',
@@ -160,6 +164,7 @@ def test_every_field_has_a_type_and_a_version():
     [
         ('matches', 'POST /v1/matches'),
         ('reservations', 'POST /v1/reservations'),
+        ('node_allocations', 'POST /v1/allocations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),
         ('trait_edits', 'POST /v1/traits/edits'),
     ],
@@ -171,7 +176,7 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
 
 
 @pytest.mark.parametrize(
-    'noun', [CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, RUNBOOKS], ids=lambda noun: noun.path
+    'noun', [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, RUNBOOKS], ids=lambda noun: noun.path
 )
 def test_records_are_documented(documented, noun):
     """Each field and each query parameter is documented, and has a type and a version."""

@@ -157,6 +157,7 @@ SERVED = [
     ('GET', '/v1/nodes/one/validate', ()),
     ('GET', '/v1/nodes/validate', ('node', 'node_uuid')),
     ('GET', '/v1/shards', ()),
+    ('GET', '/v1/allocations', ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'owner', 'state')),
     ('GET', '/v1/reservations', ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'node', 'instance_uuid')),
     ('POST', '/v1/reservations', ()),
     ('POST', '/v1/reservations/{}/renew', ()),

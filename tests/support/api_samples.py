@@ -278,6 +278,32 @@ def _sampled_matches(client):
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
 
 
+ALLOCATION = {
+    'name': 'web1',
+    'resource_class': 'baremetal.gold',
+    'traits': ['CUSTOM_GOLD'],
+    'candidate_nodes': ['rack1-5'],
+    'extra': {'team': 'web'},
+}
+ALLOCATION_PATCH = [{'op': 'replace', 'path': '/name', 'value': 'web2'}]
+
+
+def _sampled_node_allocations(client):
+    """Generate (name, sample) of Ironic's allocations."""
+    client.node(uuid=f'{RECORD[:-1]}10', name='rack1-5', driver='fake-hardware', resource_class='baremetal.gold')
+    client.ask('PUT', '/v1/nodes/rack1-5/traits', TRAITS)
+    for target in ('manage', 'provide'):
+        client.ask('PUT', '/v1/nodes/rack1-5/states/provision', {'target': target})
+        finish_work(client.app)
+    yield 'node-allocation-create-request', ALLOCATION
+    uuid = f'{RECORD[:-1]}11'
+    yield 'node-allocation-show', client.ask('POST', '/v1/allocations', ALLOCATION | {'uuid': uuid}).json
+    refused = ALLOCATION | {'uuid': f'{RECORD[:-1]}12', 'name': 'db1'}
+    yield 'node-allocation-error', client.ask('POST', '/v1/allocations', refused).json
+    yield 'node-allocations-list', client.get('/v1/allocations?fields=uuid,name,state,node_uuid')
+    yield 'node-allocation-update-request', ALLOCATION_PATCH
+
+
 def _sampled_sources(client):
     """Return the traits of a node with two sources and a veto."""
     client.node(name='rack1-2', driver='fake-hardware')
@@ -374,4 +400,5 @@ def sampled(client):
     yield 'driver-show', client.get('/v1/drivers/fake-hardware')
     yield 'node-traits-detail', _sampled_sources(client)
     yield from _sampled_history(client)
+    yield from _sampled_node_allocations(client)
     yield 'failure', client.ask('PUT', '/v1/nodes/rack1-1/traits/HW_CPU_X86_VMXX').json

@@ -26,6 +26,7 @@ NODE = 'aaaaaaaa-0000-4000-8000-000000000001'
 RESERVED = 'aaaaaaaa-0000-4000-8000-000000000002'
 RECORD = 'bbbbbbbb-0000-4000-8000-00000000000'
 INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
+ALLOCATION = 'cccccccc-0000-4000-8000-000000000003'
 VIF = 'dddddddd-0000-4000-8000-000000000001'
 PROVIDER = 'eeeeeeee-0000-4000-8000-000000000001'
 CONSUMER = 'ffffffff-0000-4000-8000-000000000001'
@@ -41,6 +42,13 @@ def headers(persona):
         return result | {'X-Auth-Token': 'user', 'X-Domain-Id': 'default'}
     project = 'service' if persona == 'service' else PROJECTS.get(whose, 'alpha')
     return result | {'X-Auth-Token': f'user:{project}', 'X-Project-Name': project}
+
+
+def allocate(client):
+    """Create an allocation of the project alpha, of the node NODE if the project owns it."""
+    body = {'uuid': ALLOCATION, 'resource_class': 'gold', 'owner': 'alpha', 'candidate_nodes': [NODE]}
+    response = client.ask('POST', '/v1/allocations', body, headers=headers('system_admin'))
+    assert response.status_int == 201, response.text
 
 
 def make_template(path):

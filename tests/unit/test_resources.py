@@ -10,6 +10,7 @@ import wsme.types
 from ironic_traits import policies
 from ironic_traits.api import types
 from ironic_traits.api.v1 import (
+    allocations,
     chassis,
     node_types,
     portgroup_fields,
@@ -20,7 +21,17 @@ from ironic_traits.api.v1 import (
 )
 from ironic_traits.api.v1 import node_filters as node_queries
 from ironic_traits.inventory import node_filters
-from ironic_traits.resources import CHASSIS, CONNECTORS, NODES, PORTGROUPS, PORTS, RESOURCES, RUNBOOKS, TARGETS
+from ironic_traits.resources import (
+    ALLOCATIONS,
+    CHASSIS,
+    CONNECTORS,
+    NODES,
+    PORTGROUPS,
+    PORTS,
+    RESOURCES,
+    RUNBOOKS,
+    TARGETS,
+)
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 from tests.support.routes import routes
@@ -54,6 +65,7 @@ LAYERS = {
     PORTGROUPS: declared(PORTGROUPS, portgroup_fields.PortgroupBody, portgroup_fields.Portgroup, (), _OF_PORTGROUPS),
     PORTS: declared(PORTS, ports.PortBody, ports.Port, (), _OF_PORTS),
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
+    ALLOCATIONS: declared(ALLOCATIONS, allocations.AllocationFields, allocations.Allocation, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
 }
@@ -173,17 +185,19 @@ def test_lists_take_the_filters_of_the_table(resource):
     (function,) = [route.function for route in routes() if str(route) == f'GET /v1/{resource.path}']
     parameters = {argument.name for argument in function.definition.arguments}
     filters = {each.argument for each in resource.list_filters.values()}
-    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields', 'detail'}
+    detail = {'detail'} if resource.detail_since else set()
+    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields'} | detail
 
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
 def test_tables_of_records_say_only_what_records_support(resource):
     """Fields that PATCH alone sets exist for nodes only, and rules for changes for runbooks, too: see
-    api/v1/records.py and api/v1/runbooks.py.
+    api/v1/records.py and api/v1/runbooks.py. Fields that POST alone sets exist for allocations only.
     """
+    at_creation = {'candidate_nodes', 'owner', 'resource_class', 'traits'} if resource is ALLOCATIONS else set()
     assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
         **dict.fromkeys(resource.settable, When.ALWAYS),
-        'uuid': When.AT_CREATION,
+        **dict.fromkeys({'uuid', *at_creation}, When.AT_CREATION),
     }
     assert resource.change_rules == () or resource is RUNBOOKS
     assert {field.name for field in resource.fields if not field.is_column} == _COMPUTED.get(resource, frozenset())

@@ -9,6 +9,7 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
+from ironic_traits.api.v1.allocations import NodeAllocationController
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
@@ -40,6 +41,7 @@ class NodesController(Resource):
 
     children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
+        'allocation': NodeAllocationController(),
         'children': NodeChildrenController(),
         'history': NodeHistoryController(),
         'lock': NodeLockController(),

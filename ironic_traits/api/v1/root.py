@@ -6,6 +6,7 @@ from ironic_traits.api import microversions
 from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
+from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
@@ -29,6 +30,7 @@ class V1Controller(Resource):
     """The Bare Metal API."""
 
     children = {
+        'allocations': AllocationsController(),
         'chassis': ChassisController(),
         'history': HistoryController(),
         'matches': MatchesController(),

@@ -1,0 +1,271 @@
+"""/v1/allocations"""
+
+import pecan
+
+from ironic_traits import failures
+from ironic_traits.api import arguments, paging, patch, types
+from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access, node_ident
+from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
+from ironic_traits.inventory import allocate, allocations
+from ironic_traits.inventory.allocations import KIND
+from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.matching import requests
+
+SINCE, PATCH_SINCE, BACKFILL_SINCE = 52, 57, 58
+_CREATE = ('baremetal:allocation:create', 'baremetal:allocation:create_restricted')
+_LIST = ('baremetal:allocation:list_all', 'baremetal:allocation:list')
+
+
+class AllocationChanges(types.Base):
+    """The fields of an allocation that a PATCH changes."""
+
+    name = types.TEXT
+    extra = types.OBJECT
+
+
+class AllocationFields(AllocationChanges):
+    """The fields of an allocation that clients may set."""
+
+    uuid = types.UUID
+    resource_class = types.Text(maximum=80)
+    traits = [types.Trait()]
+    candidate_nodes = [types.TEXT]
+    owner = types.TEXT_255
+
+
+class AllocationBody(AllocationFields):
+    """A request for an allocation: of a node that is chosen, or of an active node."""
+
+    node = types.TEXT
+
+
+class Allocation(AllocationFields):
+    """An allocation in a response."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    node_uuid = types.UUID
+    state = str
+    last_error = str
+    links = types.LINKS
+
+
+class Allocations(types.Base):
+    """A page of allocations. The last page has no ``next``."""
+
+    allocations = [Allocation]
+    next = str
+
+
+class _Allocations(Records):
+    """Allocations, which belong to projects, and not to nodes, as other records do."""
+
+    @property
+    def query(self):
+        return {**paging.QUERY, **FIELDS_QUERY, **arguments.query(self.resource)}
+
+    def allowed(self, context, grant, text):
+        ident = self.ident(context, text)
+        if grant.rules:
+            missing = failures.RecordNotFound(what='Allocation', ident=ident)
+            _check_owner(context, grant, allocations.owner(context, ident), missing)
+        return grant.of(ident)
+
+    def page_of(self, context, project, query):
+        """Return a page of allocations, with a link to the next page.
+
+        :param project: the project whose allocations the caller may see; None for all.
+        :param query: {query parameter: value}.
+        """
+        selection = {name: query.pop(name) for name in ('fields',) if name in query}
+        names = self._listed(context, selection, detail=False)
+        page = paging.page(context, query, KIND.sortable, self._check_field)
+        self.check_filters(context, query)
+        filters = {name: value for name, value in query.items() if name not in paging.QUERY}
+        if 'node' in filters:
+            filters['node'] = parse_node(context, filters['node'])
+        rows, more = allocations.find(context, project, self._columns(names), filters, page)
+        show = self._presenter(context, names)
+        document = {'allocations': [show(row) for row in rows]}
+        if more:
+            document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
+        return document
+
+    def created(self, context, create):
+        """Return the response with a new allocation.
+
+        :param create: function of the names of the fields that creates it, and returns its row.
+        """
+        names = self._all(context)
+        row = create(self._columns(names))
+        return Response(self._presenter(context, names)(row), status=201, location=f'/v1/allocations/{row.uuid}')
+
+    def check_fields(self, context, body):
+        """Raise VersionTooLow unless the version of the request has all fields of a body."""
+        for name in patch.stated_fields(body):
+            self._check_field(context, name)
+
+    def _listed(self, context, selection, detail):
+        return super()._listed(context, selection, detail or not selection)
+
+
+def _check_changes(context, old, new):
+    if new['name'] and new['name'] != old['name'] and not node_ident.is_name(context, new['name']):
+        raise failures.InvalidInput(reason=f"Cannot update allocation with invalid name '{new['name']}'")
+
+
+ALLOCATIONS = _Allocations(kind=KIND, body=AllocationChanges, check=_check_changes)
+
+
+def _check_owner(context, grant, owner, missing):
+    """Raise unless one of the rules of a grant allows the request for an allocation.
+
+    :param owner: the project that owns the allocation; None for none.
+    :param missing: the failure to raise if the caller may not see the allocation.
+    """
+    target = {'allocation.owner': owner}
+    if not any(context.may(rule, target) for rule in grant.rules):
+        if context.may('baremetal:allocation:get', target):
+            raise failures.Forbidden(rule=grant.rules[0])
+        raise missing
+
+
+def _of_node(context, grant, text):
+    """Return the grant for the allocation of a node, if policy allows the request for it."""
+    row = allocations.of_node(context, node_ident.ident(context, text))
+    if grant.rules:
+        _check_owner(context, grant, row.owner, failures.Forbidden(rule=grant.rules[0]))
+    return grant.of(row.uuid)
+
+
+class NodeAllocationController(Resource):
+    """The allocation that holds a node."""
+
+    since = SINCE
+
+    @expose(
+        'baremetal:allocation:get',
+        Allocation,
+        of=_of_node,
+        within=access.visible_node,
+        since=SINCE,
+        query=FIELDS_QUERY,
+    )
+    def get_all(self, context, grant, node_ident, /, *, fields=None):
+        return ALLOCATIONS.show(context, grant, fields)
+
+    @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
+    def delete_all(self, context, node_ident, /):
+        allocations.delete(context, node_ident)
+        return Response(status=204)
+
+
+class AllocationsController(Resource):
+    """Allocations, which hold nodes."""
+
+    since = SINCE
+
+    @expose(_LIST, Allocations, since=SINCE, query=ALLOCATIONS.query)
+    def get_all(self, context, /, **query):
+        if context.may(_LIST[0]):
+            return ALLOCATIONS.page_of(context, None, query)
+        if not context.project_id or query.get('owner', context.project_id) != context.project_id:
+            raise failures.Forbidden(rule=_LIST[0])
+        return ALLOCATIONS.page_of(context, context.project_id, query)
+
+    @expose('baremetal:allocation:get', Allocation, of=ALLOCATIONS.allowed, since=SINCE, query=FIELDS_QUERY)
+    def get_one(self, context, grant, allocation_ident, /, *, fields=None):
+        return ALLOCATIONS.show(context, grant, fields)
+
+    @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody)
+    def post(self, context, grant, /, *, body):
+        ALLOCATIONS.check_fields(context, body)
+        values = _values(context, body)
+        node = body.node or None
+        if node and context.minor < BACKFILL_SINCE:
+            raise failures.InvalidInput(reason='Cannot set node when creating an allocation in this API version')
+        if not node and not values['resource_class']:
+            raise failures.InvalidInput(reason='The resource_class field is mandatory when not backfilling')
+        request = requests.understand(required=values['traits'])
+        values['candidate_nodes'] = _candidates(context, values['candidate_nodes'])
+        if node:
+            return ALLOCATIONS.created(context, lambda fields: _backfill(context, values, node, fields))
+        node_request = NodeRequest(grant, request, _filters(values), tuple(values['candidate_nodes']) or None)
+        return ALLOCATIONS.created(context, lambda fields: allocate.create(context, values, node_request, fields))
+
+    @expose(
+        'baremetal:allocation:update',
+        Allocation,
+        of=ALLOCATIONS.allowed,
+        since=PATCH_SINCE,
+        before=405,
+        body=[types.PatchOperation],
+    )
+    def patch(self, context, grant, allocation_ident, /, *, body):
+        return ALLOCATIONS.change(context, grant, body)
+
+    @expose('baremetal:allocation:delete', of=ALLOCATIONS.allowed, since=SINCE, before=405)
+    def delete(self, context, allocation_ident, /):
+        allocations.delete(context, allocation_ident)
+        return Response(status=204)
+
+
+def _values(context, body):
+    """Return the values of a new allocation, as ``allocate.create`` takes them.
+
+    :raises failures.InvalidInput: the name is invalid.
+    :raises failures.Forbidden: the caller may not choose the owner.
+    """
+    stated = {name: value for name, value in patch.stated_fields(body).items() if value is not None}
+    values = {
+        **{name: stated.get(name) or None for name in ('uuid', 'name', 'resource_class')},
+        **{name: stated.get(name, []) for name in ('traits', 'candidate_nodes')},
+        'extra': stated.get('extra', {}),
+        'owner': _owner(context, stated.get('owner')),
+    }
+    if values['name'] and not node_ident.is_name(context, values['name']):
+        raise failures.InvalidInput(reason=f"Cannot create allocation with invalid name '{values['name']}'")
+    return values
+
+
+def _owner(context, owner):
+    """Return the project that will own a new allocation: the caller's, unless policy lets the caller choose."""
+    if owner in (None, '', context.project_id):
+        return context.project_id
+    if not context.may('baremetal:allocation:create_restricted'):
+        raise failures.Forbidden(rule='baremetal:allocation:create_restricted')
+    return owner
+
+
+def _candidates(context, idents):
+    """Return the uuids of the candidates in a request.
+
+    :raises failures.InvalidInput: there are too many, or one of them is no node that the caller may use.
+    """
+    limit = context.conf.reservations.max_nodes
+    if len(idents) > limit:
+        raise failures.InvalidInput(reason=f"'candidate_nodes' lists {len(idents)} nodes. At most {limit} are allowed.")
+    if not idents:
+        return []
+    for ident in idents:
+        if not ident or not node_ident.is_ident(ident):
+            raise failures.InvalidInput(reason=f'Expected UUID or name for node: {ident}')
+    project = None if context.may('baremetal:allocation:create_restricted') else context.project_id
+    return allocate.candidates(context, [node_ident.ident(context, ident) for ident in idents], project)
+
+
+def _filters(values):
+    """Return the filters of nodes for a new allocation. Its owner is a project that owns or leases the node."""
+    filters = {'resource_class': values['resource_class']}
+    return filters | ({'project': values['owner']} if values['owner'] else {})
+
+
+def _backfill(context, values, node, fields):
+    """Create an allocation for an active node. A node that the caller may not see is a 400, as in Ironic."""
+    try:
+        access.visible_node(context, node)
+        return allocate.backfill(context, values, node_ident.ident(context, node), fields)
+    except (failures.InvalidIdent, failures.NodeNotFound) as error:
+        raise failures.InvalidInput(reason=str(error)) from error

@@ -1,0 +1,321 @@
+"""Ironic's allocations: how they hold a node, and how they end, on each database."""
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from tests.support.client import message
+from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provision
+from tests.support.reservations import expire, instance, reserve
+from tests.support.service import finish_work
+
+PATH = '/v1/allocations'
+REMOVE = {'op': 'remove', 'path': '/instance_uuid'}
+
+
+@pytest.fixture
+def node(client):
+    """An available node of class gold."""
+    return golden(client, name='rack1-1')
+
+
+def request(client, status=201, **body):
+    """Create an allocation of a node of class gold, and return the document of the response."""
+    response = client.ask('POST', PATH, {'resource_class': 'gold', **body})
+    assert response.status_int == status, response.text
+    return response.json
+
+
+def failed(client, **body):
+    """Create an allocation that gets no node, and return its ``last_error`` without the uuid."""
+    allocation = request(client, **body)
+    assert (allocation['state'], allocation['node_uuid']) == ('error', None)
+    begin = f'Failed to process allocation {allocation["uuid"]}: '
+    assert allocation['last_error'].startswith(begin)
+    return allocation['last_error'].removeprefix(begin)
+
+
+def shown(client, node, *names):
+    """Return fields of a node; one of them as it is, several as a list."""
+    document = client.get(f'/v1/nodes/{node}?fields={",".join(names)}')
+    return document[names[0]] if len(names) == 1 else [document[name] for name in names]
+
+
+def holder(client, node):
+    """Return instance_uuid and allocation_uuid of a node."""
+    return shown(client, node, 'instance_uuid', 'allocation_uuid')
+
+
+def states(client, *uuids):
+    """Return the status of a GET of each allocation."""
+    return [client.ask('GET', f'{PATH}/{uuid}').status_int for uuid in uuids]
+
+
+def events(client, node):
+    """Return the events about allocations in the history of a node."""
+    page = client.get(f'/v1/nodes/{node}/history?detail=true')['history']
+    return [entry['event'] for entry in page if entry['event_type'] == 'reservation']
+
+
+def test_active_at_once(client, node):
+    """The response has the node. The node has the instance and its traits, and nobody else can take it."""
+    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']})
+    with moves(client, node, 1, reserved={GOLD: 1}):
+        allocation = request(client, name='one', traits=['CUSTOM_B', 'CUSTOM_A'], extra={'a': 1})
+    uuid = allocation['uuid']
+    assert (allocation['state'], allocation['node_uuid'], allocation['last_error']) == ('active', node, None)
+    assert (allocation['traits'], allocation['candidate_nodes']) == (['CUSTOM_B', 'CUSTOM_A'], [])
+    assert client.get(f'{PATH}/one') == client.get(f'{PATH}/{uuid}') == allocation
+    assert client.get(f'/v1/nodes/{node}/allocation') == client.get('/v1/nodes/rack1-1/allocation') == allocation
+    assert holder(client, node) == [uuid, uuid]
+    assert shown(client, node, 'instance_info') == {'traits': ['CUSTOM_B', 'CUSTOM_A']}
+    assert free(client) == []
+    assert client.get('/v1/nodes?eligible=true')['nodes'] == []
+    assert reserve(client, 1, [node]).json['reasons'][0]['reason'] == 'instance'
+    assert reserve_uuid(client, uuid, node).json['code'] == 'baremetal.instance.on_node'
+    add = {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}
+    assert client.ask('PATCH', f'/v1/nodes/{node}', [add]).status_int == 409
+    assert allocate(client, 1, node).status_int == 409
+    assert failed(client) == (
+        '0 of 1 nodes match, 1 is wanted. Rejected by eligible:instance 1. Without eligible:instance, 1 would match.'
+    )
+
+
+def reserve_uuid(client, uuid, node):
+    """Request a reservation for an instance."""
+    return client.ask('POST', '/v1/reservations', {'instance_uuid': uuid, 'node_uuid': node})
+
+
+def test_reasons(client, node):
+    """``last_error`` has the reasons that a reservation's 409 has."""
+    assert failed(client, resource_class='tin') == (
+        '0 of 1 nodes match, 1 is wanted. Rejected by resource_class:tin 1. Without resource_class:tin, 1 would match.'
+    )
+    # The node's own name of its class counts, as in Ironic, not that of Placement.
+    assert 'resource_class:CUSTOM_GOLD 1' in failed(client, resource_class='CUSTOM_GOLD')
+    assert 'required:CUSTOM_A 1' in failed(client, traits=['CUSTOM_A'])
+    assert 'project:other 1' in failed(client, owner='other')
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+    assert failed(client, candidate_nodes=['rack1-1']) == (
+        f'None of the nodes can be reserved: 1 maintenance. {node}: It is in maintenance.'
+    )
+    client.ask('DELETE', f'/v1/nodes/{node}/maintenance')
+    assert len(client.get(f'{PATH}?state=error')['allocations']) == 5
+    for allocation in client.get(PATH)['allocations']:
+        assert client.ask('DELETE', f'{PATH}/{allocation["uuid"]}').status_int == 204
+    assert events(client, node) == []
+
+
+@pytest.mark.parametrize('path', ['allocation', 'node'])
+def test_deleted(client, node, path):
+    """The node is free again, without the traits of the allocation."""
+    patch(client, node, {'op': 'add', 'path': '/instance_info/image_source', 'value': 'http://image'})
+    uuid = request(client)['uuid']
+    assert shown(client, node, 'instance_info') == {'image_source': 'http://image', 'traits': []}
+    paths = {'allocation': f'{PATH}/{uuid}', 'node': f'/v1/nodes/{node}/allocation'}
+    with moves(client, node, 1, reserved={GOLD: 0}):
+        assert client.ask('DELETE', paths[path]).status_int == 204
+    assert holder(client, node) == [None, None]
+    assert shown(client, node, 'instance_info') == {'image_source': 'http://image'}
+    assert client.ask('DELETE', paths[path]).status_int == 404
+    assert events(client, node) == [f'Allocation {uuid} holds the node.', f'Allocation {uuid} was deleted.']
+    assert free(client) == [node]
+    assert request(client)['node_uuid'] == node
+
+
+def test_a_deploy_and_an_undeploy(app, client, node):
+    """While the node is active the allocation stays, and with undeploy it ends."""
+    uuid = request(client, name='one')['uuid']
+    response = client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'})
+    assert response.status_int == 202, response.text
+    for path in f'{PATH}/one', f'/v1/nodes/{node}/allocation':
+        assert client.ask('DELETE', path).json['code'] == 'baremetal.node.locked'
+    finish_work(app)
+    for path in f'{PATH}/one', f'/v1/nodes/{node}/allocation':
+        refused = client.ask('DELETE', path)
+        assert (refused.status_int, message(refused)) == (
+            409,
+            f'Cannot remove allocation {uuid} for node {node}, because the node is active (and maintenance mode is '
+            'off)',
+        )
+    refused = client.ask('PATCH', f'/v1/nodes/{node}', [REMOVE])
+    assert (refused.status_int, message(refused)) == (
+        409,
+        f'Node {node} with an allocation can not have instance_uuid removed unless it is in one of allowed (enroll, '
+        "inspecting, inspect wait, manageable, available) states or in maintenance mode. Current state is 'active'.",
+    )
+    assert holder(client, node) == [uuid, uuid]
+    provision(client, app, node, 'deleted')
+    assert holder(client, node) == [None, None]
+    assert states(client, uuid, 'one') == [404, 404]
+    assert shown(client, node, 'instance_info') == {}
+    assert events(client, node)[-1] == f'Allocation {uuid} ended, because the node was undeployed.'
+    assert request(client, name='one')['node_uuid'] == node
+
+
+@pytest.mark.parametrize('way', ['allocation', 'instance'])
+def test_an_active_node_in_maintenance_loses_its_allocation(app, client, node, way):
+    uuid = request(client)['uuid']
+    provision(client, app, node, 'active')
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+    if way == 'allocation':
+        assert client.ask('DELETE', f'{PATH}/{uuid}').status_int == 204
+    else:
+        patch(client, node, REMOVE)
+    assert holder(client, node) == [None, None]
+    assert states(client, uuid) == [404]
+
+
+def test_the_instance_is_removed(client, node):
+    """The allocation ends with it, unless that is refused. Fields of the same PATCH are kept."""
+    uuid = request(client)['uuid']
+    with moves(client, node, 1, reserved={GOLD: 0}):
+        patch(client, node, REMOVE, {'op': 'add', 'path': '/instance_info', 'value': {'a': 1}})
+    assert holder(client, node) == [None, None]
+    assert shown(client, node, 'instance_info') == {'a': 1}
+    assert states(client, uuid) == [404]
+    assert events(client, node)[-1] == (f'Allocation {uuid} ended, because its instance was removed from the node.')
+
+
+def test_the_node_is_deleted(client, node):
+    uuid = request(client)['uuid']
+    assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 409
+    client.ask('PUT', f'/v1/nodes/{node}/maintenance')
+    assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 204
+    assert states(client, uuid) == [404]
+
+
+def test_the_owner_of_an_allocated_node(client, node):
+    """As in Ironic, it cannot be changed if a project owns the allocation."""
+    change = {'op': 'add', 'path': '/owner', 'value': 'two'}
+    patch(client, node, {'op': 'add', 'path': '/owner', 'value': 'one'})
+    request(client, owner='one', name='one')
+    refused = client.ask('PATCH', f'/v1/nodes/{node}', [change])
+    assert (refused.status_int, refused.json['code']) == (409, 'baremetal.node.invalid_state')
+    client.ask('DELETE', f'{PATH}/one')
+    request(client)
+    patch(client, node, change)
+
+
+def test_the_node_of_its_name_comes_first(client):
+    nodes = [golden(client, name=f'rack1-{number}') for number in range(4)]
+    assert request(client, name='rack1-2')['node_uuid'] == nodes[2]
+    assert request(client, name='rack1-3', candidate_nodes=['rack1-1', 'rack1-3'])['node_uuid'] == nodes[3]
+    assert request(client, name='rack9-9', candidate_nodes=['rack1-1', 'rack1-0'])['node_uuid'] == nodes[1]
+
+
+def test_candidates(client, node):
+    """They are shown as uuids, in the order of the request, and must exist."""
+    other = golden(client, name='rack1-2')
+    allocation = request(client, candidate_nodes=['rack1-2', node, 'rack1-2'])
+    assert allocation['candidate_nodes'] == [other, node, other]
+    assert allocation['node_uuid'] == other
+    refused = client.ask('POST', PATH, {'resource_class': 'gold', 'candidate_nodes': ['rack1-2', 'no', 'none', 'no']})
+    assert (refused.status_int, message(refused)) == (400, 'Nodes cannot be found: no, none')
+
+
+def test_names_and_uuids_are_unique(client, node):
+    uuid = request(client, name='one')['uuid']
+    for body, key in ({'name': 'one'}, 'name one'), ({'uuid': uuid}, f'UUID {uuid}'):
+        refused = client.ask('POST', PATH, {'resource_class': 'gold', **body})
+        assert (refused.status_int, message(refused)) == (409, f'An allocation with {key} already exists.')
+    other = golden(client)
+    for body in {'name': 'one'}, {'uuid': uuid}:
+        request(client, 409, **body)
+    assert holder(client, other) == [None, None]
+    two = request(client, name='two')['uuid']
+    change = [{'op': 'replace', 'path': '/name', 'value': 'one'}]
+    refused = client.ask('PATCH', f'{PATH}/two', change)
+    assert (refused.status_int, message(refused)) == (409, 'An allocation with name one already exists.')
+    assert client.ask('PATCH', f'{PATH}/{two}', [{'op': 'remove', 'path': '/name'}]).json['name'] is None
+    assert client.ask('PATCH', f'{PATH}/{two}', [{'op': 'add', 'path': '/extra', 'value': {'b': 2}}]).json['extra'] == {
+        'b': 2
+    }
+
+
+def test_the_instance_is_held_already(client, node):
+    """An allocation with the uuid of an instance that has a node, or a reservation, gets none."""
+    other = golden(client)
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    assert 'is already associated with a node' in failed(client, uuid=instance(1))
+    patch(client, node, REMOVE)
+    assert reserve(client, 2, [other]).status_int == 201
+    assert f'already has a reservation of node {other}' in failed(client, uuid=instance(2))
+    assert holder(client, node) == holder(client, other) == [None, None]
+    # An allocation in the state "error" holds nothing, not even its uuid.
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    assert client.ask('DELETE', f'{PATH}/{instance(1)}').status_int == 204
+    assert holder(client, node) == [instance(1), None]
+
+
+def test_a_reservation_that_has_expired(app, client, node):
+    assert reserve(client, 1, [node], expires_in=100).status_int == 201
+    assert 'eligible:reserved' in failed(client)
+    expire(app)
+    assert request(client, uuid=instance(1))['node_uuid'] == node
+
+
+def test_a_consumer_of_placement(client, node):
+    """A node that is allocated in Placement goes to that consumer only."""
+    other = golden(client)
+    assert allocate(client, 1, other).status_int == 204
+    assert request(client, uuid=instance(1))['node_uuid'] == other
+    assert allocate(client, 2, node).status_int == 204
+    assert 'eligible:allocated 2' in failed(client)
+
+
+def test_backfill(app, client, node):
+    """An active node gets an allocation of its instance afterwards."""
+    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
+    refused = client.ask('POST', PATH, {'node': 'rack1-1'})
+    assert refused.status_int == 409
+    assert message(refused).endswith(
+        f': Cannot backfill an allocation for node {node}: Node must be in the "active" state, but the current state '
+        'is "available".'
+    )
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    provision(client, app, node, 'active')
+    body = {'node': node, 'resource_class': 'tin', 'traits': ['CUSTOM_B'], 'candidate_nodes': [golden(client)]}
+    refused = client.ask('POST', PATH, body)
+    assert refused.status_int == 409
+    for text in ('Resource class gold does not match', 'List of traits', 'Candidate nodes must be empty'):
+        assert text in message(refused)
+    assert client.ask('POST', PATH, {'node': node, 'uuid': instance(2)}).json['code'] == 'baremetal.node.associated'
+    assert client.get(PATH) == {'allocations': []}
+    response = client.ask('POST', PATH, {'node': 'rack1-1', 'name': 'one', 'traits': ['CUSTOM_A']})
+    assert response.status_int == 201, response.text
+    assert (response.json['uuid'], response.json['state']) == (instance(1), 'active')
+    assert (response.json['node_uuid'], response.json['resource_class']) == (node, 'gold')
+    assert holder(client, node) == [instance(1), instance(1)]
+    assert client.ask('POST', PATH, {'node': node}).status_int == 409
+    provision(client, app, node, 'deleted')
+    assert states(client, 'one') == [404]
+
+
+def test_backfill_without_an_instance(app, client, node):
+    """A node that was deployed without one gets the uuid of the allocation, unless something else holds either."""
+    provision(client, app, node, 'active')
+    other = golden(client)
+    assert reserve(client, 1, [other]).status_int == 201
+    patch(client, golden(client), {'op': 'add', 'path': '/instance_uuid', 'value': instance(2)})
+    for number, code in (1, 'baremetal.instance.reserved'), (2, 'baremetal.instance.associated'):
+        refused = client.ask('POST', PATH, {'node': node, 'uuid': instance(number)})
+        assert (refused.status_int, refused.json['code']) == (409, code)
+    response = client.ask('POST', PATH, {'node': node})
+    assert response.status_int == 201, response.text
+    assert holder(client, node) == [response.json['uuid'], response.json['uuid']]
+
+
+def test_the_row_of_an_allocation_that_an_earlier_release_left_behind(app, client, node):
+    """A worker of the release before allocations undeploys the node. Afterwards, it can be allocated again."""
+    uuid = request(client, name='one')['uuid']
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).values(instance_uuid=None))
+    again = request(client)
+    assert again['node_uuid'] == node
+    assert states(client, uuid) == [404]
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).values(instance_uuid=None))
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    assert holder(client, node) == [instance(1), None]
+    assert states(client, again['uuid']) == [404]
