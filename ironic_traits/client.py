@@ -9,13 +9,18 @@ openstacksdk has everything else.  Arguments and results are the documents of th
 import json
 import urllib.parse
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
-#: The default version.  Trait filters need 1.37, the other additions 1.38.
-VERSION = '1.82'
+#: The default version, or the latest one of a service that does not have it.  Trait filters need 1.37, the other
+#: additions 1.38.
+VERSION = '1.115'
+#: The minor version that hides the children of nodes in lists.
+_CHILDREN_SINCE = 83
+_MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version'
 
 
 class Failed(Exception):
@@ -330,9 +335,29 @@ class Client:
         :returns: the decoded body of the response; None if it is empty.
         :raises Failed: an error response.
         """
+        response = self._send(method, path, document, query)
+        if response.status_code == HTTPStatus.NOT_ACCEPTABLE and self._version == VERSION:
+            # An earlier release of this service, or of Ironic.
+            maximum = response.headers.get(_MAXIMUM, VERSION)
+            if _minor(maximum) < _minor(VERSION):
+                self._version = maximum
+                response = self._send(method, path, document, query)
+        if response.status_code >= 400:
+            raise Failed(response.status_code, response.reason, _document(response))
+        return response.json() if response.content else None
+
+    @property
+    def everything(self) -> dict[str, str]:
+        """The query parameters with which a list of nodes has the children of nodes, too.
+
+        They depend on the version of the service, which is known after the first request.
+        """
+        return {'include_children': 'true'} if _minor(self._version) >= _CHILDREN_SINCE else {}
+
+    def _send(self, method, path, document, query):
         # The endpoint in a catalog may end in /v1 or not.
         base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
-        response = self._adapter.request(
+        return self._adapter.request(
             base + path,
             method,
             json=document,
@@ -343,9 +368,10 @@ class Client:
             # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
         )
-        if response.status_code >= 400:
-            raise Failed(response.status_code, response.reason, _document(response))
-        return response.json() if response.content else None
+
+
+def _minor(version):
+    return int(version.partition('.')[2] or 0)
 
 
 def _without_none(**values):

@@ -346,6 +346,14 @@ class AddressNotFound(Failure):
     routing = True
 
 
+class NotImplementedHere(Failure):
+    """Ironic has a resource at this URL, and this service has not."""
+
+    status = 404
+    code = 'baremetal.not_implemented'
+    text = 'ironic-traits does not implement {path}.'
+
+
 class MethodNotAllowed(Failure):
     """The resource does not support the method, or not at the requested version.
 
@@ -387,6 +395,14 @@ class VersionTooLow(Failure):
         'Request not acceptable: {what} needs API version {version} (request it with the header '
         'X-OpenStack-Ironic-API-Version: {version}). The minimal required API version should be {version}'
     )
+
+
+class VersionTooHigh(Failure):
+    """The request uses a feature that later versions have no more."""
+
+    status = 406
+    code = 'baremetal.version.too_high'
+    text = 'Request not acceptable: {what} needs API version {version} or earlier.'
 
 
 class NodeExists(Failure):

@@ -46,3 +46,4 @@ def upgrade():
         sa.Column('dynamic_portgroup', sa.Boolean, nullable=False, server_default='0'),
     ):
         op.add_column('portgroups', column)
+    op.add_column('node_history', sa.Column('duration_seconds', sa.Integer))

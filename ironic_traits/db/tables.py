@@ -221,6 +221,8 @@ node_history = sa.Table(
     sa.Column('source', ascii_string(64)),
     sa.Column('added', long_text()),
     sa.Column('removed', long_text()),
+    # Of changes of the provision state: how long the node was in the state before.
+    sa.Column('duration_seconds', sa.Integer),
     sa.Index('node_history_node_uuid_idx', 'node_uuid', 'id'),
     # For the marker of /v1/history.
     sa.Index(None, 'uuid'),

@@ -41,7 +41,9 @@ IS_CREATION = sa.and_(tables.node_history.c.event_type == NODE, tables.node_hist
 _INSERT = sa.insert(tables.node_history)
 _INSERT_NOW = _INSERT.values(created_at=clock())
 #: The columns that only some entries have. In the rows of one INSERT, all columns must be there.
-_FURTHER = dict.fromkeys(('conductor', 'provision_state', 'target_provision_state', 'source', 'added', 'removed'))
+_FURTHER = dict.fromkeys(
+    ('conductor', 'provision_state', 'target_provision_state', 'duration_seconds', 'source', 'added', 'removed')
+)
 
 #: The columns of an entry that readers get.
 _COLUMNS = tuple(column for column in tables.node_history.c if column.name != 'id')
@@ -90,7 +92,8 @@ def transition(author: Author, node: Any, moment: datetime.datetime, changes: Ma
     """Return the row of a change of the provision state. It is an error if it sets ``last_error``.
 
     :param author: ``entry`` with its first argument.
-    :param node: row with ``uuid``, ``provision_state`` and ``power_state``, before the change.
+    :param node: row with ``uuid``, ``provision_state``, ``provision_updated_at`` and ``power_state``, before the
+        change.
     :param changes: {column of the node: new value}.
     """
     state, power = changes['provision_state'], changes.get('power_state')
@@ -100,7 +103,13 @@ def transition(author: Author, node: Any, moment: datetime.datetime, changes: Ma
     return _outcome(author, node.uuid, moment, PROVISIONING, event, changes) | {
         'provision_state': state,
         'target_provision_state': changes['target_provision_state'],
+        'duration_seconds': _seconds(node.provision_updated_at, moment),
     }
+
+
+def _seconds(begin: datetime.datetime | None, end: datetime.datetime) -> int | None:
+    """Return the whole seconds between two times; None if the first is not known."""
+    return None if begin is None else max(int((end - begin).total_seconds()), 0)
 
 
 def power(author: Author, node: Any, moment: datetime.datetime, event: str, changes: Mapping[str, Any]) -> Values:

@@ -39,7 +39,7 @@ _VISIBLE = (
     trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
-_PLACED = (tables.nodes.c.retired, tables.nodes.c.provision_state, tables.nodes.c.power_state)
+_PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 'provision_updated_at', 'power_state'))
 
 
 @waiting_for_lock

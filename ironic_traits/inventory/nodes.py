@@ -91,6 +91,16 @@ def owner(context: Context, ident: str) -> sa.Row:
         return read(connection, ident, (tables.nodes.c.owner, tables.nodes.c.lessee))
 
 
+def uuid_of(context: Context, ident: str) -> str:
+    """Return the uuid of a node, whether or not the caller may see it.
+
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        return read(connection, ident, (tables.nodes.c.uuid,)).uuid
+
+
 def find(
     context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, Any], traits: Filter, page: Page
 ) -> Rows:

@@ -9,7 +9,11 @@ from ironic_traits.inventory.records import UNUSED, Kind
 
 
 def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
-    if old is None or node is None or (new is not None and new['node_uuid'] == old['node_uuid']):
+    if old is None or node is None:
+        return
+    if new is not None and new['node_uuid'] == old['node_uuid']:
+        if new['physical_network'] != old['physical_network']:
+            _connect_ports(connection, new)
         return
     # The answer holds until the commit: a port joins a portgroup only under the node's lock, which is held here.
     if connection.execute(
@@ -21,6 +25,15 @@ def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, 
             reason=f'Portgroup {old["uuid"]} can not be associated to node {new["node_uuid"]} unless the node is in a '
             f"{', '.join(UNUSED)} state or in maintenance mode. Current state is '{node.provision_state}'."
         )
+
+
+def _connect_ports(connection: sa.Connection, portgroup: Values) -> None:
+    """Move the ports of a portgroup to its physical network: all of them are on the same one."""
+    connection.execute(
+        sa.update(tables.ports)
+        .where(tables.ports.c.portgroup_uuid == portgroup['uuid'])
+        .values(physical_network=portgroup['physical_network'])
+    )
 
 
 PORTGROUPS = Kind(

@@ -51,7 +51,9 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
     except failures.NodeNotFound as error:
         raise failures.InvalidInput(reason=str(error)) from error
     uuid = port['portgroup_uuid']
-    columns = (tables.portgroups.c.node_uuid, tables.portgroups.c.standalone_ports_supported)
+    columns = tuple(
+        tables.portgroups.c[name] for name in ('uuid', 'node_uuid', 'standalone_ports_supported', 'physical_network')
+    )
     group = connection.execute(sa.select(*columns).where(tables.portgroups.c.uuid == uuid)).first()
     if group is None:
         raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
@@ -60,17 +62,26 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
     # As in Ironic: this is checked only for a new port whose request sets pxe_enabled, not for later updates.
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)
-    _check_network(connection, port)
+    _check_network(connection, port, group)
 
 
-def _check_network(connection: sa.Connection, port: Values) -> None:
-    """Raise OtherNetwork unless a port is on the physical network (or on none, None) of the others in its portgroup."""
-    others = (tables.ports.c.portgroup_uuid == port['portgroup_uuid'], tables.ports.c.uuid != port['uuid'])
+def _check_network(connection: sa.Connection, port: Values, group: sa.Row) -> None:
+    """Raise OtherNetwork unless a port is on the physical network (or on none, None) of its portgroup.
+
+    That is the network of the other ports in it; without others, that of the portgroup. As in Ironic, a portgroup
+    without both gets that of the port.
+    """
+    others = (tables.ports.c.portgroup_uuid == group.uuid, tables.ports.c.uuid != port['uuid'])
     other = connection.execute(sa.select(tables.ports.c.physical_network).where(*others).limit(1)).first()
-    if other and other.physical_network != port['physical_network']:
-        raise failures.OtherNetwork(
-            network=port['physical_network'], portgroup=port['portgroup_uuid'], others=other.physical_network
+    network = other.physical_network if other else group.physical_network
+    if not other and network is None:
+        connection.execute(
+            sa.update(tables.portgroups)
+            .where(tables.portgroups.c.uuid == group.uuid)
+            .values(physical_network=port['physical_network'])
         )
+    elif network != port['physical_network']:
+        raise failures.OtherNetwork(network=port['physical_network'], portgroup=group.uuid, others=network)
 
 
 PORTS = Kind(

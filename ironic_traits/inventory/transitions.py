@@ -235,6 +235,7 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
 _SETTLED = (
     tables.nodes.c.provision_state,
     tables.nodes.c.target_provision_state,
+    tables.nodes.c.provision_updated_at,
     tables.nodes.c.power_state,
     tables.nodes.c.target_power_state,
     tables.nodes.c.properties,

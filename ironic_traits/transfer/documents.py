@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import os_resource_classes
+from oslo_utils import uuidutils
 
 from ironic_traits import resources
 from ironic_traits.deploy import states
@@ -192,7 +193,10 @@ class _Reader:
         self._check_names(entries)
         if self._problems:
             raise Invalid(self._problems)
-        return [(noun, item) for _, noun, item in entries]
+        chassis = [(noun, item) for _, noun, item in entries if noun is CHASSIS]
+        return chassis + [
+            (NODES, node) for node in _parents_first([item for _, noun, item in entries if noun is NODES])
+        ]
 
     def _add_problem(self, where, item, sentence):
         name = ident(item) if item else None
@@ -272,6 +276,26 @@ class _Reader:
                 if name in seen:
                     self._add_problem(where, item, 'is in the document twice.')
                 seen.add(name)
+
+
+def _parents_first(nodes):
+    """Return nodes in their order, but each after its parent, if that is one of them."""
+    by_ident = {_key(node[name]): node for node in nodes for name in ('uuid', 'name') if node.get(name)}
+    ordered: dict[int, Any] = {}
+    for node in nodes:
+        lineage: dict[int, Any] = {}
+        each = node
+        while each and id(each) not in ordered and id(each) not in lineage:
+            lineage[id(each)] = each
+            parent = each.get('parent_node')
+            each = by_ident.get(_key(parent)) if isinstance(parent, str) else None
+        ordered |= reversed(lineage.items())
+    return list(ordered.values())
+
+
+def _key(ident):
+    """Return a uuid in one spelling; a name unchanged."""
+    return str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident
 
 
 def _values(document):

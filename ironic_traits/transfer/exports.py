@@ -16,12 +16,12 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
     :raises ironic_traits.client.Failed: the service refuses a request.
     """
     children = {noun: _by_node(client, noun) for noun in NODES.children}
-    sources_of_nodes = _sources(client)
     document = {
         'chassis': [_item(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
         'nodes': [],
     }
-    for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'}):
+    sources_of_nodes = _sources(client)
+    for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'} | client.everything):
         item = _item(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
         # Masked are the config drive of an instance, and image URLs with a password.  An import could not use them.
         item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
@@ -34,7 +34,7 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
 def _sources(client):
     """Return what documents say about the sources of the nodes' traits, {node uuid: {key: value}}."""
     try:
-        nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'})
+        nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'} | client.everything)
         return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
     except Failed as error:
         if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_ACCEPTABLE):

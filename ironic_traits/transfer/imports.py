@@ -97,7 +97,7 @@ class Importer:
         if not self._prune:
             return []
         idents = {_normalized('uuid', ident(item)) for noun, item in units if noun is documents.NODES}
-        query = {'trait-source': self._source, 'fields': 'uuid,name,trait_sources'}
+        query = {'trait-source': self._source, 'fields': 'uuid,name,trait_sources'} | self._client.everything
         nodes = self._client.pages('/v1/nodes', 'nodes', query)
         return [node for node in nodes if idents.isdisjoint((node['uuid'], node['name']))]
 

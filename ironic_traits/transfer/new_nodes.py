@@ -113,17 +113,24 @@ def _records(context, item, node_uuid):
 
 
 def _check_members(portgroups, ports):
-    """Raise Unusual unless each port may be in its portgroup, which must be one of the same node."""
-    supported = {each['uuid']: each['standalone_ports_supported'] for each in portgroups}
+    """Raise Unusual unless each port may be in its portgroup, which must be one of the same node.
+
+    A portgroup without a physical network gets that of its ports.
+    """
+    by_uuid = {each['uuid']: each for each in portgroups}
     networks: dict[str, set] = {}
     for port in ports:
         uuid = port['portgroup_uuid']
         if uuid:
-            if uuid not in supported or (port['pxe_enabled'] and not supported[uuid]):
+            if uuid not in by_uuid or (port['pxe_enabled'] and not by_uuid[uuid]['standalone_ports_supported']):
                 raise Unusual
             networks.setdefault(uuid, set()).add(port['physical_network'])
-    if any(len(each) > 1 for each in networks.values()):
-        raise Unusual
+    for uuid, names in networks.items():
+        group, (network, *more) = by_uuid[uuid], names
+        if more or group['physical_network'] not in (None, network):
+            raise Unusual
+        # As when the first port joins the portgroup.
+        group['physical_network'] = network
 
 
 def _values(context, noun, item, owners):

@@ -4,7 +4,12 @@ import re
 
 import wsme.types
 
-_KEYS = ('port_id', 'switch_id', 'hostname', 'switch_info', 'network_type')
+from ironic_traits import failures
+
+#: Keys that only some versions have: they came with 1.90, and Ironic removed them with 1.105.
+_OVN = ('vtep-logical-switch', 'vtep-physical-switch')
+_OVN_SINCE, _OVN_UNTIL = 90, 105
+_KEYS = ('port_id', 'switch_id', 'hostname', 'switch_info', 'network_type', *_OVN)
 _MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
 #: An OpenFlow datapath.
 _DATAPATH = re.compile(r'[0-9A-Fa-f]{16}')
@@ -26,9 +31,37 @@ class LocalLink(wsme.types.UserType):
                 raise ValueError(f'{key}: {text!r} is not a string')
         if value.get('network_type', 'managed') not in ('managed', 'unmanaged'):
             raise ValueError("network_type must be 'managed' or 'unmanaged'")
+        if len([key for key in _OVN if key in value]) == 1:
+            raise ValueError(f"'{_OVN[0]}' and '{_OVN[1]}' are required together")
         if value and not _is_complete(value):
             raise ValueError("'port_id' is required, and also 'switch_id' or 'hostname'")
         return value | {'switch_id': _switch(value['switch_id'])} if 'switch_id' in value else value
+
+
+def check(context, old, new):
+    """Raise unless the version of the request has all keys of a link that changes.
+
+    :param old: the link before; None for that of a new port.
+    :param new: the link.
+    :raises failures.VersionTooLow: a key needs a later version.
+    :raises failures.VersionTooHigh: a key needs an earlier version.
+    """
+    if old == new:
+        return
+    if 'network_type' in new:
+        context.needs(64, "'network_type' in local_link_connection")
+    if _OVN[0] in new:
+        context.needs(_OVN_SINCE, f"'{_OVN[0]}' in local_link_connection")
+        if context.minor >= _OVN_UNTIL:
+            raise failures.VersionTooHigh(what=f"'{_OVN[0]}' in local_link_connection", version=f'1.{_OVN_UNTIL - 1}')
+
+
+def shown(context, text):
+    """Return a link as the version of the request shows it: one with keys that the version does not have is empty.
+
+    :param text: the link as JSON text.
+    """
+    return '{}' if _OVN[0] in text and not _OVN_SINCE <= context.minor < _OVN_UNTIL else text
 
 
 def is_smart(link):
@@ -37,7 +70,9 @@ def is_smart(link):
 
 
 def _is_complete(link):
-    return link.get('network_type') == 'unmanaged' or is_smart(link) or ('port_id' in link and 'switch_id' in link)
+    if link.get('network_type') == 'unmanaged' or is_smart(link):
+        return True
+    return 'port_id' in link and ('switch_id' in link or _OVN[0] in link)
 
 
 def _switch(text):

@@ -24,5 +24,5 @@ class NodeChildrenController(Resource):
     @expose('baremetal:node:list', Children, within=access.visible_node, since=SINCE)
     def get_all(self, context, grant, node_ident, /):
         parent, children = node_parents.children(context, grant, parse_node(context, node_ident))
-        link = context.links('nodes', f'?parent_node={parent}')[0] | {'rel': 'children'}
+        link = {'href': context.url(f'/v1/nodes?parent_node={parent}'), 'rel': 'children'}
         return {'children': children, 'links': link}

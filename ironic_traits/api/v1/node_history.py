@@ -13,6 +13,8 @@ from ironic_traits.inventory.paging import Page
 
 #: The minor version that brought the history of a node.
 SINCE = 78
+#: The minor versions that brought fields of an entry with its details.
+_PROJECT_SINCE, _STATE_SINCE = 113, 115
 #: Longest event in a list without details.
 _LONGEST = 255
 #: The entries are always in the order in which they were written. That is also the order of ``created_at``.
@@ -29,6 +31,10 @@ class Entry(types.Base):
     event = str
     conductor = str
     user = str
+    project = str
+    state = str
+    target_provision_state = str
+    duration_seconds = int
     links = types.LINKS
 
 
@@ -82,7 +88,7 @@ def _short(context, row):
 
 
 def _detailed(context, row):
-    return {
+    entry = {
         'uuid': row.uuid,
         'created_at': row.created_at,
         'severity': row.severity,
@@ -90,8 +96,14 @@ def _detailed(context, row):
         'event': history.event(row),
         'conductor': row.conductor,
         'user': row.user_id,
-        'links': _links(context, row),
     }
+    if context.minor >= _PROJECT_SINCE:
+        entry['project'] = row.project_id
+    if context.minor >= _STATE_SINCE:
+        entry['state'] = row.provision_state
+        entry['target_provision_state'] = row.target_provision_state
+        entry['duration_seconds'] = row.duration_seconds
+    return entry | {'links': _links(context, row)}
 
 
 def _links(context, row):

@@ -1,14 +1,20 @@
 """/v1/ports"""
 
+import wsme.types
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access
+from ironic_traits.api.v1 import access, local_link, node_ident
 from ironic_traits.api.v1.local_link import LocalLink, is_smart
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records
+from ironic_traits.inventory import nodes, records
 from ironic_traits.inventory.ports import PORTS as KIND
+
+#: The minor versions that brought ``node_ident`` of new ports, and the physical network of portgroups.
+_NODE_IDENT_SINCE, _NETWORK_OF_PORTGROUP_SINCE = 94, 102
 
 
 class PortBody(types.Base):
@@ -46,15 +52,29 @@ class Ports(types.Base):
     next = str
 
 
+class NewPort(PortBody):
+    """A port in a POST."""
+
+    node_ident = types.TEXT
+
+
 def _check(context, old, new):
-    link = new['local_link_connection']
-    if 'network_type' in link and old.get('local_link_connection') != link:
-        context.needs(64, "'network_type' in local_link_connection")
+    link, name = new['local_link_connection'], new['name']
+    local_link.check(context, old.get('local_link_connection'), link)
+    if name is not None and name != old.get('name') and not node_ident.is_name(context, name):
+        raise failures.InvalidInput(reason=f"A port cannot have the invalid name '{name}'")
+    _check_network(context, old, new)
     if new['is_smartnic'] and not is_smart(link):
         raise failures.InvalidInput(reason='Smart NIC port must have port_id and hostname in local_link_connection')
 
 
-PORTS = Records(kind=KIND, body=PortBody, check=_check)
+def _check_network(context, old, new):
+    is_changed = old and new['physical_network'] != old['physical_network']
+    if is_changed and new['portgroup_uuid'] and context.minor >= _NETWORK_OF_PORTGROUP_SINCE:
+        raise failures.InvalidInput(reason='physical_network cannot be changed while the port belongs to a portgroup.')
+
+
+PORTS = Records(kind=KIND, body=PortBody, check=_check, views={'local_link_connection': local_link.shown})
 
 #: Filters that select nodes.
 _NODE_FILTERS = ('node', 'node_uuid', 'shard', 'conductor_groups')
@@ -77,6 +97,32 @@ def list_page(context, grant, query, detail):
         # Both parameters are the same filter: a node that does not exist is a 404.
         query['node'] = query.pop('node_uuid')
     return PORTS.page(context, grant, query, detail)
+
+
+def _resolve_node(context, grant, body):
+    """Replace the name of the node of a new port by its uuid.
+
+    :param grant: ironic_traits.context.Grant.
+    :param body: NewPort.
+    :raises failures.VersionTooLow: the version of the request does not have it.
+    :raises failures.InvalidInput: there is no such node that the caller may see, or the body names two.
+    :raises failures.Forbidden: the caller may see the node, but policy does not allow the request.
+    """
+    ident = body.node_ident
+    if ident in (None, wsme.types.Unset):
+        body.node_ident = wsme.types.Unset
+        return
+    context.needs(_NODE_IDENT_SINCE, "the field 'node_ident'")
+    if body.node_uuid:
+        raise failures.InvalidInput(reason="A new port needs either 'node_uuid' or 'node_ident', not both.")
+    if not node_ident.is_ident(ident):
+        raise failures.InvalidInput(reason=f'Expected UUID or name for node: {ident}')
+    ident = node_ident.ident(context, ident)
+    access.new_record(context, grant, ident)
+    try:
+        body.node_uuid, body.node_ident = nodes.uuid_of(context, ident), wsme.types.Unset
+    except failures.NodeNotFound:
+        raise records.no_node(ident) from None
 
 
 class NodePortsDetailController(Resource):
@@ -116,8 +162,9 @@ class PortsController(PortsDetailController):
     def get_one(self, context, grant, port_ident, /, *, fields=None):
         return PORTS.show(context, grant, fields)
 
-    @expose('baremetal:port:create', Port, body=PortBody)
+    @expose('baremetal:port:create', Port, body=NewPort)
     def post(self, context, grant, /, *, body):
+        _resolve_node(context, grant, body)
         return PORTS.create(context, grant, body)
 
     @expose('baremetal:port:update', Port, of=PORTS.allowed, body=[types.PatchOperation])

@@ -37,11 +37,13 @@ class Records:
     :ivar body: WSME type of the fields that clients may set.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
+    :ivar views: {JSON field: function of the context and its stored text that returns the text to show}.
     """
 
     kind: Kind
     body: type
     check: Callable = _no_check
+    views: dict[str, Callable] = dataclasses.field(default_factory=dict)
 
     @property
     def resource(self):
@@ -244,6 +246,8 @@ class Records:
         if rule and not context.may(rule.name):
             placeholder = f'** Value redacted: Requires permission {rule.name} access. Permission denied. **'
             return lambda row: {'redacted_contents': placeholder}
+        if name in self.views:
+            return lambda row: orjson.Fragment(self.views[name](context, value(row)))
         if name in self.kind.json_fields:
             # The database has JSON text, which goes into the response unchanged.
             return lambda row: orjson.Fragment(value(row))

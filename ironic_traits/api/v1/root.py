@@ -1,11 +1,13 @@
 """/ and /v1: the root of the API, with its versions and resources."""
 
 from oslo_utils import uuidutils
+from webob import exc
 
 from ironic_traits.api import microversions
 from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
+from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.drivers import DriversController
@@ -72,7 +74,11 @@ class RootController(Resource):
         if segments[0] != 'v1':
             # The bookmark links have no version.
             segments.insert(0, 'v1')
-        route, parameters, path = super().locate(segments, request)
+        try:
+            route, parameters, path = super().locate(segments, request)
+        except exc.HTTPNotFound:
+            unserved.check(segments, V1Controller.children)
+            raise
         # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
         if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):
             # For DELETE, the suffix is always part of a name: a repeated DELETE of "my.json" must not delete "my".
