@@ -37,6 +37,7 @@ def paths(client):
         'target_uuid': uuids['volume/targets'],
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
+        'runbook_ident': 'nope',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'trait': 'CUSTOM_A',
     }
