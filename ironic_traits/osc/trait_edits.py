@@ -8,7 +8,7 @@ from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.client import Failed
-from ironic_traits.osc import trait_options
+from ironic_traits.osc import progress, trait_options
 
 #: Most nodes that a preview lists.
 _LISTED = 20
@@ -58,8 +58,8 @@ class EditTraits(command.Command):
             preview = client.edit_traits(**request, limit=_LISTED)
             print('\n'.join(_preview(preview)))
             if preview['changed'] and self._is_confirmed(parsed_args, preview['changed']):
-                print(f'Editing {_nodes(preview["changed"])} …', file=sys.stderr, flush=True)
-                result = client.edit_traits(**request, digest=preview['digest'])
+                with progress.elapsed(f'Editing {_nodes(preview["changed"])} …'):
+                    result = client.edit_traits(**request, digest=preview['digest'])
                 print(f'Done: {_totals(result)}.')
         except Failed as failed:
             hint = ' Run the command again.' if failed.code == 'baremetal.trait.edit_outdated' else ''

@@ -1,10 +1,15 @@
 """Edits of traits by the command and the Python library, against a running service."""
 
+import contextlib
+import sqlite3
+
 import pytest
 from keystoneauth1 import noauth, session
 
 from ironic_traits.client import Client, Failed
+from tests.support import http_client
 from tests.support.cli import BAREMETAL, OPENSTACK, run
+from tests.support.service import Server
 from tests.support.terminal import Terminal
 
 NODES = {'one': ['CUSTOM_A', 'CUSTOM_FAST'], 'two': ['CUSTOM_A']}
@@ -91,6 +96,23 @@ def test_it_asks(server, client, tmp_path):
             assert terminal.end() == 0
             assert printed in terminal.printed()
         assert _traits(client) == traits
+
+
+def test_it_counts_the_seconds(tmp_path):
+    """While another process has the lock of the database."""
+    with Server(None, '--nostart-worker', cwd=tmp_path) as running:
+        http_client.make(running.base, name='one')
+        lock = sqlite3.connect(tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite', isolation_level=None)
+        environment = {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': running.base}
+        command = ('trait', 'edit', '--add', 'CUSTOM_A', '--all')
+        with contextlib.closing(lock), Terminal('baremetal', *command, cwd=tmp_path, **environment) as terminal:
+            terminal.wait_for('[y/N] ')
+            lock.execute('BEGIN IMMEDIATE')
+            terminal.press(b'y\n')
+            terminal.wait_for('Editing 1 node … 2 s')
+            lock.execute('ROLLBACK')
+            assert terminal.end() == 0
+            assert 'Done: 1 node changed' in terminal.printed()
 
 
 def test_the_set_changes_while_it_asks(server, client, tmp_path):

@@ -1,0 +1,37 @@
+"""The progress of a request that takes long."""
+
+import contextlib
+import sys
+import threading
+
+#: Seconds between two updates of the line.
+_INTERVAL = 1
+
+
+@contextlib.contextmanager
+def elapsed(text):
+    """Print a text on stderr; on a terminal, count the seconds behind it until the block ends.
+
+    :param text: what happens meanwhile.
+    """
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+        yield
+        return
+    ended = threading.Event()
+    counter = threading.Thread(target=_count, args=(text, ended), daemon=True)
+    counter.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        counter.join()
+        print(file=sys.stderr)
+
+
+def _count(text, ended):
+    seconds = 0
+    print(text, end='', file=sys.stderr, flush=True)
+    while not ended.wait(_INTERVAL):
+        seconds += _INTERVAL
+        print(f'\r{text} {seconds} s', end='', file=sys.stderr, flush=True)
