@@ -1,9 +1,9 @@
 """Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
 The files ``ironic-golden*.json`` in ``tests/data`` hold the recorded calls that the service covers, with hosts (HOST),
-times (TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys and values,
-the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in DIFFERENCES, with
-its reason; nothing else may differ.
+times (TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body:
+keys and values, the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in
+DIFFERENCES, with its reason; nothing else may differ.
 """
 
 import copy
