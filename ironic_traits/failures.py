@@ -313,6 +313,25 @@ class DriverNotFound(Failure):
     text = 'Could not find the following driver(s) or hardware type(s): {driver}.'
 
 
+class ConductorNotFound(Failure):
+    """No worker ran on a host of this name within the last day."""
+
+    status = 404
+    code = 'baremetal.conductor.not_found'
+    text = 'Conductor {conductor} could not be found.'
+
+
+class NoValidHost(Failure):
+    """Workers are alive, but none has the driver and the conductor group of the node."""
+
+    status = 404
+    code = 'baremetal.conductor.none'
+    text = (
+        'No valid host was found. Reason: No conductor service registered which supports driver {driver} for conductor '
+        'group "{group}". Ensure the driver is valid and enabled.'
+    )
+
+
 class RecordNotFound(Failure):
     """No such chassis, port, portgroup, volume connector, volume target or allocation."""
 

@@ -8,7 +8,7 @@ import threading
 from ironic_traits import failures
 from ironic_traits.db import outage
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
-from ironic_traits.inventory import node_states, transitions
+from ironic_traits.inventory import deploy_templates, node_states, transitions
 
 LOG = logging.getLogger(__name__)
 
@@ -102,17 +102,22 @@ class Worker:
             return error
 
     def _work(self, driver, claim, node):
-        step = claim.step
+        step, arguments = claim.step, claim.arguments
+        if not step and steps.KINDS.get(claim.action) == 'deploy':
+            arguments = self._with_templates(claim, node)
         if not step and steps.kind(driver, claim.action):
-            requested, disabled = self._requested_steps(claim, node), claim.arguments.get('disable_ramdisk', False)
-            planned = steps.planned(driver, node, claim.action, requested, disabled)
+            planned = steps.planned(driver, node, claim.action, arguments)
             if not planned or not transitions.begin(self.service, claim, planned):
                 return base.Done()
             step = planned[0]
-        return self._call_driver(driver, base.Task(claim.action, claim.phase, claim.arguments, node, step))
+        return self._call_driver(driver, base.Task(claim.action, claim.phase, arguments, node, step))
 
-    def _requested_steps(self, claim, node):
-        return claim.arguments.get(f'{steps.KINDS[claim.action]}_steps') or []
+    def _with_templates(self, claim, node):
+        """Return the arguments of a deploy, with the steps of the deploy templates for it."""
+        deploy_steps = steps.merged(
+            claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self.service, node)
+        )
+        return claim.arguments | ({'deploy_steps': deploy_steps} if deploy_steps else {})
 
     def _call_driver(self, driver, task):
         try:

@@ -8,7 +8,15 @@ OPTIONS = [
     cfg.ListOpt(
         'enabled_hardware_types',
         default=['fake-hardware'],
-        help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers.',
+        help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers. A worker '
+        'works on the nodes of its own drivers only.',
+    ),
+    cfg.StrOpt(
+        'conductor_group',
+        default='',
+        regex=r'^[a-zA-Z0-9_\-.]{0,255}$',
+        help='The workers of this configuration work on the nodes of this conductor group, and on no others. By '
+        'default these are the nodes without a conductor group. Case does not matter.',
     ),
     cfg.BoolOpt(
         'automated_clean',

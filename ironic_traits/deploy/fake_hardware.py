@@ -14,11 +14,18 @@ _POWER_AFTER = {
 }
 
 
-_BIOS_STEPS = (
+#: Steps of cleans and of services.
+_SETTINGS = (
     Step(
         'bios',
         'apply_configuration',
         {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
+        ('settings',),
+    ),
+    Step(
+        'firmware',
+        'update',
+        {'settings': 'List of Firmware components, each item needs to contain a dictionary with name/value pairs'},
         ('settings',),
     ),
     Step('bios', 'cache_bios_settings'),
@@ -54,9 +61,9 @@ class FakeHardware(base.Driver):
     }
     steps = {
         'deploy': (Step('deploy', 'deploy', priority=100),),
-        'clean': (*_BIOS_STEPS, Step('vendor', 'log_passthrough', priority=1)),
+        'clean': (*_SETTINGS, Step('vendor', 'log_passthrough', priority=1)),
         'service': (
-            *_BIOS_STEPS,
+            *_SETTINGS,
             Step('vendor', 'log_passthrough', requires_ramdisk=False),
             Step('vendor', 'trigger_servicewait'),
         ),

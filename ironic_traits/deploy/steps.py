@@ -68,24 +68,31 @@ def masked(step):
     return strutils.mask_dict_password(step, '******')
 
 
-def planned(driver, node, action, requested, disable_ramdisk=False):
+def merged(requested, of_templates):
+    """Return the requested deploy steps, and those of deploy templates that the request does not name."""
+    keys = set(map(_key, requested))
+    return [*requested, *(step for step in of_templates if _key(step) not in keys)]
+
+
+def planned(driver, node, action, arguments):
     """Return the steps of an action.
 
     :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
     :param node: the node's columns by name.
     :param action: a key of KINDS.
-    :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].  They replace the driver's steps of
-        the same interface and name in a deploy, and all of them in a cleaning.
-    :param disable_ramdisk: whether the steps of a cleaning or a service cannot use a ramdisk.
+    :param arguments: those of the task; ``deploy_steps`` replace the driver's steps of the same interface and name,
+        ``clean_steps`` and ``service_steps`` all of them. With ``disable_ramdisk``, clean and service steps cannot use
+        a ramdisk.
     :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
     :raises base.WorkRefused: the node does not support a requested step, or there is nothing to deploy it with.
     """
+    requested = arguments.get(f'{KINDS[action]}_steps') or ()
     if KINDS[action] == 'deploy':
         result = _deployment(driver, node, requested)
         if not result:
             raise base.WorkRefused('No deploy steps returned by the driver')
         return result
-    problems = errors(driver, node, KINDS[action], requested, disable_ramdisk)
+    problems = errors(driver, node, KINDS[action], requested, arguments.get('disable_ramdisk', False))
     if problems:
         raise base.WorkRefused(f'Cannot {action} node {node["uuid"]}: {problems}')
     return _in_request_order(driver, node, KINDS[action], requested)

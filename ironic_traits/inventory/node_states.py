@@ -20,6 +20,7 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import (
+    deploy_templates,
     history,
     node_providers,
     reservations,
@@ -27,6 +28,7 @@ from ironic_traits.inventory import (
     secrets,
     trait_filters,
     transitions,
+    workers,
 )
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
@@ -39,6 +41,10 @@ _VISIBLE = (
     trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
+_POWERED = tuple(
+    tables.nodes.c[name]
+    for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off', 'driver', 'conductor_group')
+)
 _PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 'provision_updated_at', 'power_state'))
 
 
@@ -84,7 +90,7 @@ def provision(
             _check_flags(node, event)
             _check_interface(node, event)
             if event in ('deploy', 'rebuild'):
-                _check_deploy(context, node, arguments.get('deploy_steps', ()))
+                _check_deploy(context, connection, node, arguments.get('deploy_steps', ()))
             moment = read_clock(connection)
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
@@ -94,6 +100,8 @@ def provision(
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None
+            if action:
+                workers.check_host(connection, context.conf.deploy, node)
             if event == 'unhold':
                 transitions.release(connection, node['id'], moment)
             else:
@@ -121,11 +129,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     :raises failures.NodeWaiting: the node is in a wait state.
     :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
     """
-    columns = tuple(
-        tables.nodes.c[name] for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off')
-    )
     with context.write() as connection:
-        node = take(connection, ident, *columns)
+        node = take(connection, ident, *_POWERED)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
@@ -136,6 +141,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
+        workers.check_host(connection, context.conf.deploy, dict(node._mapping))
         moment = read_clock(connection)
         work = transitions.held(connection, node.id) if node.provision_state in states.HELD else {}
         transitions.replace(connection, node.id, 'power', arguments | {'target': target} | work, moment)
@@ -200,6 +206,17 @@ def get(context: Reader, ident: str) -> Values:
         return _as_dict(read(connection, ident, _VISIBLE))
 
 
+def validate_node(context: Context, ident: str) -> dict[str, str | None]:
+    """Run the checks before a deploy.
+
+    :param ident: uuid or name of the node.
+    :returns: {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        return _reasons(context, connection, _as_dict(read(connection, ident, _VISIBLE)))
+
+
 def _author(context: Context, verb: str) -> history.Author:
     """Return the author of the entry of a request, which begins with the verb."""
 
@@ -245,9 +262,19 @@ def _check_interface(node: Values, event: str) -> None:
         raise failures.InvalidInput(reason=reason)
 
 
-def _check_deploy(context: Context, node: Values, deploy_steps: Sequence[Mapping[str, Any]]) -> None:
+def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     reasons = validate.reasons(context.hooks, node)
-    problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
+    if not reasons['deploy']:
+        templates = deploy_templates.of_node(connection, node)
+        reasons['deploy'] = deploy_templates.errors(context, node, templates) or None
+    return reasons
+
+
+def _check_deploy(
+    context: Context, connection: sa.Connection, node: Values, deploy_steps: Sequence[Mapping[str, Any]]
+) -> None:
+    reasons = _reasons(context, connection, node)
+    problems = [reason for interface in validate.NEEDED if (reason := reasons[interface])]
     step_errors = steps.errors(context.drivers.get(node['driver']), node, 'deploy', deploy_steps)
     if step_errors:
         # Ironic's message has no space after the first sentence.

@@ -18,10 +18,10 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
-from ironic_traits.db.engine import Reader, retried
+from ironic_traits.db.engine import retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.deploy import base, states, step_runs, steps, time_limits
-from ironic_traits.inventory import allocations, history
+from ironic_traits.inventory import allocations, history, workers
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
 
@@ -95,8 +95,8 @@ def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) 
     connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
 
 
-def due(service: Reader, limit: int) -> list[str]:
-    """Return the nodes whose transition is due and not claimed.
+def due(service: Service, limit: int) -> list[str]:
+    """Return the nodes whose transition is due and not claimed, and which the workers of this process work on.
 
     :param limit: most nodes.
     :returns: [uuid, …], the one that has waited longest first.
@@ -105,6 +105,7 @@ def due(service: Reader, limit: int) -> list[str]:
         sa.select(tables.nodes.c.uuid)
         .join(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
         .where(tables.transitions.c.due_at <= clock(), _free(clock()))
+        .where(tables.nodes.c.conductor_group == workers.group(service), tables.nodes.c.driver.in_(service.drivers))
         .order_by(tables.transitions.c.due_at, tables.transitions.c.node_id)
         .limit(limit)
     )
@@ -119,11 +120,14 @@ def claim(service: Service, uuid: str) -> Claim | None:
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
 
     :param uuid: of the node.
-    :returns: Claim; None if there is no transition that is due and not claimed.
+    :returns: Claim; None if there is no transition that is due and not claimed, or the node has another conductor group
+        or driver than the workers of this process.
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
-        node = take(connection, uuid, tables.nodes.c.provision_state, tables.nodes.c.target_provision_state)
+        node = take(connection, uuid, *_CLAIMED)
+        if node.conductor_group != workers.group(service) or node.driver not in service.drivers:
+            return None
         moment = read_clock(connection)
         lease = uuidutils.generate_uuid()
         result = connection.execute(
@@ -232,6 +236,12 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
         return None
 
 
+_CLAIMED = (
+    tables.nodes.c.provision_state,
+    tables.nodes.c.target_provision_state,
+    tables.nodes.c.conductor_group,
+    tables.nodes.c.driver,
+)
 _SETTLED = (
     tables.nodes.c.provision_state,
     tables.nodes.c.target_provision_state,

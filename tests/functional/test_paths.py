@@ -10,6 +10,8 @@ from tests.support.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 INSTANCE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
+#: The last version in which .json at the end of a path is a suffix.
+SUFFIX = '1.90'
 
 
 @pytest.fixture
@@ -23,10 +25,15 @@ def paths(client):
         'portgroups': {'name': 'bond0'},
         'volume/connectors': {'type': 'iqn', 'connector_id': 'a'},
         'volume/targets': {'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'a'},
+        'runbooks': {'name': 'CUSTOM_A', 'steps': [{'interface': 'bios', 'step': 'reset', 'args': {}, 'order': 0}]},
+        'deploy_templates': {
+            'name': 'CUSTOM_A',
+            'steps': [{'interface': 'bios', 'step': 'reset', 'args': {}, 'priority': 1}],
+        },
     }
     uuids = {}
     for noun, body in bodies.items():
-        node = {} if noun == 'chassis' else {'node_uuid': UUID}
+        node = {} if noun in ('chassis', 'runbooks', 'deploy_templates') else {'node_uuid': UUID}
         uuids[noun] = client.ask('POST', f'/v1/{noun}', body | node).json['uuid']
     return {
         'chassis_uuid': uuids['chassis'],
@@ -37,7 +44,10 @@ def paths(client):
         'target_uuid': uuids['volume/targets'],
         'driver_name': 'fake-hardware',
         'reservation_uuid': INSTANCE,
-        'runbook_ident': 'nope',
+        'allocation_ident': INSTANCE,
+        'runbook_ident': uuids['runbooks'],
+        'template_ident': uuids['deploy_templates'],
+        'hostname': 'none',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'trait': 'CUSTOM_A',
     }
@@ -48,7 +58,7 @@ def reads():
     return [route for route in routes() if route.method == 'GET' and route.path.startswith('/v1')]
 
 
-@pytest.mark.parametrize('version', ['1.1', '1.115'])
+@pytest.mark.parametrize('version', ['1.1', SUFFIX, '1.115'])
 def test_every_path_of_a_read_has_the_same_response(client, paths, version):
     for route in reads():
         path = route.path.format(**paths)
@@ -57,6 +67,10 @@ def test_every_path_of_a_read_has_the_same_response(client, paths, version):
             short = client.ask('GET', path.removeprefix('/v1'), version=version)
             assert (short.status_int, short.text) == (response.status_int, response.text), path
         suffixed = client.ask('GET', f'{path}.json', version=version)
+        if version == '1.115':
+            # The suffix is a part of the name, or the trait.
+            assert suffixed.status_int in (400, 404), path
+            continue
         assert suffixed.status_int == response.status_int, path
         if response.status_int == 200:
             assert suffixed.json == response.json
@@ -73,7 +87,7 @@ def test_a_write_without_a_version_in_its_path(client):
     response = client.ask('POST', '/nodes', {'driver': 'fake-hardware', 'name': 'one'})
     assert response.status_int == 201
     assert '/v1/nodes/' in response.headers['Location']
-    assert client.ask('PUT', '/nodes/one/traits/CUSTOM_A.json').status_int == 204
+    assert client.ask('PUT', '/nodes/one/traits/CUSTOM_A.json', version=SUFFIX).status_int == 204
     assert client.get('/v1/nodes/one/traits') == {'traits': ['CUSTOM_A']}
     assert client.ask('DELETE', '/nodes/one').status_int == 204
 
@@ -83,8 +97,10 @@ def test_names_that_end_in_json(client):
     for name in ('my', 'my.json', 'other'):
         client.node(name=name)
     for path, name in (('my', 'my'), ('my.json', 'my.json'), ('my.json.json', 'my.json'), ('other.json', 'other')):
-        assert client.get(f'/v1/nodes/{path}')['name'] == name
-    assert client.ask('GET', '/v1/nodes/none.json').status_int == 404
+        assert client.get(f'/v1/nodes/{path}', version=SUFFIX)['name'] == name
+    assert client.ask('GET', '/v1/nodes/none.json', version=SUFFIX).status_int == 404
+    assert client.get('/v1/nodes/my.json', version='1.91')['name'] == 'my.json'
+    assert client.ask('GET', '/v1/nodes/other.json', version='1.91').status_int == 404
     # In the middle of a path it is part of the name.
     assert client.ask('GET', '/v1/nodes/my.json/traits').status_int == 200
     assert client.ask('GET', '/v1/nodes/other.json/traits').status_int == 404
@@ -94,21 +110,21 @@ def test_writes_by_names_that_end_in_json(client):
     for name in ('my', 'my.json', 'other'):
         client.node(name=name)
     patch = [{'op': 'add', 'path': '/extra/a', 'value': 1}]
-    assert client.ask('PATCH', '/v1/nodes/my.json', patch).json['name'] == 'my.json'
-    assert client.ask('PATCH', '/v1/nodes/other.json', patch).json['name'] == 'other'
+    assert client.ask('PATCH', '/v1/nodes/my.json', patch, version=SUFFIX).json['name'] == 'my.json'
+    assert client.ask('PATCH', '/v1/nodes/other.json', patch, version=SUFFIX).json['name'] == 'other'
     assert client.get('/v1/nodes/my?fields=extra') == {'extra': {}}
     # If the write to one node is refused, the other one is not tried.
     refused = [{'op': 'add', 'path': '/name', 'value': 'other'}]
-    assert client.ask('PATCH', '/v1/nodes/my.json', refused).status_int == 409
+    assert client.ask('PATCH', '/v1/nodes/my.json', refused, version=SUFFIX).status_int == 409
     assert client.get('/v1/nodes/my')['name'] == 'my'
 
 
 def test_a_deletion_that_is_sent_twice(client):
     uuids = {name: client.node(name=name)['uuid'] for name in ('my', 'my.json')}
     for status in (204, 404):
-        assert client.ask('DELETE', '/v1/nodes/my.json').status_int == status
+        assert client.ask('DELETE', '/v1/nodes/my.json', version=SUFFIX).status_int == status
     assert [node['name'] for node in client.get('/v1/nodes?fields=name')['nodes']] == ['my']
-    assert client.ask('DELETE', f'/v1/nodes/{uuids["my"]}.json').status_int == 204
+    assert client.ask('DELETE', f'/v1/nodes/{uuids["my"]}.json', version=SUFFIX).status_int == 204
 
 
 def test_a_vif_may_have_any_name(client):
@@ -116,7 +132,7 @@ def test_a_vif_may_have_any_name(client):
     for vif in (INSTANCE, 'right.json'):
         client.ask('POST', '/v1/nodes/one/vifs', {'id': vif})
     for vif in ('right.json', f'{INSTANCE}.json'):
-        assert client.ask('DELETE', f'/v1/nodes/one/vifs/{vif}').status_int == 204
+        assert client.ask('DELETE', f'/v1/nodes/one/vifs/{vif}', version=SUFFIX).status_int == 204
     assert client.get('/v1/nodes/one/vifs') == {'vifs': []}
 
 
