@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 
+from ironic_traits import failures
 from ironic_traits.deploy import base, states
 from ironic_traits.deploy.steps import FLOW, label, masked
 
@@ -26,6 +27,8 @@ def execute(driver, task):
     name = task.step['step']
     if name not in FLOW:
         return driver.work(task)
+    if name == 'power_off' and task.node['disable_power_off']:
+        raise base.WorkFailed(str(failures.PowerOffDisabled(target=states.POWER_OFF)))
     if name in _POWER:
         return driver.work(dataclasses.replace(task, action='power', arguments={'target': _POWER[name]}, step=None))
     if name == 'hold' and not task.phase:
