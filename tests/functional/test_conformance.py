@@ -1,9 +1,10 @@
 """Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
 ``tests/data/ironic-golden.json`` holds the recorded calls that the service covers, with hosts (HOST), times (TIME) and
-the maximum version (MAX) normalised; ``ironic-allocations.json`` has those of allocations.  Compared are the status,
-the headers kept there, and the body: keys and values, the prose of a 404 or 409 too, but of no other failure.  Every
-difference that was decided stands in DIFFERENCES, with its reason; nothing else may differ.
+the maximum version (MAX) normalised; ``ironic-allocations.json`` has those of allocations, ``ironic-steps.json`` those
+of steps, deploy templates and conductors.  Compared are the status, the headers kept there, and the body: keys and
+values, the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in
+DIFFERENCES, with its reason; nothing else may differ.
 """
 
 import copy
@@ -13,13 +14,16 @@ import re
 
 import pytest
 
+from ironic_traits.inventory import workers
 from tests.conftest import empty
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
 DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
-    call for name in ('ironic-golden', 'ironic-allocations') for call in json.loads((DATA / f'{name}.json').read_text())
+    call
+    for name in ('ironic-golden', 'ironic-allocations', 'ironic-steps')
+    for call in json.loads((DATA / f'{name}.json').read_text())
 ]
 #: The others prepare what the next ones need.
 COMPARED = [call for call in CALLS if 'setup' not in call]
@@ -60,6 +64,16 @@ def fails(status, sentence=None):
     return change
 
 
+def replaces(field, old, new):
+    """Return a change of a text in a field of a recorded answer."""
+
+    def change(call):
+        assert old in call['answer'][field]
+        call['answer'][field] = call['answer'][field].replace(old, new)
+
+    return change
+
+
 def fails_in_routing(status, title):
     """Return a change of a recorded call into a failure before any controller."""
     answer = {'error_message': {'code': status, 'title': title, 'description': None}}
@@ -93,8 +107,10 @@ def put_answers_traits(call):
 
 
 def without_links(call):
-    """Remove the links of nodes and allocations."""
-    for item in call['answer'].get('nodes', call['answer'].get('allocations', [call['answer']])):
+    """Remove the links of the items in a body."""
+    answer = call['answer']
+    nouns = ('nodes', 'allocations', 'deploy_templates', 'conductors')
+    for item in next((answer[noun] for noun in nouns if noun in answer), [answer]):
         item.pop('links', None)
 
 
@@ -132,6 +148,12 @@ def each_node(condition, change):
 def allocations_in(body):
     """Return the allocations in a body."""
     return body.get('allocations', [body] if 'candidate_nodes' in body else []) if isinstance(body, dict) else []
+
+
+def conductors_in(body):
+    """Return the conductors in a body that say whether they are alive."""
+    items = body.get('conductors', [body]) if isinstance(body, dict) else []
+    return [each for each in items if 'alive' in each]
 
 
 def names_traits(call):
@@ -237,7 +259,7 @@ DIFFERENCES = [
     ('rows without a key come last', named('list sort_key=name'), nulls_last),
     (
         'A node that is written to is not shown as reserved: the lock is the row itself',
-        lambda call: call['method'] == 'PATCH' and call['status'] == 200 and not allocations_in(call['answer']),
+        lambda call: call['method'] == 'PATCH' and call['status'] == 200 and call['path'].startswith('/v1/nodes'),
         lambda call: call['answer'].update(reservation=None),
     ),
     (
@@ -320,6 +342,59 @@ DIFFERENCES = [
         named('allocations: list fields owner at 1.59'),
         fails(406),
     ),
+    (
+        'The recorded service writes no heartbeats to SQLite',
+        lambda call: bool(conductors_in(call['answer'])),
+        lambda call: [each.update(alive=True) for each in conductors_in(call['answer'])],
+    ),
+    *(
+        (
+            'A 404 of what came with a later version names it',
+            named(name),
+            fails(404, f'Resource could not be found. {route} needs API version {version}.'),
+        )
+        for name, route, version in (
+            ('templates: list before 1.55', 'GET /v1/deploy_templates', '1.55'),
+            ('templates: show before 1.55', 'GET /v1/deploy_templates/{template_ident}', '1.55'),
+            ('conductors: list before 1.49', 'GET /v1/conductors', '1.49'),
+            ('conductors: show before 1.49', 'GET /v1/conductors/{hostname}', '1.49'),
+        )
+    ),
+    (
+        'A write of its steps is an update of a deploy template',
+        named('templates: patch a priority', 'templates: patch a step more', 'templates: patch steps'),
+        lambda call: call['answer'].update(updated_at='TIME'),
+    ),
+    (
+        'A priority is always an integer (Ironic: a string until the template is read again)',
+        named('templates: create'),
+        lambda call: call['answer']['steps'][0].update(priority=7),
+    ),
+    (
+        'A step that was patched stays in its place (Ironic: it moves)',
+        named('templates: patch a priority', 'templates: patch a step more'),
+        lambda call: call['answer']['steps'].sort(key=lambda step: (step['step'], step['interface'])),
+    ),
+    (
+        'Allow names the methods of that very address (Ironic: of the noun)',
+        named('templates: put'),
+        lambda call: call['answer_headers'].update(Allow='DELETE, GET, PATCH'),
+    ),
+    (
+        'An error repeats the step of the request (Ironic: with two keys more)',
+        named('steps: clean missing argument: state'),
+        replaces('last_error', ", 'abortable': False, 'priority': 0", ''),
+    ),
+    (
+        'Secrets in the steps of an error are masked',
+        named('steps: template with a bad argument: validate'),
+        lambda call: replaces('reason', "'password': 1", "'password': '******'")({'answer': call['answer']['deploy']}),
+    ),
+    (
+        'A full page has a link to the next one only if there is one',
+        named('conductors: list ?limit=1'),
+        lambda call: call['answer'].pop('next'),
+    ),
 ]
 
 
@@ -376,6 +451,8 @@ def responses(shared_database_url):
     # Ironic was recorded with noauth, and accepted bodies that are not JSON. Ours refuses those under noauth.
     with make_app(shared_database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
+        facts = {'hostname': '127.0.0.1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
+        workers.beat(app.service, GIVEN, **facts)
         responses = {}
         for call in CALLS:
             if call['name'] in NOT_RECORDED:
