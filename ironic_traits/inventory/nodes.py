@@ -115,9 +115,10 @@ def find(
     visible = node_filters.visible(context, grant)
     statement = sa.select(*_columns(context, fields)).where(
         *visible,
-        *node_filters.without_children(filters),
         *node_filters.conditions(filters).values(),
         *trait_filters.where(traits),
+        # Last, because nearly all nodes fulfil it, and SQLite evaluates conditions in their order.
+        *node_filters.without_children(filters),
     )
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):

@@ -1,10 +1,9 @@
 """Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
-``tests/data/ironic-golden.json`` holds the recorded calls that the service covers, with hosts (HOST), times (TIME) and
-the maximum version (MAX) normalised; ``ironic-allocations.json`` has those of allocations, ``ironic-steps.json`` those
-of steps, deploy templates and conductors.  Compared are the status, the headers kept there, and the body: keys and
-values, the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in
-DIFFERENCES, with its reason; nothing else may differ.
+``tests/data/ironic-golden*.json`` and ``ironic-allocations.json`` hold the recorded calls that the service covers, with
+hosts (HOST), times (TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there,
+and the body: keys and values, the prose of a 404 or 409 too, but of no other failure.  Every difference that
+was decided stands in DIFFERENCES, with its reason; nothing else may differ.
 """
 
 import copy
@@ -19,12 +18,14 @@ from tests.conftest import empty
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
-DATA = pathlib.Path(__file__).parents[1] / 'data'
+_DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
     call
-    for name in ('ironic-golden', 'ironic-allocations', 'ironic-steps')
-    for call in json.loads((DATA / f'{name}.json').read_text())
+    for name in ('ironic-golden', 'ironic-golden-ladder', 'ironic-allocations', 'ironic-golden-steps')
+    for call in json.loads((_DATA / f'{name}.json').read_text())
 ]
+#: {name of a call: the call as it was recorded}.
+RECORDED = {call['name']: call for call in CALLS}
 #: The others prepare what the next ones need.
 COMPARED = [call for call in CALLS if 'setup' not in call]
 MAXIMUM = '1.115'
@@ -44,6 +45,8 @@ NOT_RECORDED = {
         [{'op': 'add', 'path': '/instance_info/traits', 'value': 'notalist'}],
     ),
 }
+#: The keys of lists.
+NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'deploy_templates', 'conductors')
 _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
@@ -107,16 +110,36 @@ def put_answers_traits(call):
 
 
 def without_links(call):
-    """Remove the links of the items in a body."""
-    answer = call['answer']
-    nouns = ('nodes', 'allocations', 'deploy_templates', 'conductors')
-    for item in next((answer[noun] for noun in nouns if noun in answer), [answer]):
+    """Remove the links of nodes and other items."""
+    (items,) = [call['answer'][noun] for noun in NOUNS if noun in call['answer']] or [[call['answer']]]
+    for item in items:
         item.pop('links', None)
 
 
 def nulls_last(call):
     """Sort nodes by name. Nodes without a name come last."""
     call['answer']['nodes'].sort(key=lambda node: (node['name'] is None, node['name']))
+
+
+def has_driver_links(call):
+    """Add the links of the driver."""
+    call['answer']['links'] = [
+        {'href': f'http://HOST/{version}drivers/fake-hardware', 'rel': rel}
+        for version, rel in (('v1/', 'self'), ('', 'bookmark'))
+    ]
+
+
+def written(name, **fields):
+    """Return a change of a recorded call into that of a name, whose node has other values of some fields.
+
+    :param fields: functions from the value in the recorded node to the new one.
+    """
+
+    def change(call):
+        node = RECORDED[name]['answer'] | {'reservation': None, 'reservation_uuid': None}
+        call.update(status=200, answer=node | {key: value(node[key]) for key, value in fields.items()})
+
+    return change
 
 
 def allows(call):
@@ -128,6 +151,11 @@ def allows(call):
 def was_available(node):
     """Whether a node is manageable or further, and its power was not changed yet."""
     return node.get('provision_state') not in ('enroll', 'missing') and node.get('power_state', 'missing') is None
+
+
+def is_full(node):
+    """Whether a node in a body has all fields of a version from 1.38 on."""
+    return 'rescue_interface' in node
 
 
 def nodes_in(body):
@@ -256,6 +284,11 @@ DIFFERENCES = [
         lambda call: 'fields=' in call['path'] and call['status'] == 200,
         without_links,
     ),
+    (
+        'A driver has its links, whatever the fields',
+        named('ladder: firmware of the driver'),
+        has_driver_links,
+    ),
     ('rows without a key come last', named('list sort_key=name'), nulls_last),
     (
         'A node that is written to is not shown as reserved: the lock is the row itself',
@@ -264,13 +297,70 @@ DIFFERENCES = [
     ),
     (
         'an argument newer than the version is a 406',
-        named('list filter detail=true', 'list filter detail=true&fields=uuid'),
+        named(
+            *('list filter detail=true', 'list filter detail=true&fields=uuid'),
+            'ladder: port name before 1.88 patched',
+            'ladder: ports by conductor group before 1.99',
+            'ladder: portgroup with a network before 1.102',
+            'ladder: portgroup with a category before 1.103',
+            'ladder: portgroup fields=physical_network before 1.102',
+        ),
         fails(406),
+    ),
+    (
+        'A 404 of what came with a later version names it (Ironic: 500)',
+        named('ladder: children before 1.83'),
+        fails(404, 'Resource could not be found. GET /v1/nodes/{node_ident}/children needs API version 1.83.'),
+    ),
+    (
+        'A parent is a node, and not the child itself (Ironic: any text may get there)',
+        named('ladder: child of an empty name', 'ladder: patch parent_node of itself'),
+        fails(400),
+    ),
+    (
+        'A field that is set to null is reset, as if it were removed (Ironic: 400)',
+        named('ladder: patch parent_node null'),
+        written('ladder: patch parent_node removed'),
+    ),
+    (
+        'A boolean that is removed gets its default (Ironic: null)',
+        named('ladder: disable_power_off removed'),
+        lambda call: call['answer'].update(disable_power_off=False),
+    ),
+    (
+        'parent_node is a filter with include_children, too (Ironic ignores it then)',
+        named('ladder: list of a parent and children'),
+        lambda call: call['answer'].update(nodes=call['answer']['nodes'][1:]),
+    ),
+    (
+        'A path of a patch may escape a slash, as 1.98 promises (the schema of Ironic 39 refuses it)',
+        named('ladder: escaped slash'),
+        written('ladder: instance_name of a number', extra=lambda extra: extra | {'b/c': 1}),
+    ),
+    (
+        'The failure about a name that is taken names it (Ironic: the uuid of the new port)',
+        named('ladder: port with a name twice'),
+        fails(409, 'A port with name nic1 already exists.'),
+    ),
+    (
+        'A port has a name that can stand in a path, as other resources',
+        named('ladder: port with a name with a space'),
+        fails(400),
+    ),
+    (
+        'All filters can be combined (Ironic: 400)',
+        named('ladder: ports by conductor group and node'),
+        lambda call: call.update(status=200, answer={'ports': []}),
     ),
     (
         'nova counts on a power state that is known, from "manageable" on (Ironic: null until it has looked)',
         lambda call: call['status'] < 300 and has_node(call['answer'], was_available),
         each_node(was_available, lambda node: node.update(power_state='power off')),
+    ),
+    (
+        'A node has the field reservation_uuid',
+        lambda call: call['status'] < 300 and has_node(call['answer'], is_full),
+        each_node(is_full, lambda node: node.update(reservation_uuid=None)),
     ),
     (
         'The host that serves the driver is this one',
