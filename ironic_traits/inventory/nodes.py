@@ -191,7 +191,7 @@ def find_by_idents(
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
     same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-    rows = connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
+    rows = connection.execute(sa.select(*_all_columns(fields, frozenset(), None)).where(same)).all()
     return _with_sources(context, connection, fields, rows)
 
 

@@ -131,6 +131,38 @@ def test_baremetal_records_of_a_node(baremetal):
     assert baremetal('volume', 'target', 'list', '-f', 'json') == []
 
 
+def test_baremetal_fields_of_newer_versions(baremetal):
+    """Children of nodes, and the fields of versions up to 1.115."""
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'server', '--uuid', UUID)
+    options = ('--parent-node', UUID, '--disable-power-off', '--firmware-interface', 'no-firmware')
+    child = baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'dpu', *options, '-f', 'json')
+    assert (child['parent_node'], child['firmware_interface']) == (UUID, 'no-firmware')
+    assert (child['disable_power_off'], child['health'], child['instance_name']) == (True, None, None)
+    assert [row['name'] for row in baremetal('node', 'list', '--fields', 'name', '-f', 'json')] == ['server']
+    everything = baremetal('node', 'list', '--include-children', '--fields', 'name', '-f', 'json')
+    assert [row['name'] for row in everything] == ['server', 'dpu']
+    assert child['uuid'] in baremetal('node', 'children', 'list', UUID)
+    assert 'Failed to set node power state' in baremetal('node', 'power', 'off', 'dpu', ok=False)
+    baremetal('node', 'set', 'dpu', '--instance-name', 'web1', '--enable-power-off')
+    baremetal('node', 'unset', 'dpu', '--parent-node')
+    shown = baremetal(
+        'node', 'show', 'dpu', '--fields', 'parent_node', 'disable_power_off', 'instance_name', '-f', 'json'
+    )
+    assert shown == {'parent_node': None, 'disable_power_off': False, 'instance_name': 'web1'}
+
+    described = ('--name', 'nic1', '--description', 'left', '--vendor', 'ACME', '--category', 'storage')
+    port = baremetal('port', 'create', 'aa:bb:cc:00:00:01', '--node', UUID, *described, '-f', 'json')
+    assert (port['node_uuid'], port['name'], port['category']) == (UUID, 'nic1', 'storage')
+    baremetal('port', 'set', 'nic1', '--vendor', 'other', '--name', 'nic2')
+    assert baremetal('port', 'show', 'nic2', '--fields', 'vendor', '-f', 'json') == {'vendor': 'other'}
+    options = ('--name', 'bond0', '--physical-network', 'red', '--category', 'storage')
+    group = baremetal('port', 'group', 'create', '--node', UUID, *options, '-f', 'json')
+    assert (group['physical_network'], group['category']) == ('red', 'storage')
+    baremetal('port', 'group', 'set', 'bond0', '--physical-network', 'blue', '--category', 'network')
+    shown = baremetal('port', 'group', 'show', 'bond0', '--fields', 'physical_network', 'category', '-f', 'json')
+    assert shown == {'physical_network': 'blue', 'category': 'network'}
+
+
 def test_baremetal_from_enroll_to_active(baremetal, server):
     """The provision states on the command line."""
 
@@ -264,6 +296,18 @@ def test_openstacksdk_deploys(sdk):
         sdk.wait_for_nodes_provision_state([node.id], 'active', timeout=30)
     sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
     sdk.delete_node(node)
+
+
+def test_openstacksdk_children(sdk):
+    """Lists leave children out."""
+    parent = sdk.create_node(driver='fake-hardware', name='server', provision_state='enroll')
+    child = sdk.create_node(driver='fake-hardware', name='dpu', parent_node=parent.id, provision_state='enroll')
+    assert child.parent_node == parent.id
+    assert [node.id for node in sdk.nodes()] == [parent.id]
+    assert [node.id for node in sdk.nodes(include_children=True)] == [parent.id, child.id]
+    assert [node.id for node in sdk.nodes(parent_node=parent.id)] == [child.id]
+    assert sdk.get_node('dpu').firmware_interface == 'fake'
+    assert sdk.get_node('dpu').health is None
 
 
 def test_openstacksdk_pages(sdk):
