@@ -21,8 +21,8 @@ from tests.support.service import finish_work, make_app
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
     call
-    for name in ('ironic-golden', 'ironic-golden-ladder', 'ironic-allocations', 'ironic-runbooks')
-    for call in json.loads((_DATA / f'{name}.json').read_text())
+    for name in ('golden', 'golden-ladder', 'golden-allocations', 'golden-runbooks', 'golden-steps')
+    for call in json.loads((_DATA / f'ironic-{name}.json').read_text())
 ]
 #: {name of a call: the call as it was recorded}.
 RECORDED = {call['name']: call for call in CALLS}
@@ -50,7 +50,7 @@ _NO_STEP = (
     "{'interface': 'bios', 'step': 'nope'}"
 )
 #: The keys of lists.
-NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'runbooks')
+NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'runbooks', 'deploy_templates', 'conductors')
 _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
@@ -67,6 +67,16 @@ def fails(status, sentence=None):
         call['answer'] = {'error_message': {'faultcode': 'Client', 'faultstring': sentence, 'debuginfo': None}}
         call['answer_headers'] = {**call['answer_headers'], 'Content-Type': 'application/json'}
         call['answer_headers'].pop('Location', None)
+
+    return change
+
+
+def replaces(field, old, new):
+    """Return a change of a text in a field of a recorded answer."""
+
+    def change(call):
+        assert old in call['answer'][field]
+        call['answer'][field] = call['answer'][field].replace(old, new)
 
     return change
 
@@ -175,6 +185,12 @@ def each_node(condition, change):
 def allocations_in(body):
     """Return the allocations in a body."""
     return body.get('allocations', [body] if 'candidate_nodes' in body else []) if isinstance(body, dict) else []
+
+
+def conductors_in(body):
+    """Return the conductors in a body that say whether they are alive."""
+    items = body.get('conductors', [body]) if isinstance(body, dict) else []
+    return [each for each in items if 'alive' in each]
 
 
 def names_traits(call):
@@ -468,6 +484,59 @@ DIFFERENCES = [
         'a field newer than the version is a 406',
         named('allocations: list fields owner at 1.59'),
         fails(406),
+    ),
+    (
+        'The recorded service writes no heartbeats to SQLite',
+        lambda call: bool(conductors_in(call['answer'])),
+        lambda call: [each.update(alive=True) for each in conductors_in(call['answer'])],
+    ),
+    *(
+        (
+            'A 404 of what came with a later version names it',
+            named(name),
+            fails(404, f'Resource could not be found. {route} needs API version {version}.'),
+        )
+        for name, route, version in (
+            ('templates: list before 1.55', 'GET /v1/deploy_templates', '1.55'),
+            ('templates: show before 1.55', 'GET /v1/deploy_templates/{template_ident}', '1.55'),
+            ('conductors: list before 1.49', 'GET /v1/conductors', '1.49'),
+            ('conductors: show before 1.49', 'GET /v1/conductors/{hostname}', '1.49'),
+        )
+    ),
+    (
+        'A write of its steps is an update of a deploy template',
+        named('templates: patch a priority', 'templates: patch a step more', 'templates: patch steps'),
+        lambda call: call['answer'].update(updated_at='TIME'),
+    ),
+    (
+        'A priority is always an integer (Ironic: a string until the template is read again)',
+        named('templates: create'),
+        lambda call: call['answer']['steps'][0].update(priority=7),
+    ),
+    (
+        'A step that was patched stays in its place (Ironic: it moves)',
+        named('templates: patch a priority', 'templates: patch a step more'),
+        lambda call: call['answer']['steps'].sort(key=lambda step: (step['step'], step['interface'])),
+    ),
+    (
+        'Allow names the methods of that very address (Ironic: of the noun)',
+        named('templates: put'),
+        lambda call: call['answer_headers'].update(Allow='DELETE, GET, PATCH'),
+    ),
+    (
+        'An error repeats the step of the request (Ironic: with two keys more)',
+        named('steps: clean missing argument: state'),
+        replaces('last_error', ", 'abortable': False, 'priority': 0", ''),
+    ),
+    (
+        'Secrets in the steps of an error are masked',
+        named('steps: template with a bad argument: validate'),
+        lambda call: replaces('reason', "'password': 1", "'password': '******'")({'answer': call['answer']['deploy']}),
+    ),
+    (
+        'A full page has a link to the next one only if there is one',
+        named('conductors: list ?limit=1'),
+        lambda call: call['answer'].pop('next'),
     ),
 ]
 

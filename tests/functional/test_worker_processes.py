@@ -75,6 +75,59 @@ worker.main()
 """
 
 
+_RECORDING = """
+import os, pathlib, time
+from ironic_traits.cmd import worker
+from ironic_traits.deploy import base
+from ironic_traits.deploy.fake_hardware import FakeHardware
+
+def work(self, task):
+    with pathlib.Path(os.environ['RECORD']).open('a') as record:
+        print(task.step['step'], file=record)
+    time.sleep(float(os.environ['SECONDS']) if task.step['step'] == 'burn' else 0)
+    return base.Done(power_state='power on')
+
+FakeHardware.work = work
+worker.main()
+"""
+
+
+def test_a_worker_is_killed_in_a_step(client, available, database_url, tmp_path):
+    """kill -9 in the second of three steps: another worker repeats it, and not the first one."""
+    config, record = tmp_path / 'worker.conf', tmp_path / 'record'
+    config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
+    record.touch()
+
+    def run(seconds):
+        command = [sys.executable, '-c', _RECORDING, '--database', database_url, '--config-file', config]
+        return subprocess.Popen(command, env=os.environ | {'RECORD': str(record), 'SECONDS': str(seconds)})
+
+    uuid = available()
+    steps = [
+        {'interface': 'management', 'step': name, 'args': {}, 'priority': priority}
+        for name, priority in (('burn', 50), ('finish', 10))
+    ]
+    first = run(300)
+    try:
+        ask(client, uuid, 'active', deploy_steps=steps)
+        deadline = time.monotonic() + 30
+        while 'burn' not in record.read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['deploy_step']) == ('deploying', steps[0])
+    second = run(0)
+    try:
+        node = until(client, uuid, {'active', 'deploy failed'})
+        assert (node['provision_state'], node['deploy_step']) == ('active', {})
+        assert record.read_text().split() == ['deploy', 'burn', 'burn', 'finish']
+    finally:
+        second.terminate()
+        assert second.wait(20) == 0
+
+
 def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
     """The only worker hangs. The work is ended with its lease, and the worker goes on."""
     config = tmp_path / 'worker.conf'
