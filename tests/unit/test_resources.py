@@ -137,11 +137,11 @@ INCOMPLETE = {
     ),
     'column': (
         *(_colour(filter=None), _layers(columns=LAYERS[NODES].columns)),
-        'colour has no column in db/tables.py.',
+        'colour has no column in db/tables/.',
     ),
     'column of the mask': (
         *(_colour(secrets_rule='show_password'), _layers()),
-        'colour_masked has no column in db/tables.py.',
+        'colour_masked has no column in db/tables/.',
     ),
     'default': (
         *(_table(), _layers(columns=LAYERS[NODES].columns | {'colour': True})),
