@@ -33,6 +33,9 @@ def allocate(url, body, gate):
     gate.wait()
     while not allocations or allocations[-1]['state'] == 'active':
         status, allocation = connection.ask_json('POST', '/v1/allocations', body)
+        if status == 503:
+            # The service has more requests than threads.
+            continue
         assert status == 201, allocation
         while allocation['state'] == 'allocating':
             time.sleep(PAUSE)

@@ -144,7 +144,7 @@ class NodeInMaintenance(Failure):
 
     status = 400
     code = 'baremetal.node.in_maintenance'
-    text = "The provisioning operation can't be performed on node {node} because it's in maintenance mode."
+    text = "The {operation} operation can't be performed on node {node} because it's in maintenance mode."
 
 
 class NodeRetired(Failure):

@@ -134,10 +134,10 @@ class Worker:
 
 
 def _check(task, outcome):
-    if not isinstance(outcome, (base.Done, base.Later)):
+    if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
         raise TypeError(f'it returned {outcome!r}')
-    has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
-    if task.action == 'verify' and not has_power_state:
+    is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
+    if task.action == 'verify' and is_blind:
         # nova treats a node without a power state as broken.
         raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
 

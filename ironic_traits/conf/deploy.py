@@ -105,6 +105,13 @@ OPTIONS = [
         help='Seconds that a whole rescue or unrescue may take before it fails. 0 means no limit.',
     ),
     cfg.IntOpt(
+        'service_callback_timeout',
+        min=0,
+        default=1800,
+        help='Seconds that a whole service may take before it fails. 0 means no limit. When a held node is released, '
+        'this limit begins again, as do those of deploy and clean.',
+    ),
+    cfg.IntOpt(
         'power_state_change_timeout',
         min=0,
         default=60,

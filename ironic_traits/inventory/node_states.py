@@ -24,6 +24,7 @@ from ironic_traits.inventory import (
     history,
     node_providers,
     reservations,
+    runbooks,
     secrets,
     trait_filters,
     transitions,
@@ -61,16 +62,18 @@ def provision(
 
     :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
-    :param arguments: {name: value} for the driver.
+    :param arguments: {name: value} for the driver; and ``runbook``, uuid or name, in place of steps.
     :param configdrive: the config drive to store for the instance; None to leave the stored one.
     :param reservation_uuid: the reservation that the client gives for a deploy; None for none.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.
-    :raises failures.NodeInMaintenance: deploy or rebuild of a node in maintenance.
+    :raises failures.NodeInMaintenance: deploy, rebuild or service of a node in maintenance.
+    :raises failures.InvalidState: abort of a failed service of a node in maintenance.
+    :raises failures.RecordNotFound: there is no such runbook.
     :raises failures.NodeProtected: rebuild or undeploy of a protected node.
     :raises failures.NodeRetired: provide of a retired node.
-    :raises failures.InvalidInput: the driver has no interface for the verb.
+    :raises failures.InvalidInput: the driver has no interface for the verb, or the runbook is not for the node.
     :raises failures.DeployRefused: a hook, or the check of the deploy steps, refuses a deploy or rebuild.
     :raises failures.NodeReserved: deploy of a node that is reserved for another instance.
     :raises failures.NodeAllocated: deploy of a node that is allocated to another consumer than its instance.
@@ -99,7 +102,11 @@ def provision(
             action = states.VERBS[verb].action if state in states.WORKING else None
             if action:
                 workers.check_host(connection, context.conf.deploy, node)
-            transitions.replace(connection, node['id'], action, arguments, moment)
+            if event == 'unhold':
+                transitions.release(connection, node['id'], moment)
+            else:
+                work = runbooks.expanded(connection, context.minor, node, verb, arguments)
+                transitions.replace(connection, node['id'], action, work, moment)
             changes['reservation'] = context.conf.host if action else None
             change(connection, locked_node, changes)
             history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
@@ -136,7 +143,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
         workers.check_host(connection, context.conf.deploy, dict(node._mapping))
         moment = read_clock(connection)
-        transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
+        work = transitions.held(connection, node.id) if node.provision_state in states.HELD else {}
+        transitions.replace(connection, node.id, 'power', arguments | {'target': target} | work, moment)
         changes: Values = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
         change(connection, node, changes)
@@ -234,7 +242,14 @@ def _next(node: Values, verb: str, event: str) -> str:
 
 def _check_flags(node: Values, event: str) -> None:
     if event in ('deploy', 'rebuild') and node['maintenance']:
-        raise failures.NodeInMaintenance(node=node['uuid'])
+        raise failures.NodeInMaintenance(node=node['uuid'], operation='provisioning')
+    if event == 'service' and node['maintenance']:
+        raise failures.NodeInMaintenance(node=node['uuid'], operation='service')
+    if event == 'abort' and node['provision_state'] == states.SERVICEFAIL and node['maintenance']:
+        raise failures.InvalidState(
+            reason=f'Can not abort service on node "{node["uuid"]}" while it is in maintenance mode. Please remove the '
+            'node from maintenance prior to issuing the request to abort the service operation.'
+        )
     if event in ('rebuild', 'delete') and node['protected']:
         raise failures.NodeProtected(node=node['uuid'])
     if event == 'provide' and node['retired']:
@@ -274,16 +289,24 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
         'target_provision_state': _target(node, verb, state),
         'provision_updated_at': moment,
         'last_error': None,
-        **steps.NO_STEP,
+        **({} if verb == 'unhold' else steps.NO_STEP),
     }
     if verb == 'abort':
-        changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'
+        changes['last_error'] = _abort_text(node)
     if state == states.INSPECTING:
         changes['inspection_started_at'] = moment
     return changes
 
 
+def _abort_text(node: Values) -> str:
+    if node['provision_state'] not in (states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL):
+        return f'The provision state "{node["provision_state"]}" was aborted by request.'
+    step = node['service_step']
+    during = f' during or after the completion of step "{steps.label(step)}"' if step else ''
+    return f'By request, the service operation was aborted{during}'
+
+
 def _target(node: Values, verb: str, state: str) -> str | None:
-    if verb == 'abort':
+    if verb in ('abort', 'unhold'):
         return states.target(state, node['target_provision_state'])
     return states.target(state, states.MANAGEABLE if verb == 'clean' else None)

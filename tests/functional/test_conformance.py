@@ -1,9 +1,9 @@
 """Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
-``tests/data/ironic-golden*.json`` and ``ironic-allocations.json`` hold the recorded calls that the service covers, with
-hosts (HOST), times (TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there,
-and the body: keys and values, the prose of a 404 or 409 too, but of no other failure.  Every difference that
-was decided stands in DIFFERENCES, with its reason; nothing else may differ.
+The files ``ironic-*.json`` that CALLS names hold the recorded calls that the service covers, with hosts (HOST), times
+(TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys
+and values, the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in
+DIFFERENCES, with its reason; nothing else may differ.
 """
 
 import copy
@@ -21,7 +21,7 @@ from tests.support.service import finish_work, make_app
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
     call
-    for name in ('ironic-golden', 'ironic-golden-ladder', 'ironic-allocations', 'ironic-golden-steps')
+    for name in ('ironic-golden', 'ironic-golden-ladder', 'ironic-allocations', 'ironic-runbooks', 'ironic-steps')
     for call in json.loads((_DATA / f'{name}.json').read_text())
 ]
 #: {name of a call: the call as it was recorded}.
@@ -45,8 +45,12 @@ NOT_RECORDED = {
         [{'op': 'add', 'path': '/instance_info/traits', 'value': 'notalist'}],
     ),
 }
+_NO_STEP = (
+    'Cannot service node 22222222-2222-4222-8222-00000000000a: node does not support this service step: '
+    "{'interface': 'bios', 'step': 'nope'}"
+)
 #: The keys of lists.
-NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'deploy_templates', 'conductors')
+NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'deploy_templates', 'conductors', 'runbooks')
 _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
@@ -148,6 +152,11 @@ def allows(call):
     call['answer_headers']['Allow'] = methods[call['path'].rpartition('/')[2]]
 
 
+def is_put_of_traits(call):
+    """Whether a call replaces the traits of a node."""
+    return call['method'] == 'PUT' and call['path'].startswith('/v1/nodes') and call['path'].endswith('/traits')
+
+
 def was_available(node):
     """Whether a node is manageable or further, and its power was not changed yet."""
     return node.get('provision_state') not in ('enroll', 'missing') and node.get('power_state', 'missing') is None
@@ -239,7 +248,7 @@ DIFFERENCES = [
     ),
     (
         'PUT of all traits answers 200 and the traits (Ironic: 204)',
-        lambda call: call['method'] == 'PUT' and call['path'].endswith('/traits') and call['status'] == 204,
+        lambda call: is_put_of_traits(call) and call['status'] == 204,
         put_answers_traits,
     ),
     (
@@ -296,7 +305,7 @@ DIFFERENCES = [
         lambda call: call['answer'].update(reservation=None),
     ),
     (
-        'an argument newer than the version is a 406',
+        'an argument or a field newer than the version is a 406',
         named(
             *('list filter detail=true', 'list filter detail=true&fields=uuid'),
             'ladder: port name before 1.88 patched',
@@ -304,8 +313,52 @@ DIFFERENCES = [
             'ladder: portgroup with a network before 1.102',
             'ladder: portgroup with a category before 1.103',
             'ladder: portgroup fields=physical_network before 1.102',
+            *('runbooks: create description before 1.112', 'runbooks: patch description before 1.112'),
+            *('runbooks: list fields=traits before 1.112', 'runbooks: list fields=description before 1.112'),
         ),
         fails(406),
+    ),
+    *(
+        (
+            'A 404 of what came with a later version names it',
+            named(f'runbooks: {name}'),
+            fails(404, f'Resource could not be found. {route} needs API version {version}.'),
+        )
+        for name, route, version in (
+            ('list before 1.92', 'GET /v1/runbooks', '1.92'),
+            ('show before 1.92', 'GET /v1/runbooks/{runbook_ident}', '1.92'),
+            ('traits before 1.112', 'GET /v1/runbooks/{runbook_ident}/traits', '1.112'),
+            ('traits put before 1.112', 'PUT /v1/runbooks/{runbook_ident}/traits', '1.112'),
+        )
+    ),
+    (
+        'A write of its traits is an update of a runbook',
+        named('runbooks: traits shown'),
+        lambda call: call['answer'].update(updated_at='TIME'),
+    ),
+    (
+        'A step that was patched stays in its place (Ironic: it comes last)',
+        lambda call: call['name'].startswith('runbooks: patch') and call['status'] == 200,
+        lambda call: call['answer']['steps'].sort(key=lambda step: step['interface'] != 'bios'),
+    ),
+    (
+        'A step that the driver does not have is refused before the first one (Ironic: the ramdisk may have it)',
+        named('runbooks: provision service of unknown step: state'),
+        lambda call: call['answer'].update(last_error=_NO_STEP, maintenance=False, fault=None),
+    ),
+    (
+        'The step "hold" of a service holds (Ironic 39 leaves it out, if it knows the other steps)',
+        named('runbooks: provision hold: state'),
+        lambda call: call['answer'].update(
+            provision_state='service hold',
+            target_provision_state='active',
+            service_step={'interface': 'power', 'step': 'hold', 'args': {}, 'priority': 0},
+        ),
+    ),
+    (
+        'So it can be aborted',
+        named('runbooks: provision abort of hold'),
+        lambda call: call.update(status=202, answer=None, answer_headers={}),
     ),
     (
         'A 404 of what came with a later version names it (Ironic: 500)',

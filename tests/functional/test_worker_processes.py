@@ -16,6 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support.client import Client
 from tests.support.service import Server, finish_work, worker
+from tests.support.terminal import is_running
 from tests.support.transitions import MORE, ask, state, until
 
 
@@ -163,15 +164,15 @@ def test_the_service_starts_a_worker_again(app, client, available, database_url)
         assert until(client, uuid, {'active'})
         (second,) = _workers(server.process.pid)
         assert second != first
-    assert not _is_there(second)
+    assert not is_running(second)
     with Server(database_url) as server:
         (third,) = _workers(server.process.pid)
         server.process.kill()
         server.process.wait()
         deadline = time.monotonic() + 20
-        while _is_there(third) and time.monotonic() < deadline:
+        while is_running(third) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert not _is_there(third)
+        assert not is_running(third)
 
 
 def test_the_service_without_a_worker(app, client, available, database_url):
@@ -194,10 +195,6 @@ def _workers(parent):
             if int(fields[1]) == parent and b'ironic_traits.cmd.worker' in (entry / 'cmdline').read_bytes():
                 pids.append(int(entry.name))
     return pids
-
-
-def _is_there(pid):
-    return pathlib.Path(f'/proc/{pid}').exists()
 
 
 def test_in_the_end_every_node_is_at_rest(app, database_url):

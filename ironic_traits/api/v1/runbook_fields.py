@@ -1,29 +1,13 @@
 """The fields of a runbook."""
 
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
 from ironic_traits.api.v1.stored_steps import Steps
 from ironic_traits.inventory.runbooks import RUNBOOKS as KIND
+from ironic_traits.inventory.runbooks import TRAITS_SINCE
 from ironic_traits.matching import traits
-
-#: The minor version that brought traits, descriptions, and names that are no traits.
-TRAITS_SINCE = 112
-
-
-class Flag(wsme.types.UserType):
-    """A boolean; no word for one, which other resources accept, too."""
-
-    basetype = str
-    name = 'flag'
-
-    def validate(self, value):
-        if not isinstance(value, bool):
-            raise ValueError(f"{value!r} is not of type 'boolean'")
-        return value
 
 
 class RunbookBody(types.Base):
@@ -33,9 +17,9 @@ class RunbookBody(types.Base):
     name = types.Text(minimum=1, maximum=255)
     description = types.TEXT_255
     extra = types.OBJECT
-    public = Flag()
+    public = types.BOOLEAN
     owner = types.TEXT_255
-    disable_ramdisk = Flag()
+    disable_ramdisk = types.BOOLEAN
     steps = Steps('runbook', ('interface', 'step', 'order'))
 
 
