@@ -14,7 +14,6 @@ CALLS = [
 RECORDED = {call['name']: call for call in CALLS}
 #: The others prepare what the next ones need.
 COMPARED = [call for call in CALLS if 'setup' not in call]
-MAXIMUM = '1.115'
 VERSION = 'X-OpenStack-Ironic-API-Version'
 #: The node of most calls.
 FIRST = '11111111-1111-4111-8111-000000000001'
