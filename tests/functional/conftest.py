@@ -2,6 +2,7 @@
 
 import shutil
 
+import openstack
 import pytest
 import sqlalchemy as sa
 import yaml
@@ -9,7 +10,7 @@ import yaml
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support import personas, servers
-from tests.support.cli import run
+from tests.support.cli import parsing, run
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
@@ -145,3 +146,17 @@ def ask(access_template, access_app):
 
     send.app, send.in_path, send.headers, send.prepare = app, in_path, versioned, prepare
     return send
+
+
+@pytest.fixture
+def baremetal(server):
+    """Function that runs the baremetal command and returns its output, parsed if it is JSON."""
+    return parsing('baremetal', '--os-auth-type', 'none', '--os-endpoint', server.base)
+
+
+@pytest.fixture
+def sdk(server):
+    """openstacksdk's bare metal proxy, without authentication, as nova's is in a deployment without keystone."""
+    connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
+    yield connection.baremetal
+    connection.close()

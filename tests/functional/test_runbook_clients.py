@@ -24,13 +24,6 @@ def server(tmp_path_factory):
         yield running
 
 
-@pytest.fixture
-def sdk(server):
-    connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
-    yield connection.baremetal
-    connection.close()
-
-
 def _until(server, state):
     for _ in range(200):
         node = rows(server, 'baremetal', 'node', 'show', 'one')

@@ -4,9 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.support import personas
-from tests.support.client import Client, message
-from tests.support.service import finish_work, make_app
+from tests.support.client import message
+from tests.support.service import finish_work
 from tests.support.transitions import pass_time, put_in
 
 LOG = {'interface': 'vendor', 'step': 'log_passthrough'}
@@ -375,83 +374,3 @@ def test_requests(client, node_in, state, verb, arguments, status, text):
 
 def test_runbooks_came_with_1_92(client, node_in):
     assert provision(client, node_in('active'), 'service', runbook='x', version='1.91').status_int == 406
-
-
-def test_who_may_use_a_runbook(ask):
-    """The managers of its project; even a public one is for system members and services only, as in Ironic."""
-    admin = Client(ask.app)
-    put_in(ask.app, personas.NODE, 'active')
-    path = f'/v1/nodes/{personas.NODE}/states/provision'
-
-    def use(persona):
-        body = {'target': 'service', 'runbook': f'{personas.RECORD}6'}
-        return admin.ask('PUT', path, body, headers=ask.headers(persona), version='1.92').status_int
-
-    assert [use(persona) for persona in ('owner_member', 'lessee_admin', 'owner_reader')] == [403] * 3
-    assert use('owner_manager') == 202
-    finish_work(ask.app)
-    public = [{'op': 'replace', 'path': '/public', 'value': True}]
-    system = ask.headers('system_member')
-    assert admin.ask('PATCH', f'/v1/runbooks/{personas.RECORD}6', public, headers=system).status_int == 200
-    assert [use(persona) for persona in ('owner_manager', 'lessee_admin')] == [403] * 2
-    assert use('system_member') == 202
-
-
-def test_who_sees_runbooks(ask):
-    """A public one is seen by everybody; its traits by those who may see it without that."""
-    path = f'/v1/runbooks/{personas.RECORD}6'
-
-    def statuses(persona):
-        headers = ask.headers(persona)
-        listed = Client(ask.app).ask('GET', '/v1/runbooks', headers=headers).json['runbooks']
-        one, traits = (
-            Client(ask.app).ask('GET', each, headers=headers).status_int for each in (path, f'{path}/traits')
-        )
-        return len(listed), one, traits
-
-    assert statuses('owner_reader') == (1, 200, 200)
-    assert statuses('stranger_admin') == (0, 403, 403)
-    public = [{'op': 'replace', 'path': '/public', 'value': True}]
-    assert Client(ask.app).ask('PATCH', path, public, headers=ask.headers('owner_manager')).status_int == 403
-    assert Client(ask.app).ask('PATCH', path, public, headers=ask.headers('system_member')).status_int == 200
-    assert statuses('owner_reader') == (1, 200, 403)
-    assert statuses('stranger_admin') == (1, 200, 403)
-    assert statuses('system_reader') == (1, 200, 200)
-    response = Client(ask.app).ask('GET', '/v1/runbooks?project=alpha', headers=ask.headers('stranger_admin'))
-    assert response.status_int == 403
-
-
-def test_runbooks_of_projects(ask):
-    """A caller from a project creates runbooks of that project, which are not public."""
-    client = Client(ask.app)
-    body = {'name': 'mine', 'steps': [LOG | {'order': 1}]}
-
-    def create(persona, **fields):
-        return client.ask('POST', '/v1/runbooks', body | fields, headers=ask.headers(persona))
-
-    assert create('owner_manager', owner='beta').status_int == 400
-    assert create('owner_manager', public=True).status_int == 400
-    assert create('owner_manager').json['owner'] == 'alpha'
-    other = create('system_admin', name='ours', owner='beta')
-    assert (other.status_int, other.json['owner']) == (201, 'beta')
-    shared = create('system_admin', name='public', public=True)
-    assert (shared.json['owner'], shared.json['public']) == (None, True)
-
-
-def test_rules_of_steps(tmp_path):
-    """Who may change the provision state need not be allowed to choose the steps."""
-    policy = tmp_path / 'policy.yaml'
-    policy.write_text(
-        '"baremetal:node:set_provision_state:clean_steps": "!"\n'
-        '"baremetal:node:set_provision_state:service_steps": "!"\n'
-    )
-    path = tmp_path / 'access.sqlite'
-    personas.make_template(path)
-    options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(policy)}
-    with make_app(f'sqlite:///{path}', **options) as app:
-        client, headers = Client(app), personas.headers('owner_member')
-        for state, verb in (('manageable', 'clean'), ('active', 'service')):
-            put_in(app, personas.NODE, state)
-            body = {'target': verb, f'{verb}_steps': [LOG]}
-            response = client.ask('PUT', f'/v1/nodes/{personas.NODE}/states/provision', body, headers=headers)
-            assert response.status_int == 403, response.text

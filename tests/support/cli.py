@@ -24,3 +24,18 @@ def rows(server, *command, path=''):
 
 
 OPENSTACK, BAREMETAL = ('openstack', 'baremetal'), ('baremetal',)
+
+
+def parsing(program, *options):
+    """Return a function that runs a command with these options.
+
+    It returns the output with the errors, or the document in the output if one of its arguments is -f.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith('OS_')}
+
+    def run_with_options(*arguments, ok=True):
+        done = commands.run(program, *options, *arguments, env=environment)
+        assert (done.returncode == 0) is ok, done.stdout + done.stderr
+        return json.loads(done.stdout) if '-f' in arguments else done.stdout + done.stderr
+
+    return run_with_options
