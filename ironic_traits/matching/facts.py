@@ -16,6 +16,8 @@ from ironic_traits.matching.trait_names import normalized
 
 #: Most devices of each kind that a map reads.
 MAX_DEVICES = 10_000
+#: Most rows of the collector extra-hardware that a map reads.
+MAX_ROWS = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +102,7 @@ def firmware(facts: Facts) -> Result:
     mode = _text(_object(facts.inventory.get('boot')).get('current_boot_mode')).lower()
     result = Result({trait for entry in entries['boot_modes'] if entry['mode'] == mode for trait in entry['traits']})
     values = _object(_object(facts.inventory.get('system_vendor')).get('firmware'))
+    values = values or _extra(facts, 'firmware', 'bios').get('bios', {})
     for entry in entries['names']:
         parts = [_text(values.get(key)) for key in entry['keys']]
         if all(parts):
@@ -171,7 +174,7 @@ def _extra(facts: Facts, kind: str, prefix: str = '') -> dict[str, dict[str, Any
     for name, values in _object(_object(facts.plugin_data.get('extra')).get(kind)).items():
         if isinstance(values, dict) and str(name).startswith(prefix):
             found[name] = dict(values)
-    for row in _list(facts.plugin_data.get('data')):
+    for row in _list(facts.plugin_data.get('data'))[:MAX_ROWS]:
         if isinstance(row, list) and len(row) == 4 and all(isinstance(each, str) for each in row[:3]):
             first, name, key, value = row
             if first == kind and name.startswith(prefix):

@@ -67,7 +67,7 @@ def run(action: Action, scope: Scope, effects: Effects) -> None:
             args = {name: _expand(action, name, value, each) for name, value in action.args.items()}
             if action.op == 'expect':
                 args['conditions'] = action.conditions
-            each.spend(100)
+            each.spend(rule_values.STEP)
             OPERATORS[action.op].function(effects, each, **args)
     except Missing as missing:
         raise Failed(f'{action.op}: {missing} is missing') from None
@@ -127,6 +127,7 @@ def _remove(effects: Effects, scope: Scope, name: Any, format: Any = False, norm
 def _add_all(effects: Effects, scope: Scope, **args: Any) -> None:
     if 'map' in args:
         # The tables of the package decide what a map reads. Secrets are not among it.
+        scope.spend(100 * rule_values.STEP)
         result = facts.MAPS[args['map']](facts.Facts(scope.inventory, scope.plugin_data))
         effects.warnings += result.warnings
         names, normalize = sorted(result.traits), False
@@ -134,6 +135,7 @@ def _add_all(effects: Effects, scope: Scope, **args: Any) -> None:
         names, normalize = args['names'], args.get('normalize', False)
     if not isinstance(names, list):
         raise Failed(f'add-traits: {shown(names)} is not a list of names')
+    scope.spend(len(names) * 100)
     for name in names:
         _add(effects, scope, name, normalize=normalize)
 

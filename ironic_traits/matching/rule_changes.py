@@ -78,6 +78,15 @@ def applied(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, A
     return (_changed(node, change, change.path) if change.kind == 'node' else node), plugin_data
 
 
+def cost(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> int:
+    """Return how many keys and items a change copies."""
+    total, value = 0, plugin_data if change.kind == 'plugin_data' else node
+    for key in change.path:
+        total += len(value) if isinstance(value, Mapping | list) else 0
+        value = value.get(key, {}) if isinstance(value, Mapping) else {}
+    return total + (len(value) if isinstance(value, list) else 0)
+
+
 def _changed(document: Any, change: Change, path: tuple[str, ...]) -> dict[str, Any]:
     if document is not None and not isinstance(document, Mapping):
         raise InvalidPath(f'{".".join(change.path)} leads through a value that is no object')

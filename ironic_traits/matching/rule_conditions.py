@@ -89,6 +89,7 @@ def item_scopes(loop: Any, scope: Scope) -> list[Scope]:
 
 
 def _check_one(condition: Condition, scope: Scope) -> Result:
+    scope.spend(rule_values.STEP)
     values: dict[str, Any] = {}
     missing = None
     for name, value in condition.args.items():
@@ -123,12 +124,12 @@ def _compare(compare: Callable[[Any, Any], bool]) -> Callable[..., _Outcome]:
 
 
 def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two values as numbers if both are numbers or their text, unchanged if both have one type, else as text."""
+    """Return two values of one type unchanged, a number and the text of one as numbers, anything else as text."""
+    if type(left) is type(right):
+        return left, right
     numbers = _number(left), _number(right)
     if None not in numbers:
         return numbers
-    if type(left) is type(right):
-        return left, right
     return rule_values.as_text(left), rule_values.as_text(right)
 
 
@@ -206,14 +207,14 @@ def _search(search: Callable[[Any, str], bool]) -> Callable[..., _Outcome]:
 def _one_of(scope: Scope, value: Any, values: Any = ()) -> _Outcome:
     if not isinstance(values, list | tuple):
         raise Unusable(f'{shown(values)} is not a list of values')
-    scope.spend(len(values))
+    scope.spend(len(values) * 10)
     return any(_same(value, each) for each in values), ()
 
 
 def _has(scope: Scope, value: Any, member: Any) -> _Outcome:
     if not isinstance(value, list | dict):
         raise Unusable(f'{shown(value)} is neither a list nor an object')
-    scope.spend(len(value))
+    scope.spend(len(value) * 10)
     return any(_same(each, member) for each in value), ()
 
 

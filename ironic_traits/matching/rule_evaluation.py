@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_traits.matching import rule_actions, rule_changes, rule_conditions
+from ironic_traits.matching import rule_actions, rule_changes, rule_conditions, rule_values
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import Rule
 from ironic_traits.matching.rule_actions import Effects, Failed
@@ -20,6 +20,8 @@ from ironic_traits.matching.rule_values import Scope, Unusable
 MAX_DEPTH, MAX_VALUES = 50, 2_000_000
 #: Most traits of a node (invariant 3).
 MAX_TRAITS = 50
+#: Most work of all rules on one node; one rule may do rule_values.MAX_WORK.
+MAX_WORK = 10 * rule_values.MAX_WORK
 _HIDDEN = 'the rule is sensitive'
 
 
@@ -127,8 +129,9 @@ def evaluate(rules: Iterable[Rule], facts: Facts, limit: int = MAX_TRAITS) -> Ev
     if len({rule.name for rule in ordered}) != len(ordered):
         raise ValueError('two rules have the same name')
     evaluation = Evaluation([], facts.node, facts.plugin_data)
+    work = [MAX_WORK]
     for _, group in itertools.groupby(ordered, key=lambda rule: rule.priority):
-        results = [_run(rule, facts.inventory, evaluation) for rule in group]
+        results = [_run(rule, facts.inventory, evaluation, work) for rule in group]
         _settle(evaluation, results)
         evaluation.results += results
         if evaluation.failure is not None:
@@ -166,10 +169,14 @@ def _hold(results: Sequence[RuleResult], limit: int) -> None:
                 result.warnings.append(f'a node has at most {limit} traits. Left out: {", ".join(left_out)}')
 
 
-def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation) -> RuleResult:
-    """Evaluate one rule."""
+def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation, work: list[int]) -> RuleResult:
+    """Evaluate one rule.
+
+    :param work: what all rules may still do together; what this one does is taken from it.
+    """
     result = RuleResult(rule)
-    scope = Scope(before.node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive)
+    allowed = min(work[0], rule_values.MAX_WORK)
+    scope = Scope(before.node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive, work=[allowed])
     try:
         result.unmet = _unmet(rule, scope, result.warnings)
         result.is_matched = result.unmet is None
@@ -178,6 +185,7 @@ def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation) -> RuleRe
     except (Failed, InvalidPath, Unusable) as error:
         result.failure = str(error)
         result.effects = Effects()
+    work[0] -= allowed - max(scope.work[0], 0)
     if rule.is_sensitive:
         _hide(result)
     return result
@@ -202,6 +210,7 @@ def _act(rule: Rule, scope: Scope, result: RuleResult) -> None:
         done = len(effects.changes)
         rule_actions.run(action, scope, effects)
         for change in effects.changes[done:]:
+            scope.spend(10 * rule_changes.cost(change, scope.node, scope.plugin_data))
             scope.node, scope.plugin_data = rule_changes.applied(change, scope.node, scope.plugin_data)
     result.warnings += effects.warnings
 

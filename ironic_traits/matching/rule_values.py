@@ -29,6 +29,8 @@ MAX_KEYS = 20
 MAX_VALUES, MAX_TEXT = 10_000, 65_536
 #: Most work that one rule may cause on one node. A unit is about one character, or one step of a regular expression.
 MAX_WORK = 50_000_000
+#: The work of checking a condition, or of carrying out an action.
+STEP = 1000
 
 _TOKEN = re.compile(r'\{\{|\}\}|\{[^{}]*\}|[{}]')
 _REFERENCE = re.compile(
@@ -204,12 +206,12 @@ class _Copy:
 
     def of(self, value: Any) -> Any:
         """Return a copy of a value."""
-        length = len(value) if isinstance(value, str) else 10
+        length = len(value) if isinstance(value, str) else 0
         self._values += 1
         self._text += length
         if self._values > MAX_VALUES or self._text > MAX_TEXT:
             raise Unusable(f'{self._reference} has more than {MAX_VALUES} values or {MAX_TEXT} characters')
-        self._scope.spend(length)
+        self._scope.spend(length + 50)
         if isinstance(value, Mapping):
             hidden = () if self._scope.is_sensitive else tuple(filter(_is_secret, value))
             return {self.of(key): _MASK if key in hidden else self.of(each) for key, each in value.items()}
