@@ -131,10 +131,10 @@ def _references(field: str, multiple: str) -> tuple[str | None, str]:
     """Return (loop, reference) of a JSON path such as ``data://inventory.disks[*].size``; the loop is None for none."""
     scheme, _, path = field.rpartition('://')
     keys, position = [], 0
-    path = path.removeprefix('$').removeprefix('.')
+    path = path.removeprefix('$')
     while position < len(path):
         step = _STEP.match(path, position)
-        if step is None or scheme not in ('', 'data', 'node'):
+        if step is None or '..' in path or scheme not in ('', 'data', 'node'):
             raise _Unsupported(f'the field {field!r:.200} is no plain path')
         keys.append(next(each for each in step.groups() if each is not None))
         position = step.end()

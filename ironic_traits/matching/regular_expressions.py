@@ -10,7 +10,7 @@ from typing import Any
 import re2
 
 #: Most characters of an expression, and most instructions of what it is compiled to.
-MAX_LENGTH, MAX_SIZE = 500, 10_000
+MAX_LENGTH, MAX_SIZE = 500, 5000
 
 
 class InvalidExpression(ValueError):

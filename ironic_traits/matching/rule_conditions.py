@@ -207,14 +207,14 @@ def _search(search: Callable[[Any, str], bool]) -> Callable[..., _Outcome]:
 def _one_of(scope: Scope, value: Any, values: Any = ()) -> _Outcome:
     if not isinstance(values, list | tuple):
         raise Unusable(f'{shown(values)} is not a list of values')
-    scope.spend(len(values) * 10)
+    scope.spend(len(values) * 100)
     return any(_same(value, each) for each in values), ()
 
 
 def _has(scope: Scope, value: Any, member: Any) -> _Outcome:
     if not isinstance(value, list | dict):
         raise Unusable(f'{shown(value)} is neither a list nor an object')
-    scope.spend(len(value) * 10)
+    scope.spend(len(value) * 100)
     return any(_same(each, member) for each in value), ()
 
 

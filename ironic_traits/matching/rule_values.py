@@ -211,7 +211,7 @@ class _Copy:
         self._text += length
         if self._values > MAX_VALUES or self._text > MAX_TEXT:
             raise Unusable(f'{self._reference} has more than {MAX_VALUES} values or {MAX_TEXT} characters')
-        self._scope.spend(length + 50)
+        self._scope.spend(length + 100)
         if isinstance(value, Mapping):
             hidden = () if self._scope.is_sensitive else tuple(filter(_is_secret, value))
             return {self.of(key): _MASK if key in hidden else self.of(each) for key, each in value.items()}
