@@ -1,7 +1,7 @@
 """ironic-traits-manage rules check|import: inspection rules in files, without a service and without a database."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import yaml
@@ -50,7 +50,7 @@ def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
         except InvalidRules as error:
             problems += [f'{path}: {problem}' for problem in error.problems]
         else:
-            print(f'{path}: {len(rules)} valid rule{"s" * (len(rules) != 1)}')
+            print(f'{path}: {_count(rules, "valid rule")}')
             yield from rules
 
 
@@ -82,7 +82,7 @@ def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:
             print(printable(f'  {line}'))
     if evaluation.failure is not None:
         print(printable(f'  The inspection fails: {evaluation.failure}'))
-    print(f'  {len(evaluation.traits)} traits')
+    print(f'  {_count(evaluation.traits, "trait")}')
     for trait, names in evaluation.traits.items():
         print(f'    {trait}  ({", ".join(names)})')
     return evaluation
@@ -96,14 +96,17 @@ def _lines(result: RuleResult) -> Iterator[str]:
     elif result.unmet is not None:
         yield f'{result.rule.name}: not matched: {result.unmet}'
     else:
-        count = len(result.traits)
-        yield f'{result.rule.name}: matched: {count} trait{"s" * (count != 1)}'
+        yield f'{result.rule.name}: matched: {_count(result.traits, "trait")}'
     is_sensitive = result.rule.is_sensitive
     yield from (f'    {f"change of {change.kind}" if is_sensitive else change}' for change in effects.changes)
     yield from (f'    remove {trait}' for trait in sorted(effects.removed))
     yield from (f'    log {level}: {text}' for level, text in effects.messages)
     yield from (f'    expect:{result.rule.name} is not met: {mismatch}' for mismatch in effects.mismatches)
     yield from (f'    warning: {warning}' for warning in result.warnings)
+
+
+def _count(items: Sized, noun: str) -> str:
+    return f'{len(items)} {noun}{"s" * (len(items) != 1)}'
 
 
 def printable(text: str) -> str:

@@ -14,6 +14,7 @@ from ironic_traits.matching import inspection_rules, rule_evaluation
 from tests.support import real_cpus
 
 DATA = pathlib.Path(__file__).parents[1] / 'data' / 'real_cpus.yaml'
+GOLDEN = yaml.safe_load(DATA.read_text())
 MACHINES = {**real_cpus.archspec_cpus(), **real_cpus.lscpu_samples(), **real_cpus.hp_samples()}
 
 #: {what the kernel calls a feature: what libvirt and nova call it}.
@@ -66,14 +67,15 @@ def test_the_golden_file_is_complete():
     machines = {name: traits_of(document) for name, document in MACHINES.items()}
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
         DATA.write_text('# Written by tests/unit/test_real_cpus.py.\n' + yaml.safe_dump(machines, width=118))
-    assert set(yaml.safe_load(DATA.read_text())) == set(MACHINES)
+    # A newer release of archspec may have more.
+    assert set(GOLDEN) <= set(MACHINES)
     assert len(real_cpus.archspec_cpus()) >= 37
     assert len(real_cpus.hp_samples()) == 19
 
 
-@pytest.mark.parametrize('name', MACHINES)
+@pytest.mark.parametrize('name', GOLDEN)
 def test_traits_of_machines(name):
-    assert traits_of(MACHINES[name]) == yaml.safe_load(DATA.read_text())[name]
+    assert traits_of(MACHINES[name]) == GOLDEN[name]
 
 
 X86 = [name for name, data in MACHINES.items() if data['inventory'].get('cpu', {}).get('architecture') == 'x86_64']
