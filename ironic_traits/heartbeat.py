@@ -24,7 +24,12 @@ class Heartbeat:
     def __init__(self, service):
         self._service = service
         self._uuid = uuidutils.generate_uuid()
-        self._facts = {'hostname': socket.gethostname(), 'pid': os.getpid(), 'drivers': sorted(service.drivers)}
+        self._facts = {
+            'hostname': socket.gethostname(),
+            'pid': os.getpid(),
+            'conductor_group': workers.group(service),
+            'drivers': sorted(service.drivers),
+        }
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 

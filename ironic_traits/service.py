@@ -6,6 +6,7 @@ import threading
 from ironic_traits import policies, wakeup
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
+from ironic_traits.inventory.conductors import Directory
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
 
@@ -23,6 +24,7 @@ class Service:
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
     :ivar retired_traits: names of retired traits.
+    :ivar conductors: the conductors, and the nodes of each.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     """
 
@@ -38,6 +40,7 @@ class Service:
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
+        self.conductors = Directory()
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 

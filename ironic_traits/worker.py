@@ -8,7 +8,7 @@ import threading
 from ironic_traits import failures
 from ironic_traits.db import outage
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
-from ironic_traits.inventory import node_states, transitions
+from ironic_traits.inventory import deploy_templates, node_states, transitions
 
 LOG = logging.getLogger(__name__)
 
@@ -102,16 +102,22 @@ class Worker:
             return error
 
     def _work(self, driver, claim, node):
-        step = claim.step
+        step, arguments = claim.step, claim.arguments
+        if not step and steps.KINDS.get(claim.action) == 'deploy':
+            arguments = self._with_templates(claim, node)
         if not step and steps.kind(driver, claim.action):
-            planned = steps.planned(driver, node, claim.action, self._requested_steps(claim, node))
+            planned = steps.planned(driver, node, claim.action, arguments)
             if not planned or not transitions.begin(self.service, claim, planned):
                 return base.Done()
             step = planned[0]
-        return self._call_driver(driver, base.Task(claim.action, claim.phase, claim.arguments, node, step))
+        return self._call_driver(driver, base.Task(claim.action, claim.phase, arguments, node, step))
 
-    def _requested_steps(self, claim, node):
-        return claim.arguments.get(f'{steps.KINDS[claim.action]}_steps') or []
+    def _with_templates(self, claim, node):
+        """Return the arguments of a deploy, with the steps of the deploy templates for it."""
+        deploy_steps = steps.merged(
+            claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self.service, node)
+        )
+        return claim.arguments | ({'deploy_steps': deploy_steps} if deploy_steps else {})
 
     def _call_driver(self, driver, task):
         try:
@@ -128,10 +134,10 @@ class Worker:
 
 
 def _check(task, outcome):
-    if not isinstance(outcome, (base.Done, base.Later)):
+    if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
         raise TypeError(f'it returned {outcome!r}')
-    has_power_state = task.node['power_state'] or isinstance(outcome, base.Later) or outcome.power_state
-    if task.action == 'verify' and not has_power_state:
+    is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
+    if task.action == 'verify' and is_blind:
         # nova treats a node without a power state as broken.
         raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
 

@@ -20,6 +20,7 @@ ALL = ('sqlite', *servers.SERVERS)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
 SLOW = {
     'test_alive',
+    'test_allocation_clients',
     'test_allocations',
     'test_clients',
     'test_commands',
@@ -27,11 +28,13 @@ SLOW = {
     'test_example_driver',
     'test_glance',
     'test_guides',
+    'test_holder_races',
     'test_hostile_input',
     'test_import_batches',
     'test_inventory_files',
     'test_keystone',
     'test_locked_nodes',
+    'test_metalsmith',
     'test_missing_databases',
     'test_node_provider_model',
     'test_overload',

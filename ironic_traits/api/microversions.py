@@ -1,9 +1,8 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are
-BIOS settings, boot_mode, secure_boot and raid below a node's states, conductors, consoles, deploy templates, events,
-firmware, heartbeats and lookup, indicators, inspection rules, inventory, NMIs, vendor passthru and virtual
-media.
+The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are BIOS
+settings, boot_mode, secure_boot and raid below a node's states, consoles, events, firmware, heartbeats and lookup,
+indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -55,13 +54,13 @@ media.
 1.46   conductor_group, and the filter
 1.47   automated_clean
 1.48   protected, protected_reason
-1.49   conductor, and the filter (conductors are not served)
+1.49   conductors; conductor of a node, and the filter
 1.50   owner, and the filter
 1.51   description, and the filter ``description_contains``
 1.52   allocations, /v1/nodes/X/allocation; allocation_uuid
 1.53   is_smartnic of ports
 1.54   events (not served)
-1.55   deploy templates (not served)
+1.55   deploy templates
 1.56   a config drive built from an object
 1.57   name and extra of an allocation can be changed
 1.58   an allocation of an active node (backfill)

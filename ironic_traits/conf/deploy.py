@@ -8,7 +8,15 @@ OPTIONS = [
     cfg.ListOpt(
         'enabled_hardware_types',
         default=['fake-hardware'],
-        help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers.',
+        help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers. A worker '
+        'works on the nodes of its own drivers only.',
+    ),
+    cfg.StrOpt(
+        'conductor_group',
+        default='',
+        regex=r'^[a-zA-Z0-9_\-.]{0,255}$',
+        help='The workers of this configuration work on the nodes of this conductor group, and on no others. By '
+        'default these are the nodes without a conductor group. Case does not matter.',
     ),
     cfg.BoolOpt(
         'automated_clean',
@@ -95,6 +103,13 @@ OPTIONS = [
         min=0,
         default=1800,
         help='Seconds that a whole rescue or unrescue may take before it fails. 0 means no limit.',
+    ),
+    cfg.IntOpt(
+        'service_callback_timeout',
+        min=0,
+        default=1800,
+        help='Seconds that a whole service may take before it fails. 0 means no limit. When a held node is released, '
+        'this limit begins again, as do those of deploy and clean.',
     ),
     cfg.IntOpt(
         'power_state_change_timeout',

@@ -13,9 +13,9 @@ OPTIONS = [
         default={},
         sample_default='deploy:30,clean:10',
         help=f'Seconds that each action takes, as ACTION:SECONDS. The actions are {", ".join(states.ACTIONS)}. An '
-        'action that consists of steps (deploy, rebuild, clean) takes these seconds for each of its steps, except for '
-        'those that are listed themselves, as INTERFACE.STEP:SECONDS. By default actions take no time. Set it to see '
-        'nodes in transitional states.',
+        'action that consists of steps (deploy, rebuild, clean, service) takes these seconds for each of its steps, '
+        'except for those that are listed themselves, as INTERFACE.STEP:SECONDS. By default actions take no time. Set '
+        'it to see nodes in transitional states.',
     ),
     cfg.ListOpt(
         'failures',

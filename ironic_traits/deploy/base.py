@@ -42,7 +42,7 @@ class Task:
     :ivar action: one of ``states.ACTIONS``.
     :ivar phase: how many times the driver has returned Later for this action, or for this step of it.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
-        ``disable_ramdisk``, ``rescue_password``.
+        ``service_steps``, ``disable_ramdisk``, ``rescue_password``.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.
     :ivar step: the step of the action: {'interface': …, 'step': its name, 'args': {…}, 'priority': …}; None if the
         driver performs the action as a whole.
@@ -62,9 +62,9 @@ class Driver(abc.ABC):
     :cvar interfaces: for each of ``resources.nodes.INTERFACES`` the implementations that a node can use, the default
         first.
     :cvar properties: {driver_info key that the driver reads: its description}.
-    :cvar steps: {kind of steps ('deploy', 'clean'): ironic_traits.deploy.steps.Step of each step}.  ``work`` is called
-        for one step after another of a deploy (and rebuild) or clean whose kind is here, and once for a whole one
-        whose kind is not here.
+    :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}.  ``work``
+        is called for one step after another of a deploy (and rebuild), clean or service whose kind is here, and once
+        for a whole one whose kind is not here.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     """
 

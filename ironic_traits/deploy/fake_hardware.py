@@ -14,6 +14,27 @@ _POWER_AFTER = {
 }
 
 
+#: Steps of cleans and of services.
+_SETTINGS = (
+    Step(
+        'bios',
+        'apply_configuration',
+        {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
+        ('settings',),
+    ),
+    Step(
+        'firmware',
+        'update',
+        {'settings': 'List of Firmware components, each item needs to contain a dictionary with name/value pairs'},
+        ('settings',),
+    ),
+    Step('bios', 'cache_bios_settings'),
+    Step('bios', 'factory_reset'),
+)
+#: Seconds between two calls for a step that never ends.
+_ENDLESS = 3600
+
+
 class FakeHardware(base.Driver):
     """A driver that accepts all actions and does nothing."""
 
@@ -40,16 +61,11 @@ class FakeHardware(base.Driver):
     }
     steps = {
         'deploy': (Step('deploy', 'deploy', priority=100),),
-        'clean': (
-            Step(
-                'bios',
-                'apply_configuration',
-                {'settings': 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs'},
-                ('settings',),
-            ),
-            Step('bios', 'cache_bios_settings'),
-            Step('bios', 'factory_reset'),
-            Step('vendor', 'log_passthrough', priority=1),
+        'clean': (*_SETTINGS, Step('vendor', 'log_passthrough', priority=1)),
+        'service': (
+            *_SETTINGS,
+            Step('vendor', 'log_passthrough', requires_ramdisk=False),
+            Step('vendor', 'trigger_servicewait'),
         ),
     }
 
@@ -62,6 +78,8 @@ class FakeHardware(base.Driver):
         for name in _names(task):
             if name in failures:
                 raise base.WorkFailed(f'fake-hardware is configured to fail "{name}".')
+        if task.step and task.step['step'] == 'trigger_servicewait':
+            return base.Later(_ENDLESS)
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
         after = _POWER_AFTER.get(task.action)

@@ -1,6 +1,6 @@
 """The state machine of a node: its provision states, events between them, and verbs with which clients trigger events.
 
-The state machine is Ironic's, without the states that no verb up to version 1.82 leads to (holds and servicing).
+The state machine is Ironic's.
 """
 
 import dataclasses
@@ -12,10 +12,12 @@ ADOPTFAIL = 'adopt failed'
 ADOPTING = 'adopting'
 AVAILABLE = 'available'
 CLEANFAIL = 'clean failed'
+CLEANHOLD = 'clean hold'
 CLEANING = 'cleaning'
 CLEANWAIT = 'clean wait'
 DELETING = 'deleting'
 DEPLOYFAIL = 'deploy failed'
+DEPLOYHOLD = 'deploy hold'
 DEPLOYING = 'deploying'
 DEPLOYWAIT = 'wait call-back'
 ENROLL = 'enroll'
@@ -28,6 +30,10 @@ RESCUE = 'rescue'
 RESCUEFAIL = 'rescue failed'
 RESCUEWAIT = 'rescue wait'
 RESCUING = 'rescuing'
+SERVICEFAIL = 'service failed'
+SERVICEHOLD = 'service hold'
+SERVICEWAIT = 'service wait'
+SERVICING = 'servicing'
 UNRESCUEFAIL = 'unrescue failed'
 UNRESCUING = 'unrescuing'
 VERIFYING = 'verifying'
@@ -40,13 +46,13 @@ PROVISION_STATES = frozenset(
         ADOPTFAIL,
         AVAILABLE,
         CLEANFAIL,
-        'clean hold',
+        CLEANHOLD,
         CLEANWAIT,
         CLEANING,
         'deleted',
         DELETING,
         DEPLOYFAIL,
-        'deploy hold',
+        DEPLOYHOLD,
         DEPLOYING,
         ENROLL,
         ERROR,
@@ -59,10 +65,10 @@ PROVISION_STATES = frozenset(
         RESCUEFAIL,
         RESCUEWAIT,
         RESCUING,
-        'service failed',
-        'service hold',
-        'service wait',
-        'servicing',
+        SERVICEFAIL,
+        SERVICEHOLD,
+        SERVICEWAIT,
+        SERVICING,
         UNRESCUEFAIL,
         UNRESCUING,
         VERIFYING,
@@ -76,14 +82,16 @@ TRANSITIONS = {
     ENROLL: {'manage': VERIFYING},
     VERIFYING: {'done': MANAGEABLE, 'fail': ENROLL},
     MANAGEABLE: {'provide': CLEANING, 'clean': CLEANING, 'inspect': INSPECTING, 'adopt': ADOPTING},
-    CLEANING: {'done': AVAILABLE, 'manage': MANAGEABLE, 'wait': CLEANWAIT, 'fail': CLEANFAIL},
-    CLEANWAIT: {'resume': CLEANING, 'abort': CLEANFAIL, 'fail': CLEANFAIL},
+    CLEANING: {'done': AVAILABLE, 'manage': MANAGEABLE, 'wait': CLEANWAIT, 'hold': CLEANHOLD, 'fail': CLEANFAIL},
+    CLEANWAIT: {'resume': CLEANING, 'hold': CLEANHOLD, 'abort': CLEANFAIL, 'fail': CLEANFAIL},
+    CLEANHOLD: {'unhold': CLEANWAIT, 'abort': CLEANFAIL},
     CLEANFAIL: {'manage': MANAGEABLE},
     AVAILABLE: {'deploy': DEPLOYING, 'manage': MANAGEABLE},
-    DEPLOYING: {'done': ACTIVE, 'wait': DEPLOYWAIT, 'fail': DEPLOYFAIL},
-    DEPLOYWAIT: {'resume': DEPLOYING, 'delete': DELETING, 'abort': DEPLOYFAIL, 'fail': DEPLOYFAIL},
+    DEPLOYING: {'done': ACTIVE, 'wait': DEPLOYWAIT, 'hold': DEPLOYHOLD, 'fail': DEPLOYFAIL},
+    DEPLOYWAIT: {'resume': DEPLOYING, 'delete': DELETING, 'abort': DEPLOYFAIL, 'fail': DEPLOYFAIL, 'hold': DEPLOYHOLD},
+    DEPLOYHOLD: {'unhold': DEPLOYWAIT, 'abort': DEPLOYFAIL},
     DEPLOYFAIL: {'deploy': DEPLOYING, 'rebuild': DEPLOYING, 'delete': DELETING},
-    ACTIVE: {'rebuild': DEPLOYING, 'delete': DELETING, 'rescue': RESCUING},
+    ACTIVE: {'rebuild': DEPLOYING, 'delete': DELETING, 'rescue': RESCUING, 'service': SERVICING},
     DELETING: {'clean': CLEANING, 'fail': ERROR},
     ERROR: {'rebuild': DEPLOYING, 'delete': DELETING},
     INSPECTING: {'done': MANAGEABLE, 'wait': INSPECTWAIT, 'fail': INSPECTFAIL},
@@ -97,24 +105,46 @@ TRANSITIONS = {
     RESCUEFAIL: {'rescue': RESCUING, 'unrescue': UNRESCUING, 'delete': DELETING},
     UNRESCUING: {'done': ACTIVE, 'fail': UNRESCUEFAIL},
     UNRESCUEFAIL: {'rescue': RESCUING, 'unrescue': UNRESCUING, 'delete': DELETING},
+    SERVICING: {'done': ACTIVE, 'wait': SERVICEWAIT, 'hold': SERVICEHOLD, 'fail': SERVICEFAIL},
+    # To abort a service is two events: "fail", and "abort" of the failure.
+    SERVICEWAIT: {'resume': SERVICING, 'hold': SERVICEHOLD, 'delete': DELETING, 'abort': ACTIVE, 'fail': SERVICEFAIL},
+    SERVICEHOLD: {'service': SERVICING, 'unhold': SERVICEWAIT, 'abort': ACTIVE, 'fail': SERVICEFAIL},
+    SERVICEFAIL: {'service': SERVICING, 'rescue': RESCUING, 'delete': DELETING, 'abort': ACTIVE},
 }
 #: {state: target state}.  States without a target are stable.
 TARGETS = {
     VERIFYING: MANAGEABLE,
-    **dict.fromkeys((CLEANING, CLEANWAIT, CLEANFAIL, DELETING), AVAILABLE),
-    **dict.fromkeys((DEPLOYING, DEPLOYWAIT, DEPLOYFAIL, ADOPTING, ADOPTFAIL, UNRESCUING, UNRESCUEFAIL), ACTIVE),
+    **dict.fromkeys((CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL, DELETING), AVAILABLE),
+    **dict.fromkeys(
+        (DEPLOYING, DEPLOYWAIT, DEPLOYHOLD, DEPLOYFAIL, ADOPTING, ADOPTFAIL, UNRESCUING, UNRESCUEFAIL), ACTIVE
+    ),
     **dict.fromkeys((INSPECTING, INSPECTWAIT, INSPECTFAIL), MANAGEABLE),
     **dict.fromkeys((RESCUING, RESCUEWAIT, RESCUEFAIL), RESCUE),
+    **dict.fromkeys((SERVICING, SERVICEWAIT, SERVICEHOLD, SERVICEFAIL), ACTIVE),
 }
-#: States in which a worker acts at once, and states in which it waits before it acts again.
-WORKING = frozenset({VERIFYING, CLEANING, DEPLOYING, DELETING, INSPECTING, ADOPTING, RESCUING, UNRESCUING})
-WAITING = frozenset({CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT})
+#: States in which a worker acts at once, states in which it waits before it acts again, and states in which it waits
+#: for the verb "unhold".
+WORKING = frozenset({VERIFYING, CLEANING, DEPLOYING, DELETING, INSPECTING, ADOPTING, RESCUING, UNRESCUING, SERVICING})
+WAITING = frozenset({CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT, SERVICEWAIT})
+HELD = frozenset({CLEANHOLD, DEPLOYHOLD, SERVICEHOLD})
 
 #: States in which a node can be deleted without maintenance.  By default, "available" is one, too.
 DELETABLE = (MANAGEABLE, ENROLL, ADOPTFAIL)
 #: States in which fields can be changed although the state has a target.
 UPDATABLE = frozenset(
-    {DEPLOYFAIL, INSPECTWAIT, INSPECTFAIL, CLEANFAIL, ERROR, VERIFYING, ADOPTFAIL, RESCUEFAIL, UNRESCUEFAIL}
+    {
+        DEPLOYFAIL,
+        INSPECTWAIT,
+        INSPECTFAIL,
+        CLEANFAIL,
+        ERROR,
+        VERIFYING,
+        ADOPTFAIL,
+        RESCUEFAIL,
+        UNRESCUEFAIL,
+        SERVICEFAIL,
+        SERVICEHOLD,
+    }
 )
 #: States in which the interfaces of a node can be changed, and a resource class that is set already.
 RECONFIGURABLE = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE, AVAILABLE)
@@ -167,6 +197,8 @@ VERBS = {
     'adopt': Verb('adopt', 17, 'adopt'),
     'rescue': Verb('rescue', 38, 'rescue'),
     'unrescue': Verb('unrescue', 38, 'unrescue'),
+    'unhold': Verb('unhold', 85),
+    'service': Verb('service', 87, 'service'),
 }
 #: The actions of drivers.
 ACTIONS = tuple(sorted({verb.action for verb in VERBS.values() if verb.action} | {'power'}))
@@ -207,6 +239,6 @@ def target(state, before=None):
     :param before: the target that the node had.  After manual cleaning, and when it is retired, a node goes to
         "manageable" instead of the target that the state has otherwise.
     """
-    if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANFAIL):
+    if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL):
         return MANAGEABLE
     return TARGETS.get(state)

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 
+from ironic_traits import failures
 from ironic_traits.deploy import base, states
 from ironic_traits.deploy.steps import FLOW, label, masked
 
@@ -10,19 +11,28 @@ from ironic_traits.deploy.steps import FLOW, label, masked
 _POWER = {'power_on': states.POWER_ON, 'power_off': states.POWER_OFF, 'reboot': states.REBOOT}
 
 
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """The outcome of the step "hold": the work continues after the verb "unhold"."""
+
+
 def execute(driver, task):
     """Execute a step: one of Ironic's own steps here, all others by the driver.
 
     :param driver: ironic_traits.deploy.base.Driver.
     :param task: ironic_traits.deploy.base.Task with a step.
-    :returns: as ``base.Driver.work``.
+    :returns: as ``base.Driver.work``; or Held.
     :raises base.WorkFailed: the step has failed.
     """
     name = task.step['step']
     if name not in FLOW:
         return driver.work(task)
+    if name == 'power_off' and task.node['disable_power_off']:
+        raise base.WorkFailed(str(failures.PowerOffDisabled(target=states.POWER_OFF)))
     if name in _POWER:
         return driver.work(dataclasses.replace(task, action='power', arguments={'target': _POWER[name]}, step=None))
+    if name == 'hold' and not task.phase:
+        return Held()
     if name == 'wait' and not task.phase:
         return _wait(task.step['args'].get('seconds', 0))
     return base.Done()

@@ -1,4 +1,4 @@
-"""The steps of a deploy, rebuild or clean: which ones a node supports, and which ones are performed, in which order."""
+"""The steps of a deploy, rebuild, clean or service: which a node supports, and which are performed, in which order."""
 
 import dataclasses
 from collections import Counter
@@ -8,7 +8,7 @@ from oslo_utils import strutils
 from ironic_traits.deploy import base
 
 #: {action: the kind of its steps}.  The kind is part of names: deploy_steps (argument), deploy_step (field).
-KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean'}
+KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean', 'service': 'service'}
 #: The fields of a node when no step runs.
 NO_STEP: dict[str, dict] = {f'{kind}_step': {} for kind in sorted(set(KINDS.values()))}
 #: Steps that this service executes, not a driver.  Every node accepts them, with any interface.
@@ -27,6 +27,7 @@ class Step:
     :ivar required: names of the required arguments.
     :ivar priority: steps with a higher priority are executed first; those with 0 only if a client or a deploy template
         names them.
+    :ivar requires_ramdisk: whether it cannot be executed if the client disables the ramdisk.
     """
 
     interface: str
@@ -34,6 +35,7 @@ class Step:
     arguments: dict[str, str] = dataclasses.field(default_factory=dict)
     required: tuple[str, ...] = ()
     priority: int = 0
+    requires_ramdisk: bool = True
 
 
 def kind(driver, action):
@@ -66,31 +68,39 @@ def masked(step):
     return strutils.mask_dict_password(step, '******')
 
 
-def planned(driver, node, action, requested):
+def merged(requested, of_templates):
+    """Return the requested deploy steps, and those of deploy templates that the request does not name."""
+    keys = set(map(_key, requested))
+    return [*requested, *(step for step in of_templates if _key(step) not in keys)]
+
+
+def planned(driver, node, action, arguments):
     """Return the steps of an action.
 
     :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
     :param node: the node's columns by name.
     :param action: a key of KINDS.
-    :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].  They replace the driver's steps of
-        the same interface and name in a deploy, and all of them in a cleaning.
+    :param arguments: those of the task; ``deploy_steps`` replace the driver's steps of the same interface and name,
+        ``clean_steps`` and ``service_steps`` all of them. With ``disable_ramdisk``, clean and service steps cannot use
+        a ramdisk.
     :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
     :raises base.WorkRefused: the node does not support a requested step, or there is nothing to deploy it with.
     """
+    requested = arguments.get(f'{KINDS[action]}_steps') or ()
     if KINDS[action] == 'deploy':
         result = _deployment(driver, node, requested)
         if not result:
             raise base.WorkRefused('No deploy steps returned by the driver')
         return result
-    problems = errors(driver, node, 'clean', requested)
+    problems = errors(driver, node, KINDS[action], requested, arguments.get('disable_ramdisk', False))
     if problems:
-        raise base.WorkRefused(f'Cannot clean node {node["uuid"]}: {problems}')
-    return _cleaning(driver, node, requested)
+        raise base.WorkRefused(f'Cannot {action} node {node["uuid"]}: {problems}')
+    return _in_request_order(driver, node, KINDS[action], requested)
 
 
-def _cleaning(driver, node, requested):
-    """Return the requested clean steps in the order of the request, or those of an automated cleaning."""
-    available = _available(driver, node, 'clean')
+def _in_request_order(driver, node, kind, requested):
+    """Return the requested clean or service steps in the order of the request, or those of an automated cleaning."""
+    available = _available(driver, node, kind)
     if not requested:
         return _in_order([_step(key, {}, step.priority) for key, step in available.items()])
     priorities = {key: step.priority for key, step in available.items()}
@@ -107,7 +117,7 @@ def _deployment(driver, node, requested):
     return _in_order([*own, *chosen.values()])
 
 
-def errors(driver, node, kind, requested):
+def errors(driver, node, kind, requested, disable_ramdisk=False):
     """Return why a node does not support requested steps.
 
     Deploy steps that the driver does not declare are accepted: in Ironic, the deploy ramdisk may have them.
@@ -116,6 +126,7 @@ def errors(driver, node, kind, requested):
     :param node: the node's columns by name.
     :param kind: one of the values of KINDS.
     :param requested: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].
+    :param disable_ramdisk: whether steps that need a ramdisk are errors.
     :returns: Ironic's sentences, joined; '' if there is no error.
     """
     available = _available(driver, node, kind) if driver else {}
@@ -126,6 +137,8 @@ def errors(driver, node, kind, requested):
             continue
         if step is not None:
             result += _argument_errors(kind, each, step)
+            if disable_ramdisk and step.requires_ramdisk:
+                result.append(f'{kind} step {masked(each)} requires booting a ramdisk')
         elif kind != 'deploy' and driver and kind in driver.steps:
             result.append(f'node does not support this {kind} step: {masked(each)}')
         if kind == 'deploy' and driver and _key(each) in driver.core_deploy_steps and int(each['priority']) > 0:

@@ -7,6 +7,7 @@ _OPTIONS = {
     'clean': 'clean_callback_timeout',
     'inspect': 'inspect_wait_timeout',
     'rescue': 'rescue_callback_timeout',
+    'service': 'service_callback_timeout',
     'unrescue': 'rescue_callback_timeout',
 }
 
@@ -39,6 +40,8 @@ def error(node, action, arguments, limit):
         **dict.fromkeys(('deploy', 'rebuild'), f'Timeout reached while waiting for callback for node {node["uuid"]}'),
         'clean': 'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is '
         f'running on the node. Failed on step {node["clean_step"]}.',
+        'service': 'Timeout reached while servicing the node. Please check if the ramdisk responsible for the '
+        f'servicing is running on the node. Failed on step {node["service_step"]}.',
         'inspect': 'timeout reached while inspecting the node',
         'rescue': 'Timeout reached while waiting for rescue ramdisk callback for node',
     }

@@ -1,6 +1,6 @@
 """Log lines about the work on nodes."""
 
-from ironic_traits.deploy import base, steps
+from ironic_traits.deploy import base, step_runs, steps
 
 
 def log(logger, action, outcome, node, settled):
@@ -8,7 +8,8 @@ def log(logger, action, outcome, node, settled):
 
     :param logger: logging.Logger.
     :param action: one of ``states.ACTIONS``.
-    :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
+    :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the
+        driver raised.
     :param node: the node's current columns by name.
     :param settled: whether the outcome was stored; otherwise another worker has taken the action over.
     """
@@ -21,6 +22,8 @@ def log(logger, action, outcome, node, settled):
         logger.info(
             'Node %s: %s continues in %g seconds, now %s', name, action, outcome.seconds, node['provision_state']
         )
+    elif isinstance(outcome, step_runs.Held):
+        logger.info('Node %s: %s is held, now %s', name, action, node['provision_state'])
     elif step := node.get(f'{steps.KINDS.get(action)}_step'):
         logger.info('Node %s: %s continues with the step %s', name, action, steps.label(step))
     elif action == 'power':

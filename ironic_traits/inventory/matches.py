@@ -72,9 +72,9 @@ class NodeRequest:
         They ignore ``idents``, and whether a node is eligible.
         """
         return [
-            *self.considered(context),
             *self.flags().values(),
             *trait_filters.where(self.request.filter),
+            *self.considered(context),
         ]
 
 

@@ -78,6 +78,5 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'project': _is_of,
     'trait_source': trait_filters.held_by,
     'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),
-    # The API drops the filter when it names our only conductor. Another conductor has no nodes.
-    'conductor': lambda other: sa.false(),
+    'conductor': lambda host: host.nodes,
 }

@@ -19,7 +19,17 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states, steps, validate
-from ironic_traits.inventory import history, node_providers, reservations, secrets, trait_filters, transitions
+from ironic_traits.inventory import (
+    deploy_templates,
+    history,
+    node_providers,
+    reservations,
+    runbooks,
+    secrets,
+    trait_filters,
+    transitions,
+    workers,
+)
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import change, read, take
 
@@ -31,6 +41,10 @@ _VISIBLE = (
     trait_filters.JOINED,
 )
 _NAMES = frozenset(column.name for column in _VISIBLE)
+_POWERED = tuple(
+    tables.nodes.c[name]
+    for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off', 'driver', 'conductor_group')
+)
 _PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 'provision_updated_at', 'power_state'))
 
 
@@ -48,16 +62,18 @@ def provision(
 
     :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
-    :param arguments: {name: value} for the driver.
+    :param arguments: {name: value} for the driver; and ``runbook``, uuid or name, in place of steps.
     :param configdrive: the config drive to store for the instance; None to leave the stored one.
     :param reservation_uuid: the reservation that the client gives for a deploy; None for none.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.
-    :raises failures.NodeInMaintenance: deploy or rebuild of a node in maintenance.
+    :raises failures.NodeInMaintenance: deploy, rebuild or service of a node in maintenance.
+    :raises failures.InvalidState: abort of a failed service of a node in maintenance.
+    :raises failures.RecordNotFound: there is no such runbook.
     :raises failures.NodeProtected: rebuild or undeploy of a protected node.
     :raises failures.NodeRetired: provide of a retired node.
-    :raises failures.InvalidInput: the driver has no interface for the verb.
+    :raises failures.InvalidInput: the driver has no interface for the verb, or the runbook is not for the node.
     :raises failures.DeployRefused: a hook, or the check of the deploy steps, refuses a deploy or rebuild.
     :raises failures.NodeReserved: deploy of a node that is reserved for another instance.
     :raises failures.NodeAllocated: deploy of a node that is allocated to another consumer than its instance.
@@ -74,7 +90,7 @@ def provision(
             _check_flags(node, event)
             _check_interface(node, event)
             if event in ('deploy', 'rebuild'):
-                _check_deploy(context, node, arguments.get('deploy_steps', ()))
+                _check_deploy(context, connection, node, arguments.get('deploy_steps', ()))
             moment = read_clock(connection)
             changes = _changes(node, verb, state, moment)
             if event == 'deploy':
@@ -84,7 +100,13 @@ def provision(
             if configdrive is not None:
                 changes['configdrive'] = configdrive
             action = states.VERBS[verb].action if state in states.WORKING else None
-            transitions.replace(connection, node['id'], action, arguments, moment)
+            if action:
+                workers.check_host(connection, context.conf.deploy, node)
+            if event == 'unhold':
+                transitions.release(connection, node['id'], moment)
+            else:
+                work = runbooks.expanded(connection, context.minor, node, verb, arguments)
+                transitions.replace(connection, node['id'], action, work, moment)
             changes['reservation'] = context.conf.host if action else None
             change(connection, locked_node, changes)
             history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
@@ -107,11 +129,8 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     :raises failures.NodeWaiting: the node is in a wait state.
     :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
     """
-    columns = tuple(
-        tables.nodes.c[name] for name in ('power_state', 'provision_state', 'reservation', 'disable_power_off')
-    )
     with context.write() as connection:
-        node = take(connection, ident, *columns)
+        node = take(connection, ident, *_POWERED)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
@@ -122,8 +141,10 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if node.provision_state in states.WAITING:
             raise failures.NodeWaiting(node=node.uuid, host=context.conf.host)
+        workers.check_host(connection, context.conf.deploy, dict(node._mapping))
         moment = read_clock(connection)
-        transitions.replace(connection, node.id, 'power', arguments | {'target': target}, moment)
+        work = transitions.held(connection, node.id) if node.provision_state in states.HELD else {}
+        transitions.replace(connection, node.id, 'power', arguments | {'target': target} | work, moment)
         changes: Values = {'target_power_state': states.POWER_TARGETS[target], 'last_error': None}
         changes['reservation'] = context.conf.host
         change(connection, node, changes)
@@ -185,6 +206,17 @@ def get(context: Reader, ident: str) -> Values:
         return _as_dict(read(connection, ident, _VISIBLE))
 
 
+def validate_node(context: Context, ident: str) -> dict[str, str | None]:
+    """Run the checks before a deploy.
+
+    :param ident: uuid or name of the node.
+    :returns: {interface: why it is invalid, None if it is valid}, for each of ``validate.INTERFACES``.
+    :raises failures.NodeNotFound: there is no such node.
+    """
+    with context.read() as connection:
+        return _reasons(context, connection, _as_dict(read(connection, ident, _VISIBLE)))
+
+
 def _author(context: Context, verb: str) -> history.Author:
     """Return the author of the entry of a request, which begins with the verb."""
 
@@ -210,7 +242,14 @@ def _next(node: Values, verb: str, event: str) -> str:
 
 def _check_flags(node: Values, event: str) -> None:
     if event in ('deploy', 'rebuild') and node['maintenance']:
-        raise failures.NodeInMaintenance(node=node['uuid'])
+        raise failures.NodeInMaintenance(node=node['uuid'], operation='provisioning')
+    if event == 'service' and node['maintenance']:
+        raise failures.NodeInMaintenance(node=node['uuid'], operation='service')
+    if event == 'abort' and node['provision_state'] == states.SERVICEFAIL and node['maintenance']:
+        raise failures.InvalidState(
+            reason=f'Can not abort service on node "{node["uuid"]}" while it is in maintenance mode. Please remove the '
+            'node from maintenance prior to issuing the request to abort the service operation.'
+        )
     if event in ('rebuild', 'delete') and node['protected']:
         raise failures.NodeProtected(node=node['uuid'])
     if event == 'provide' and node['retired']:
@@ -223,9 +262,19 @@ def _check_interface(node: Values, event: str) -> None:
         raise failures.InvalidInput(reason=reason)
 
 
-def _check_deploy(context: Context, node: Values, deploy_steps: Sequence[Mapping[str, Any]]) -> None:
+def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     reasons = validate.reasons(context.hooks, node)
-    problems = [reasons[interface] for interface in validate.NEEDED if reasons[interface]]
+    if not reasons['deploy']:
+        templates = deploy_templates.of_node(connection, node)
+        reasons['deploy'] = deploy_templates.errors(context, node, templates) or None
+    return reasons
+
+
+def _check_deploy(
+    context: Context, connection: sa.Connection, node: Values, deploy_steps: Sequence[Mapping[str, Any]]
+) -> None:
+    reasons = _reasons(context, connection, node)
+    problems = [reason for interface in validate.NEEDED if (reason := reasons[interface])]
     step_errors = steps.errors(context.drivers.get(node['driver']), node, 'deploy', deploy_steps)
     if step_errors:
         # Ironic's message has no space after the first sentence.
@@ -240,16 +289,24 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
         'target_provision_state': _target(node, verb, state),
         'provision_updated_at': moment,
         'last_error': None,
-        **steps.NO_STEP,
+        **({} if verb == 'unhold' else steps.NO_STEP),
     }
     if verb == 'abort':
-        changes['last_error'] = f'The provision state "{node["provision_state"]}" was aborted by request.'
+        changes['last_error'] = _abort_text(node)
     if state == states.INSPECTING:
         changes['inspection_started_at'] = moment
     return changes
 
 
+def _abort_text(node: Values) -> str:
+    if node['provision_state'] not in (states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL):
+        return f'The provision state "{node["provision_state"]}" was aborted by request.'
+    step = node['service_step']
+    during = f' during or after the completion of step "{steps.label(step)}"' if step else ''
+    return f'By request, the service operation was aborted{during}'
+
+
 def _target(node: Values, verb: str, state: str) -> str | None:
-    if verb == 'abort':
+    if verb in ('abort', 'unhold'):
         return states.target(state, node['target_provision_state'])
     return states.target(state, states.MANAGEABLE if verb == 'clean' else None)

@@ -115,9 +115,10 @@ def find(
     visible = node_filters.visible(context, grant)
     statement = sa.select(*_columns(context, fields)).where(
         *visible,
-        *node_filters.without_children(filters),
         *node_filters.conditions(filters).values(),
         *trait_filters.where(traits),
+        # Last, because nearly all nodes fulfil it, and SQLite evaluates conditions in their order.
+        *node_filters.without_children(filters),
     )
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
@@ -190,7 +191,7 @@ def find_by_idents(
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
     same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-    rows = connection.execute(sa.select(*_all_columns(fields, frozenset())).where(same)).all()
+    rows = connection.execute(sa.select(*_all_columns(fields, frozenset(), None)).where(same)).all()
     return _with_sources(context, connection, fields, rows)
 
 
@@ -292,11 +293,12 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
 def _columns(context: Context, fields: tuple[str, ...]) -> Columns:
     """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
     hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
+    conductor = context.conductors.column(context) if 'conductor' in fields else None
     if not hidden:
-        return _all_columns(fields, masked)
+        return _all_columns(fields, masked, conductor)
     return tuple(
-        _shown_to(context, field, field in masked) if field in hidden else _column(field, field in masked)
-        for field in fields
+        _shown_to(context, field, field in masked) if field in hidden else column
+        for field, column in zip(fields, _all_columns(fields, masked, conductor), strict=True)
     )
 
 
@@ -328,8 +330,11 @@ def _sort_column(context: Context, key: str) -> sa.ColumnElement[Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def _all_columns(fields: tuple[str, ...], masked: frozenset[str]) -> Columns:
-    return tuple(_column(field, field in masked) for field in fields)
+def _all_columns(fields: tuple[str, ...], masked: frozenset[str], conductor: sa.Label[str] | None) -> Columns:
+    return tuple(
+        conductor if field == 'conductor' and conductor is not None else _column(field, field in masked)
+        for field in fields
+    )
 
 
 def _shown_to(context: Context, field: str, is_masked: bool = False) -> sa.Label[Any]:

@@ -8,6 +8,9 @@ import sqlalchemy as sa
 
 from ironic_traits.db.annotations import Columns, Condition
 
+#: The databases that have NULLS LAST.
+_NULLS_LAST = ('sqlite', 'postgresql')
+
 
 @dataclasses.dataclass(frozen=True)
 class Page:
@@ -56,23 +59,30 @@ def fetch(
     if page.marker:
         marker = read_marker(page.marker, (table.c.id, key.label('key')))
         statement = statement.where(after(key, table.c.id, marker, page.descending))
-    statement = statement.order_by(*order(key, table.c.id, page.descending)).limit(page.limit + 1)
+    has_nulls_last = connection.dialect.name in _NULLS_LAST
+    statement = statement.order_by(*order(key, table.c.id, page.descending, has_nulls_last)).limit(page.limit + 1)
     rows = connection.execute(statement).all()
     return Rows(rows[: page.limit], len(rows) > page.limit)
 
 
-def order(key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], descending: bool) -> list[sa.ColumnElement[Any]]:
+def order(
+    key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], descending: bool, has_nulls_last: bool = False
+) -> list[sa.ColumnElement[Any]]:
     """Return the ORDER BY terms of a list sorted by ``key``: NULLs come last, equal keys are sorted by ``identity``.
 
     :param key: column or expression, which may be NULL.
     :param identity: a unique column that is never NULL.
     :param descending: whether the whole order is reversed, so that NULLs come first.
+    :param has_nulls_last: whether the database has NULLS LAST, with which it reads a page from an index of the key.
     :returns: [SQL expression, …].
     """
     terms: list[sa.ColumnElement[Any]] = [identity] if key is identity else [key, identity]
-    if _is_nullable(key):
+    if _is_nullable(key) and not has_nulls_last:
         terms.insert(0, key.is_(None))
-    return [term.desc() if descending else term for term in terms]
+    terms = [term.desc() if descending else term for term in terms]
+    if _is_nullable(key) and has_nulls_last:
+        terms[0] = terms[0].nulls_first() if descending else terms[0].nulls_last()
+    return terms
 
 
 def after(key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row, descending: bool) -> Condition:

@@ -1,13 +1,14 @@
 """Runbooks: steps for cleaning and servicing, for the nodes that have one of their traits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_traits import failures, resources
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Columns, Condition
+from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import names_in
@@ -15,6 +16,8 @@ from ironic_traits.inventory import records
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.records import Kind
 
+#: The minor version that brought traits of runbooks.
+TRAITS_SINCE = resources.RUNBOOKS['traits'].since
 _OF_RUNBOOK = tables.runbook_traits.c.runbook_id == tables.runbooks.c.id
 _TRAITS = (
     sa.select(names_in(tables.runbook_traits.c.trait))
@@ -56,16 +59,61 @@ def owner(context: Context, ident: str) -> sa.Row:
     return _read(context, ident, (tables.runbooks.c.owner, tables.runbooks.c.public))
 
 
-def get(context: Context, ident: str) -> sa.Row:
-    """Return what a worker needs of a runbook.
+def expanded(
+    connection: sa.Connection, minor: int, node: Values, verb: str, arguments: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the arguments of an action, with the steps of a runbook in place of its name.
 
-    :param ident: uuid or name of the runbook.
-    :returns: a row with ``uuid``, ``name``, ``steps`` (with their secrets), ``disable_ramdisk``, ``owner``, and
-        ``traits``, a sorted list.
+    :param connection: of a writer that has taken the node's lock.
+    :param minor: the version of the request.
+    :param node: the node's columns by name, and ``traits``.
+    :param verb: 'clean' or 'service', if the arguments have a runbook.
+    :param arguments: {name: value}; ``runbook`` is the uuid or the name of a runbook.
     :raises failures.RecordNotFound: there is no such runbook.
+    :raises failures.InvalidInput: the runbook is not for the node.
     """
-    names = ('uuid', 'name', 'steps', 'disable_ramdisk', 'owner')
-    return _read(context, ident, (*(tables.runbooks.c[name] for name in names), _TRAITS))
+    if 'runbook' not in arguments:
+        return arguments
+    names = ('uuid', 'name', 'steps', 'disable_ramdisk')
+    columns = (*(tables.runbooks.c[name] for name in names), _TRAITS)
+    runbook = records.read(connection, RUNBOOKS, arguments['runbook'], columns)
+    reason = _refusal(runbook, node) if minor >= TRAITS_SINCE else _refusal_by_name(runbook, node)
+    if reason:
+        raise failures.InvalidInput(reason=reason)
+    steps = [
+        {name: step[name] for name in ('interface', 'step', 'args')}
+        for step in sorted(runbook.steps, key=lambda step: step['order'])
+    ]
+    return {
+        **{name: value for name, value in arguments.items() if name != 'runbook'},
+        f'{verb}_steps': steps,
+        'disable_ramdisk': runbook.disable_ramdisk,
+    }
+
+
+def _refusal(runbook: sa.Row, node: Values) -> str | None:
+    """Return why a node cannot be cleaned or serviced with a runbook; None if it can."""
+    if not runbook.traits:
+        return (
+            f'Runbook {runbook.uuid} has no traits configured. Please ask an administrator to add traits to the '
+            'runbook.'
+        )
+    if set(runbook.traits).isdisjoint(node['traits']):
+        return (
+            f'This runbook has not been approved for use on this node {node["uuid"]}. The node does not have any of '
+            f"the runbook's traits {runbook.traits}. Please ask an administrator to add a matching trait to your node."
+        )
+    return None
+
+
+def _refusal_by_name(runbook: sa.Row, node: Values) -> str | None:
+    """Return the same for versions in which the name of a runbook is the trait that the node must have."""
+    if runbook.name in node['traits']:
+        return None
+    return (
+        f'This runbook has not been approved for use on this node {node["uuid"]}. Please ask an administrator to add '
+        'it to your node traits.'
+    )
 
 
 def traits(context: Context, ident: str) -> list[str]:

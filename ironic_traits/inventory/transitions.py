@@ -18,12 +18,15 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
-from ironic_traits.db.engine import Reader, retried
+from ironic_traits.db.engine import retried
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.deploy import base, states, steps, time_limits
-from ironic_traits.inventory import allocations, history
+from ironic_traits.deploy import base, states, step_runs, steps, time_limits
+from ironic_traits.inventory import allocations, history, workers
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
+
+#: When the transition of a held node is due.
+NEVER = datetime.datetime(9999, 1, 1)  # noqa: DTZ001, times in the database have no time zone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +71,32 @@ def replace(
         connection.execute(sa.insert(tables.transitions).values(row))
 
 
-def due(service: Reader, limit: int) -> list[str]:
-    """Return the nodes whose transition is due and not claimed.
+def held(connection: sa.Connection, node_id: int) -> Values:
+    """Return the work of a held node, as an argument of the action "power", after which it is held again.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :returns: {'held': {column: value}}; {} for a node without work.
+    """
+    names = ('action', 'arguments', 'steps', 'step_index', 'phase')
+    columns = (tables.transitions.c[name] for name in names)
+    row = connection.execute(sa.select(*columns).where(tables.transitions.c.node_id == node_id)).first()
+    return {'held': dict(zip(names, row, strict=True))} if row else {}
+
+
+def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> None:
+    """Make the transition of a held node due. Its time limit begins again.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :param moment: datetime by the clock of the database.
+    """
+    released = {'due_at': moment, 'begun_at': None}
+    connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
+
+
+def due(service: Service, limit: int) -> list[str]:
+    """Return the nodes whose transition is due and not claimed, and which the workers of this process work on.
 
     :param limit: most nodes.
     :returns: [uuid, …], the one that has waited longest first.
@@ -78,6 +105,7 @@ def due(service: Reader, limit: int) -> list[str]:
         sa.select(tables.nodes.c.uuid)
         .join(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
         .where(tables.transitions.c.due_at <= clock(), _free(clock()))
+        .where(tables.nodes.c.conductor_group == workers.group(service), tables.nodes.c.driver.in_(service.drivers))
         .order_by(tables.transitions.c.due_at, tables.transitions.c.node_id)
         .limit(limit)
     )
@@ -92,11 +120,14 @@ def claim(service: Service, uuid: str) -> Claim | None:
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
 
     :param uuid: of the node.
-    :returns: Claim; None if there is no transition that is due and not claimed.
+    :returns: Claim; None if there is no transition that is due and not claimed, or the node has another conductor group
+        or driver than the workers of this process.
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
-        node = take(connection, uuid, tables.nodes.c.provision_state, tables.nodes.c.target_provision_state)
+        node = take(connection, uuid, *_CLAIMED)
+        if node.conductor_group != workers.group(service) or node.driver not in service.drivers:
+            return None
         moment = read_clock(connection)
         lease = uuidutils.generate_uuid()
         result = connection.execute(
@@ -119,7 +150,7 @@ def claim(service: Service, uuid: str) -> Claim | None:
             node=node.uuid,
             lease=lease,
             action=row.action,
-            arguments=row.arguments,
+            arguments={name: value for name, value in row.arguments.items() if name != 'held'},
             phase=row.phase,
             attempts=row.attempts,
             seconds=seconds,
@@ -148,10 +179,10 @@ def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> 
 
 
 @retried
-def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | base.WorkFailed) -> bool:
+def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | step_runs.Held | base.WorkFailed) -> bool:
     """Store the outcome of a claimed transition.
 
-    :param outcome: ironic_traits.deploy.base.Done or Later, or the WorkFailed that the driver raised.
+    :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid; if not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -165,6 +196,9 @@ def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | bas
         author = functools.partial(history.entry, None, conductor=service.conf.host)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
+        elif isinstance(outcome, step_runs.Held):
+            _move(connection, node, 'hold', moment, author, reservation=None)
+            _release(connection, node, NEVER, phase=claim.phase + 1)
         elif isinstance(outcome, base.Done) and row.steps and row.step_index + 1 < len(row.steps):
             _continue(connection, node, row, moment, outcome)
         elif isinstance(outcome, base.Done):
@@ -202,6 +236,12 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
         return None
 
 
+_CLAIMED = (
+    tables.nodes.c.provision_state,
+    tables.nodes.c.target_provision_state,
+    tables.nodes.c.conductor_group,
+    tables.nodes.c.driver,
+)
 _SETTLED = (
     tables.nodes.c.provision_state,
     tables.nodes.c.target_provision_state,
@@ -213,6 +253,10 @@ _SETTLED = (
     tables.nodes.c.allocation_uuid,
     tables.nodes.c.instance_info,
 )
+
+
+#: {action: fault of a node on which it has failed}.
+_FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 
 
 def _free(moment: datetime.datetime | clock) -> Condition:
@@ -274,7 +318,7 @@ def _finish(
 ) -> None:
     changes: Values = {'reservation': None, **_facts(node, done)}
     if claim.action == 'power':
-        replace(connection, node.id, None, {}, moment)
+        _end_power(connection, node, moment)
         change(connection, node, {'target_power_state': None, **changes})
         event = f'The power state changed to "{done.power_state or node.power_state}".'
         history.record(connection, history.power(author, node, moment, event, changes))
@@ -288,6 +332,16 @@ def _finish(
         replace(connection, node.id, None, {}, moment)
         by_hand = node.provision_state == states.CLEANING and node.target_provision_state == states.MANAGEABLE
         _move(connection, node, 'manage' if by_hand else 'done', moment, author, **changes)
+
+
+def _end_power(connection: sa.Connection, node: sa.Row, moment: datetime.datetime) -> None:
+    """Delete the transition of a power action, and store the held work again that the node had before it."""
+    arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node.id)
+    before = (connection.scalar(arguments) or {}).get('held')
+    replace(connection, node.id, None, {}, moment)
+    if before:
+        row = {**before, 'node_id': node.id, 'due_at': NEVER, 'attempts': 0}
+        connection.execute(sa.insert(tables.transitions).values(row))
 
 
 def _clean_after(
@@ -317,18 +371,21 @@ def _give_up(
     author: history.Author,
 ) -> None:
     reason = str(error)
-    replace(connection, node.id, None, {}, moment)
     changes: Values = {'reservation': None, 'last_error': reason}
     if claim.action == 'power':
+        _end_power(connection, node, moment)
         requested, target = claim.arguments['target'], node.target_power_state
         changes['last_error'] = f"Failed to change power state to '{target}' by '{requested}': {reason}"
         change(connection, node, {'target_power_state': None, **changes})
         history.record(connection, history.power(author, node, moment, reason, changes))
         return
+    replace(connection, node.id, None, {}, moment)
     changes |= steps.NO_STEP
-    if claim.action == 'clean' and not isinstance(error, base.WorkRefused):
-        changes |= {'maintenance': True, 'fault': 'clean failure', 'maintenance_reason': reason}
-    _move(connection, node, 'fail', moment, author, **changes)
+    if claim.action in _FAULTS and not isinstance(error, base.WorkRefused):
+        changes |= {'maintenance': True, 'fault': _FAULTS[claim.action], 'maintenance_reason': reason}
+    # A held clean or deploy does not fail: it can only be aborted.
+    event = 'fail' if states.follow(node.provision_state, 'fail') else 'abort'
+    _move(connection, node, event, moment, author, **changes)
 
 
 def _move(

@@ -1,14 +1,20 @@
 """The workers that are alive, and the transitions that wait for one."""
 
 import datetime
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
+from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.service import Service
+
+if TYPE_CHECKING:
+    # service.py imports inventory/conductors.py, which imports this module.
+    from ironic_traits.service import Service
 
 #: How long the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
 REMEMBERED = datetime.timedelta(days=1)
@@ -40,14 +46,44 @@ def forget(service: Writer, uuid: str) -> None:
         connection.execute(sa.delete(tables.workers).where(tables.workers.c.uuid == uuid))
 
 
-def alive(service: Service) -> int:
+def rows(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, only_alive: bool = False) -> Sequence[sa.Row]:
+    """Return the workers.
+
+    :param options: the [deploy] group of ConfigOpts.
+    :param only_alive: whether to return only those with a heartbeat within ``[deploy] heartbeat_timeout``.
+    :returns: [row with all columns, and ``alive``, …].
+    """
+    oldest = read_clock(connection) - datetime.timedelta(seconds=options.heartbeat_timeout)
+    is_alive = tables.workers.c.heartbeat_at > oldest
+    statement = sa.select(tables.workers, is_alive.label('alive'))
+    return connection.execute(statement.where(is_alive) if only_alive else statement).all()
+
+
+def alive(service: 'Service') -> int:
     """Return the number of workers with a heartbeat within ``[deploy] heartbeat_timeout``."""
     with service.read() as connection:
-        moment = read_clock(connection)
-        oldest = moment - datetime.timedelta(seconds=service.conf.deploy.heartbeat_timeout)
-        return connection.execute(
-            sa.select(sa.func.count()).select_from(tables.workers).where(tables.workers.c.heartbeat_at > oldest)
-        ).scalar_one()
+        return len(rows(connection, service.conf.deploy, only_alive=True))
+
+
+def group(service: 'Service') -> str:
+    """Return the conductor group of the workers of this process, in lower case as those of nodes."""
+    return service.conf.deploy.conductor_group.lower()
+
+
+def check_host(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, node: Mapping[str, Any]) -> None:
+    """Raise NoValidHost if workers are alive, but none of them works on a node.
+
+    If no worker is alive at all, the work waits for one: the first worker starts after the service.
+
+    :param options: the [deploy] group of ConfigOpts.
+    :param node: the node's columns by name.
+    :raises failures.NoValidHost: none of them has the node's driver and conductor group.
+    """
+    alive = rows(connection, options, only_alive=True)
+    if alive and not any(
+        row.conductor_group == node['conductor_group'] and node['driver'] in row.drivers for row in alive
+    ):
+        raise failures.NoValidHost(driver=node['driver'], group=node['conductor_group'])
 
 
 def longest_wait(service: Reader) -> float:
@@ -68,7 +104,7 @@ def longest_wait(service: Reader) -> float:
     return max((row.now - row.since).total_seconds(), 0) if row.since else 0
 
 
-def summary(service: Service) -> str:
+def summary(service: 'Service') -> str:
     """Return a sentence about the number of workers and the longest wait."""
     number, seconds = alive(service), longest_wait(service)
     sentence = f'{number} workers are alive' if number != 1 else '1 worker is alive'

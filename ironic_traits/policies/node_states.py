@@ -11,6 +11,15 @@ RULES = [
         'Change the provision state of a node.',
         'PUT /v1/nodes/{node_ident}/states/provision',
     ),
+    *(
+        rule(
+            f'baremetal:node:set_provision_state:{kind}_steps',
+            NODE_OPERATOR,
+            f'Choose the {kind} steps that run on a node.',
+            'PUT /v1/nodes/{node_ident}/states/provision',
+        )
+        for kind in ('clean', 'service')
+    ),
     rule(
         'baremetal:node:set_power_state',
         NODE_USER,

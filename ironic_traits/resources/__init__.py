@@ -6,6 +6,7 @@ This package imports nothing of the others, and no library of the database or of
 
 from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.chassis import CHASSIS
+from ironic_traits.resources.deploy_templates import DEPLOY_TEMPLATES
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.portgroups import PORTGROUPS
 from ironic_traits.resources.ports import PORTS
@@ -13,4 +14,4 @@ from ironic_traits.resources.runbooks import RUNBOOKS
 from ironic_traits.resources.volume import CONNECTORS, TARGETS
 
 #: All resources with a table.
-RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, RUNBOOKS, ALLOCATIONS)
+RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, DEPLOY_TEMPLATES, RUNBOOKS, ALLOCATIONS)

@@ -143,7 +143,7 @@ class Resource:
     @property
     def singular(self) -> str:
         """The name of one item, for messages."""
-        return (self.path if self.path == 'chassis' else self.path[:-1]).replace('/', ' ')
+        return (self.path if self.path == 'chassis' else self.path[:-1]).replace('/', ' ').replace('_', ' ')
 
     @functools.cached_property
     def since(self) -> dict[str, int]:

@@ -251,7 +251,9 @@ class _Reader:
         for sentence in sources.problems(node):
             self._add_problem((*where, 'trait_sources'), node, sentence)
         state = node.get('provision_state', states.ENROLL)
-        if state not in [each for each in states.TRANSITIONS if each not in states.WORKING | states.WAITING]:
+        if state not in [
+            each for each in states.TRANSITIONS if each not in states.WORKING | states.WAITING | states.HELD
+        ]:
             sentence = f'{state!r} is not a state that a node can be imported in; it must be a stable state.'
             self._add_problem((*where, 'provision_state'), node, sentence)
         power = node.get('power_state')

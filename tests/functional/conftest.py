@@ -117,6 +117,8 @@ def ask(access_template, access_app):
         'connector_uuid': f'{RECORD}4',
         'target_uuid': f'{RECORD}5',
         'runbook_ident': f'{RECORD}6',
+        'template_ident': f'{RECORD}7',
+        'hostname': 'conductor1',
         'reservation_uuid': reservation,
         'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',

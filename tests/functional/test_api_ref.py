@@ -17,6 +17,7 @@ from ironic_traits import failures
 from ironic_traits.api.v1 import node_types
 from ironic_traits.api.v1.allocations import ALLOCATIONS
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
+from ironic_traits.api.v1.deploy_templates import TEMPLATES
 from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
@@ -91,6 +92,10 @@ GIVEN_BY = {
     'volume-connectors-list': 'GET /v1/volume/connectors',
     'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
     'volume-targets-list': 'GET /v1/volume/targets',
+    'conductors-list': 'GET /v1/conductors',
+    'conductor-show': 'GET /v1/conductors/{hostname}',
+    'deploy-templates-list': 'GET /v1/deploy_templates',
+    'deploy-template-show': 'GET /v1/deploy_templates/{template_ident}',
     'runbooks-list': 'GET /v1/runbooks',
     'runbook-show': 'GET /v1/runbooks/{runbook_ident}',
     'runbook-traits': 'GET /v1/runbooks/{runbook_ident}/traits',
@@ -176,7 +181,9 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
 
 
 @pytest.mark.parametrize(
-    'noun', [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, RUNBOOKS], ids=lambda noun: noun.path
+    'noun',
+    [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, TEMPLATES, RUNBOOKS],
+    ids=lambda noun: noun.path,
 )
 def test_records_are_documented(documented, noun):
     """Each field and each query parameter is documented, and has a type and a version."""

@@ -120,6 +120,20 @@ def test_power_off_stays_disabled_in_provisioning(app, client):
         assert node['instance_name'] == ('web1' if verb == 'active' else None)
 
 
+def test_a_step_that_powers_off(app, client):
+    """It fails on a node that must not be powered off."""
+    uuid = client.node(disable_power_off=True)['uuid']
+    client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
+    finish_work(app)
+    steps = [{'interface': 'power', 'step': 'power_off'}]
+    request = {'target': 'clean', 'clean_steps': steps}
+    assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', request).status_int == 202
+    finish_work(app)
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert node['provision_state'] == 'clean failed'
+    assert 'Failed to set node power state to power off.' in node['last_error']
+
+
 def test_a_node_from_before_firmware_interfaces(app, client):
     """Such a node has none. A change in a state that forbids changes of interfaces gives it the default."""
     uuid = available(client)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 import urllib.request
 
@@ -128,6 +129,38 @@ def test_baremetal_records_of_a_node(baremetal):
     baremetal('chassis', 'delete', chassis)
     baremetal('node', 'delete', 'one')
     assert baremetal('volume', 'target', 'list', '-f', 'json') == []
+
+
+def test_baremetal_fields_of_newer_versions(baremetal):
+    """Children of nodes, and the fields of versions up to 1.115."""
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'server', '--uuid', UUID)
+    options = ('--parent-node', UUID, '--disable-power-off', '--firmware-interface', 'no-firmware')
+    child = baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'dpu', *options, '-f', 'json')
+    assert (child['parent_node'], child['firmware_interface']) == (UUID, 'no-firmware')
+    assert (child['disable_power_off'], child['health'], child['instance_name']) == (True, None, None)
+    assert [row['name'] for row in baremetal('node', 'list', '--fields', 'name', '-f', 'json')] == ['server']
+    everything = baremetal('node', 'list', '--include-children', '--fields', 'name', '-f', 'json')
+    assert [row['name'] for row in everything] == ['server', 'dpu']
+    assert child['uuid'] in baremetal('node', 'children', 'list', UUID)
+    assert 'Failed to set node power state' in baremetal('node', 'power', 'off', 'dpu', ok=False)
+    baremetal('node', 'set', 'dpu', '--instance-name', 'web1', '--enable-power-off')
+    baremetal('node', 'unset', 'dpu', '--parent-node')
+    shown = baremetal(
+        'node', 'show', 'dpu', '--fields', 'parent_node', 'disable_power_off', 'instance_name', '-f', 'json'
+    )
+    assert shown == {'parent_node': None, 'disable_power_off': False, 'instance_name': 'web1'}
+
+    described = ('--name', 'nic1', '--description', 'left', '--vendor', 'ACME', '--category', 'storage')
+    port = baremetal('port', 'create', 'aa:bb:cc:00:00:01', '--node', UUID, *described, '-f', 'json')
+    assert (port['node_uuid'], port['name'], port['category']) == (UUID, 'nic1', 'storage')
+    baremetal('port', 'set', 'nic1', '--vendor', 'other', '--name', 'nic2')
+    assert baremetal('port', 'show', 'nic2', '--fields', 'vendor', '-f', 'json') == {'vendor': 'other'}
+    options = ('--name', 'bond0', '--physical-network', 'red', '--category', 'storage')
+    group = baremetal('port', 'group', 'create', '--node', UUID, *options, '-f', 'json')
+    assert (group['physical_network'], group['category']) == ('red', 'storage')
+    baremetal('port', 'group', 'set', 'bond0', '--physical-network', 'blue', '--category', 'network')
+    shown = baremetal('port', 'group', 'show', 'bond0', '--fields', 'physical_network', 'category', '-f', 'json')
+    assert shown == {'physical_network': 'blue', 'category': 'network'}
 
 
 def test_baremetal_from_enroll_to_active(baremetal, server):
@@ -265,6 +298,18 @@ def test_openstacksdk_deploys(sdk):
     sdk.delete_node(node)
 
 
+def test_openstacksdk_children(sdk):
+    """Lists leave children out."""
+    parent = sdk.create_node(driver='fake-hardware', name='server', provision_state='enroll')
+    child = sdk.create_node(driver='fake-hardware', name='dpu', parent_node=parent.id, provision_state='enroll')
+    assert child.parent_node == parent.id
+    assert [node.id for node in sdk.nodes()] == [parent.id]
+    assert [node.id for node in sdk.nodes(include_children=True)] == [parent.id, child.id]
+    assert [node.id for node in sdk.nodes(parent_node=parent.id)] == [child.id]
+    assert sdk.get_node('dpu').firmware_interface == 'fake'
+    assert sdk.get_node('dpu').health is None
+
+
 def test_openstacksdk_pages(sdk):
     """The SDK follows ``next``, and stops by itself at a limit."""
     uuids = [sdk.create_node(driver='fake-hardware').id for _ in range(5)]
@@ -303,6 +348,59 @@ def placement(server):
     """Function that runs the openstack command with osc-placement's plugin."""
     endpoint = ('--os-auth-type', 'none', '--os-endpoint', f'{server.base}/placement')
     return _command('openstack', *endpoint, '--os-placement-api-version', '1.39')
+
+
+BURN_IN = {'interface': 'management', 'step': 'burn_in', 'args': {'password': 'hush-hush'}, 'priority': 50}
+
+
+def test_baremetal_deploy_templates(baremetal):
+    created = baremetal('deploy', 'template', 'create', 'CUSTOM_A', '--steps', json.dumps([BURN_IN]), '-f', 'json')
+    assert created['steps'] == [BURN_IN | {'args': {'password': '******'}}]
+    baremetal('deploy', 'template', 'set', 'CUSTOM_A', '--name', 'CUSTOM_B', '--extra', 'team=blue')
+    assert baremetal('deploy', 'template', 'list', '-f', 'json') == [{'uuid': created['uuid'], 'name': 'CUSTOM_B'}]
+    (listed,) = baremetal('deploy', 'template', 'list', '--long', '-f', 'json')
+    assert (listed['name'], listed['extra']) == ('CUSTOM_B', {'team': 'blue'})
+    baremetal('deploy', 'template', 'unset', 'CUSTOM_B', '--extra', 'team')
+    shown = baremetal('deploy', 'template', 'show', created['uuid'], '--fields', 'name', 'extra', '-f', 'json')
+    assert shown == {'name': 'CUSTOM_B', 'extra': {}}
+    assert 'could not be found' in baremetal('deploy', 'template', 'show', 'CUSTOM_A', ok=False)
+    baremetal('deploy', 'template', 'delete', 'CUSTOM_B')
+    assert baremetal('deploy', 'template', 'list', '-f', 'json') == []
+
+
+def test_openstacksdk_deploy_templates(sdk):
+    template = sdk.create_deploy_template(name='CUSTOM_A', steps=[BURN_IN])
+    assert template.steps[0]['args'] == {'password': '******'}
+    assert [each.name for each in sdk.deploy_templates(details=True)] == ['CUSTOM_A']
+    template = sdk.update_deploy_template(template, name='CUSTOM_B')
+    template = sdk.patch_deploy_template(template, [{'op': 'add', 'path': '/extra/team', 'value': 'blue'}])
+    assert (template.name, template.extra) == ('CUSTOM_B', {'team': 'blue'})
+    assert sdk.get_deploy_template('CUSTOM_B').id == template.id
+    sdk.delete_deploy_template('CUSTOM_B')
+    with pytest.raises(openstack.exceptions.NotFoundException):
+        sdk.get_deploy_template(template.id)
+
+
+def test_baremetal_conductors(baremetal, server):
+    baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'one')
+    here = socket.gethostname()
+    server.wait_until(lambda: baremetal('conductor', 'list', '-f', 'json'))
+    assert baremetal('conductor', 'list', '-f', 'json') == [{'hostname': here, 'conductor_group': '', 'alive': True}]
+    (listed,) = baremetal('conductor', 'list', '--long', '-f', 'json')
+    assert listed['drivers'] == ['fake-hardware']
+    shown = baremetal('conductor', 'show', here, '-f', 'json')
+    assert (shown['hostname'], shown['alive'], shown['drivers']) == (here, True, ['fake-hardware'])
+    time.sleep(2)
+    assert baremetal('node', 'show', 'one', '--fields', 'conductor', '-f', 'json') == {'conductor': here}
+    assert [each['name'] for each in baremetal('node', 'list', '--conductor', here, '-f', 'json')] == ['one']
+    assert baremetal('node', 'list', '--conductor', 'elsewhere', '-f', 'json') == []
+
+
+def test_openstacksdk_conductors(sdk, server):
+    server.wait_until(lambda: list(sdk.conductors()))
+    (listed,) = sdk.conductors()
+    assert (listed.hostname, listed.alive) == (socket.gethostname(), True)
+    assert sdk.get_conductor(listed.hostname).drivers == ['fake-hardware']
 
 
 def test_openstack_placement(baremetal, placement):

@@ -1,20 +1,14 @@
-"""The history of nodes: which events leave entries, which entries are kept, and the traits at a past time."""
+"""The history of nodes: which events leave entries, and how they are listed."""
 
 import datetime
 import re
-import time
 from urllib.parse import urlencode
 
-import hypothesis
 import pytest
-import sqlalchemy as sa
-from hypothesis import strategies as st
 
-from ironic_traits import purges
-from ironic_traits.db import tables
-from ironic_traits.inventory import history_purge, reservations
-from tests.support import commands
+from ironic_traits.inventory import reservations
 from tests.support.client import Client, message
+from tests.support.history import entries
 from tests.support.inventory_files import manage
 from tests.support.reservations import expire
 from tests.support.service import finish_work, make_app
@@ -22,11 +16,6 @@ from tests.support.transitions import ask, pass_time
 
 INSTANCE = 'cccccccc-0000-4000-8000-000000000001'
 HOST = '127.0.0.1'
-
-
-def entries(client, node=None):
-    """Return the history, all fields: of one node, or of all."""
-    return client.get('/v1/history' + (f'?node={node}' if node else ''))['history']
 
 
 class Recorder:
@@ -392,132 +381,3 @@ def test_long_events_are_cut_in_the_list(client):
         for path in (f'/history/{entry["uuid"]}', '/history?detail=true'):
             document = client.get(f'/v1/nodes/{node}{path}')
             assert document.get('history', [document])[-1]['event'] == event
-
-
-SETS = st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX']))
-
-
-def test_traits_at_every_past_time(app, client):
-    """Whatever is written: at the time of each entry the node has what it had after it."""
-
-    @hypothesis.settings(max_examples=8, deadline=None, derandomize=True)
-    @hypothesis.given(st.lists(SETS, min_size=1, max_size=6))
-    def check(writes):
-        node = client.node()
-        states_at = {}
-
-        def note(traits):
-            *_, last = entries(client, node['uuid'])
-            states_at[last['created_at']] = sorted(traits)
-
-        note([])
-        for traits in writes:
-            client.ask('PUT', f'/v1/nodes/{node["uuid"]}/traits', {'traits': sorted(traits)})
-            note(traits)
-        for moment, traits in states_at.items():
-            assert client.get(f'/v1/nodes/{node["uuid"]}/traits?{urlencode({"at": moment})}') == {'traits': traits}
-        earliest = datetime.datetime.fromisoformat(min(states_at)) - datetime.timedelta(microseconds=1)
-        response = client.ask('GET', f'/v1/nodes/{node["uuid"]}/traits?{urlencode({"at": earliest.isoformat()})}')
-        assert (response.status_int, response.json['code']) == (410, 'baremetal.history.not_known')
-        assert 'its history begins at' in message(response)
-
-    check()
-
-
-def test_traits_of_a_node_without_a_history(app, client):
-    """A node from before the history, or one whose entries were purged by age."""
-    node = client.node()['uuid']
-    with app.service.write() as connection:
-        connection.execute(sa.delete(tables.node_history))
-    response = client.ask('GET', f'/v1/nodes/{node}/traits?at=2026-01-01T00:00:00Z')
-    assert (response.status_int, 'its history is empty' in message(response)) == (410, True)
-    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
-    moment = entries(client, node)[0]['created_at']
-    assert client.get(f'/v1/nodes/{node}/traits?at={moment}') == {'traits': ['CUSTOM_A']}
-
-
-def test_traits_of_a_deleted_node_with_the_same_uuid(client):
-    """They are not known: the history of the node begins with its own creation."""
-    node = client.node()['uuid']
-    client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
-    moment = entries(client, node)[-1]['created_at']
-    client.ask('DELETE', f'/v1/nodes/{node}')
-    client.node(uuid=node)
-    created = entries(client, node)[-1]['created_at']
-    response = client.ask('GET', f'/v1/nodes/{node}/traits?at={moment}')
-    assert (response.status_int, f'its history begins at {created[:19]}' in message(response)) == (410, True)
-    assert client.get(f'/v1/nodes/{node}/traits?at={created}') == {'traits': []}
-
-
-def _age(app, node, days):
-    """Make the entries of a node older."""
-    with app.service.write() as connection:
-        for row in connection.execute(sa.select(tables.node_history).where(tables.node_history.c.node_uuid == node)):
-            connection.execute(
-                sa.update(tables.node_history)
-                .where(tables.node_history.c.id == row.id)
-                .values(created_at=row.created_at - datetime.timedelta(days=days))
-            )
-
-
-def test_purge(app, client, monkeypatch):
-    monkeypatch.setattr(history_purge, '_BATCH', 3)
-    monkeypatch.setattr(history_purge, '_NODES', 2)
-    nodes = [client.node()['uuid'] for _ in range(5)]
-    for node in nodes:
-        for number in range(7):
-            client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}')
-    gone = nodes.pop()
-    assert client.ask('DELETE', f'/v1/nodes/{gone}').status_int == 204
-    before = {node: entries(client, node) for node in nodes}
-
-    def purge(**limits):
-        return history_purge.purge(app.service, **{'max_entries': 0, 'max_days': 0} | limits)
-
-    assert (purge(), purge(max_entries=8), purge(max_days=1)) == (0, 0, 0)
-    assert purge(max_entries=3) == 4 * 5
-    for node in nodes:
-        assert entries(client, node) == before[node][-3:]
-        last, earlier = (before[node][position]['created_at'] for position in (-3, -4))
-        # One entry is the creation. The clock of SQLite counts milliseconds: several writes may be of one moment.
-        until = [entry for entry in before[node] if entry['created_at'] <= last]
-        assert len(client.get(f'/v1/nodes/{node}/traits?{urlencode({"at": last})}')['traits']) == len(until) - 1
-        assert client.ask('GET', f'/v1/nodes/{node}/traits?{urlencode({"at": earlier})}').status_int in (200, 410)
-    # The number of entries of a deleted node has no limit; their age has.
-    assert len(entries(client, gone)) == 9
-    for node in (gone, nodes[0]):
-        _age(app, node, 10)
-    assert purge(max_days=11) == 0
-    assert purge(max_days=9) == 9 + 3
-    assert [len(entries(client, node)) for node in [gone, *nodes]] == [0, 0, 3, 3, 3]
-    assert purge(max_entries=1, is_stopped=lambda: True) == 0
-
-
-def test_purge_command(database_url):
-    with make_app(database_url) as app:
-        client = Client(app)
-        for node in [client.node()['uuid'] for _ in range(2)]:
-            client.ask('PUT', f'/v1/nodes/{node}/maintenance', {})
-    for options, code, text in (
-        ((), 0, '0 entries were deleted'),
-        (('--max-entries', '1', '--max-days', '1'), 0, '2 entries were deleted'),
-        (('--max-days', '-1'), 2, '-1 is negative'),
-        (('--max-entries', 'some'), 2, "'some' is not an integer"),
-    ):
-        ended = commands.run('ironic-traits-manage', '--database', database_url, 'history', 'purge', *options)
-        assert (ended.returncode, text in ended.stdout + ended.stderr) == (code, True), ended.stderr
-
-
-def test_worker_purges(app, client, monkeypatch):
-    monkeypatch.setattr(purges, 'FIRST', 0.01)
-    node = client.node()['uuid']
-    for number in range(3):
-        client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}')
-    for interval, count in ((0, 4), (3600, 1)):
-        app.service.conf.set_override('purge_interval', interval, group='history')
-        app.service.conf.set_override('max_entries', 1, group='history')
-        with purges.Purges(app.service):
-            deadline = time.monotonic() + 10
-            while interval and len(entries(client, node)) > 1 and time.monotonic() < deadline:
-                time.sleep(0.02)
-        assert len(entries(client, node)) == count

@@ -26,10 +26,14 @@ def paths(client):
         'volume/connectors': {'type': 'iqn', 'connector_id': 'a'},
         'volume/targets': {'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'a'},
         'runbooks': {'name': 'CUSTOM_A', 'steps': [{'interface': 'bios', 'step': 'reset', 'args': {}, 'order': 0}]},
+        'deploy_templates': {
+            'name': 'CUSTOM_A',
+            'steps': [{'interface': 'bios', 'step': 'reset', 'args': {}, 'priority': 1}],
+        },
     }
     uuids = {}
     for noun, body in bodies.items():
-        node = {} if noun in ('chassis', 'runbooks') else {'node_uuid': UUID}
+        node = {} if noun in ('chassis', 'runbooks', 'deploy_templates') else {'node_uuid': UUID}
         uuids[noun] = client.ask('POST', f'/v1/{noun}', body | node).json['uuid']
     return {
         'chassis_uuid': uuids['chassis'],
@@ -42,6 +46,8 @@ def paths(client):
         'reservation_uuid': INSTANCE,
         'allocation_ident': INSTANCE,
         'runbook_ident': uuids['runbooks'],
+        'template_ident': uuids['deploy_templates'],
+        'hostname': 'none',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'trait': 'CUSTOM_A',
     }

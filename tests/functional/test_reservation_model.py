@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from tests.conftest import empty
 from tests.support import machines
 from tests.support.client import Client
-from tests.support.reservations import PATH, available, expire, instance, reserve
+from tests.support.providers import golden
+from tests.support.reservations import PATH, expire, instance, reserve
 from tests.support.service import finish_work, make_app
 
 NODES = range(3)
@@ -29,10 +30,11 @@ class Holding(stateful.RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.turn = 0
-        self.uuids = [available(self.client, name=f'node-{number}') for number in NODES]
+        self.uuids = [golden(self.client, name=f'node-{number}') for number in NODES]
         self.state = dict.fromkeys(NODES, 'available')
         self.on = dict.fromkeys(NODES)
         self.held = {}
+        self.allocated = set()
         self.maintenance = set()
         self.traits = {number: set() for number in NODES}
         self.order = list(NODES)
@@ -130,6 +132,45 @@ class Holding(stateful.RuleBasedStateMachine):
         expire(self.apps[0])
         self.held = {node: held for node, held in self.held.items() if not held[2]}
 
+    @stateful.rule(
+        who=st.sampled_from(INSTANCES),
+        requested=st.lists(st.sampled_from(NODES)),
+        required=st.sets(st.sampled_from(TRAITS)),
+    )
+    def allocate(self, who, requested, required):
+        body = {'uuid': instance(who), 'resource_class': 'gold', 'traits': sorted(required)}
+        body |= {'candidate_nodes': [self.uuids[node] for node in requested]}
+        response = self.client.ask('POST', '/v1/allocations', body)
+        assert response.status_int == (409 if who in [self.on[node] for node in self.allocated] else 201), response.text
+        if response.status_int == 409:
+            return
+        allocation = response.json
+        matching = [node for node in requested or self.order if required <= self.traits[node] and self.free(node)]
+        if matching and self.on_none([who]) and self.node_held_by(who) is None:
+            assert (allocation['state'], allocation['node_uuid']) == ('active', self.uuids[matching[0]])
+            self.on[matching[0]] = who
+            self.allocated.add(matching[0])
+        else:
+            assert (allocation['state'], allocation['node_uuid']) == ('error', None)
+            assert allocation['last_error']
+            assert self.client.ask('DELETE', f'/v1/allocations/{instance(who)}').status_int == 204
+
+    def can_lose_its_allocation(self, node):
+        """Whether the state of an allocated node allows its allocation to end."""
+        return self.state[node] == 'available' or (self.state[node] == 'active' and node in self.maintenance)
+
+    @stateful.rule(node=st.sampled_from(NODES))
+    def end_allocation(self, node):
+        status = self.client.ask('DELETE', f'{self.path(node)}/allocation').status_int
+        if node not in self.allocated:
+            assert status == 404
+        elif self.can_lose_its_allocation(node):
+            assert status == 204
+            self.on[node] = None
+            self.allocated.discard(node)
+        else:
+            assert status == 409
+
     @stateful.rule(node=st.sampled_from(NODES))
     def let_go(self, node):
         if node in self.held:
@@ -142,11 +183,14 @@ class Holding(stateful.RuleBasedStateMachine):
         status = self.client.ask('PATCH', self.path(node), patch).status_int
         elsewhere = any(self.on[other] == who for other in NODES if other != node)
         other_holder = node in self.held and self.held[node][0] != who
-        if self.state[node] not in ('available', 'active'):
+        is_kept = who is None and node in self.allocated and not self.can_lose_its_allocation(node)
+        if is_kept or self.state[node] not in ('available', 'active'):
             assert status == 409
         elif who is None or self.on[node] == who:
             assert status == 200
             self.on[node] = who
+            if who is None:
+                self.allocated.discard(node)
         elif self.on[node] is not None or other_holder or elsewhere or self.node_held_by(who) not in (None, node):
             assert status == 409
         else:
@@ -185,6 +229,7 @@ class Holding(stateful.RuleBasedStateMachine):
             assert status == 202
             self.work()
             self.state[node], self.on[node] = 'available', None
+            self.allocated.discard(node)
         else:
             assert status in (400, 409)
 
@@ -213,20 +258,22 @@ class Holding(stateful.RuleBasedStateMachine):
             assert status == 409
             return
         assert status == 204
-        self.uuids[node] = available(self.client, name=f'node-{node}')
+        self.uuids[node] = golden(self.client, name=f'node-{node}')
         self.order.remove(node)
         self.order.append(node)
         self.state[node], self.on[node], self.traits[node] = 'available', None, set()
         self.maintenance.discard(node)
+        self.allocated.discard(node)
 
     @stateful.invariant()
     def nothing_is_lost(self):
-        fields = 'uuid,instance_uuid,reservation_uuid,maintenance,traits'
+        fields = 'uuid,instance_uuid,allocation_uuid,reservation_uuid,maintenance,traits'
         shown = {node['uuid']: node for node in self.client.get(f'/v1/nodes?fields={fields}')['nodes']}
         assert shown == {
             self.uuids[node]: {
                 'uuid': self.uuids[node],
                 'instance_uuid': None if self.on[node] is None else instance(self.on[node]),
+                'allocation_uuid': instance(self.on[node]) if node in self.allocated else None,
                 'reservation_uuid': self.held[node][1] if node in self.held else None,
                 'maintenance': node in self.maintenance,
                 'traits': sorted(self.traits[node]),

@@ -36,6 +36,14 @@ def test_lists_have_the_visible_rows(ask, route):
             assert len(response.json[key]) == expected, persona
 
 
+def test_matches_name_deploy_templates_for_those_who_may_see_them(ask):
+    for persona in PERSONAS:
+        if persona not in ('nobody', 'domain_admin'):
+            response = ask(persona, 'POST /v1/matches', {'required': ['CUSTOM_A']})
+            may_see = persona in ('system_admin', 'system_member', 'system_reader')
+            assert response.json.get('deploy_templates') == (['CUSTOM_A'] if may_see else None), persona
+
+
 @pytest.mark.parametrize(
     ('persona', 'redacted'),
     [('system_reader', False), ('service', False), ('owner_reader', False), ('lessee_reader', True)],

@@ -16,6 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support.client import Client
 from tests.support.service import Server, finish_work, worker
+from tests.support.terminal import is_running
 from tests.support.transitions import MORE, ask, state, until
 
 
@@ -74,6 +75,59 @@ worker.main()
 """
 
 
+_RECORDING = """
+import os, pathlib, time
+from ironic_traits.cmd import worker
+from ironic_traits.deploy import base
+from ironic_traits.deploy.fake_hardware import FakeHardware
+
+def work(self, task):
+    with pathlib.Path(os.environ['RECORD']).open('a') as record:
+        print(task.step['step'], file=record)
+    time.sleep(float(os.environ['SECONDS']) if task.step['step'] == 'burn' else 0)
+    return base.Done(power_state='power on')
+
+FakeHardware.work = work
+worker.main()
+"""
+
+
+def test_a_worker_is_killed_in_a_step(client, available, database_url, tmp_path):
+    """kill -9 in the second of three steps: another worker repeats it, and not the first one."""
+    config, record = tmp_path / 'worker.conf', tmp_path / 'record'
+    config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
+    record.touch()
+
+    def run(seconds):
+        command = [sys.executable, '-c', _RECORDING, '--database', database_url, '--config-file', config]
+        return subprocess.Popen(command, env=os.environ | {'RECORD': str(record), 'SECONDS': str(seconds)})
+
+    uuid = available()
+    steps = [
+        {'interface': 'management', 'step': name, 'args': {}, 'priority': priority}
+        for name, priority in (('burn', 50), ('finish', 10))
+    ]
+    first = run(300)
+    try:
+        ask(client, uuid, 'active', deploy_steps=steps)
+        deadline = time.monotonic() + 30
+        while 'burn' not in record.read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    node = client.get(f'/v1/nodes/{uuid}')
+    assert (node['provision_state'], node['deploy_step']) == ('deploying', steps[0])
+    second = run(0)
+    try:
+        node = until(client, uuid, {'active', 'deploy failed'})
+        assert (node['provision_state'], node['deploy_step']) == ('active', {})
+        assert record.read_text().split() == ['deploy', 'burn', 'burn', 'finish']
+    finally:
+        second.terminate()
+        assert second.wait(20) == 0
+
+
 def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
     """The only worker hangs. The work is ended with its lease, and the worker goes on."""
     config = tmp_path / 'worker.conf'
@@ -110,15 +164,15 @@ def test_the_service_starts_a_worker_again(app, client, available, database_url)
         assert until(client, uuid, {'active'})
         (second,) = _workers(server.process.pid)
         assert second != first
-    assert not _is_there(second)
+    assert not is_running(second)
     with Server(database_url) as server:
         (third,) = _workers(server.process.pid)
         server.process.kill()
         server.process.wait()
         deadline = time.monotonic() + 20
-        while _is_there(third) and time.monotonic() < deadline:
+        while is_running(third) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert not _is_there(third)
+        assert not is_running(third)
 
 
 def test_the_service_without_a_worker(app, client, available, database_url):
@@ -141,10 +195,6 @@ def _workers(parent):
             if int(fields[1]) == parent and b'ironic_traits.cmd.worker' in (entry / 'cmdline').read_bytes():
                 pids.append(int(entry.name))
     return pids
-
-
-def _is_there(pid):
-    return pathlib.Path(f'/proc/{pid}').exists()
 
 
 def test_in_the_end_every_node_is_at_rest(app, database_url):

@@ -2,6 +2,7 @@
 
 import json
 
+from ironic_traits.inventory import workers
 from tests.support.service import finish_work
 
 NODE = {
@@ -92,6 +93,22 @@ RECORDS = {
             ],
         },
         [{'op': 'replace', 'path': '/public', 'value': True}],
+    ),
+    'deploy-template': (
+        '/v1/deploy_templates',
+        {
+            'uuid': f'{RECORD}8',
+            'name': 'CUSTOM_HYPERTHREADING_ON',
+            'steps': [
+                {
+                    'interface': 'bios',
+                    'step': 'apply_configuration',
+                    'args': {'settings': [{'name': 'LogicalProc', 'value': 'Enabled'}]},
+                    'priority': 150,
+                }
+            ],
+        },
+        [{'op': 'replace', 'path': '/steps/0/priority', 'value': 160}],
     ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
@@ -358,6 +375,10 @@ def _sampled_children(client):
 
 def sampled(client):
     """Generate (name, sample)."""
+    facts = {'hostname': 'conductor1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
+    workers.beat(client.app.service, f'{RECORD}d', **facts)
+    yield 'conductors-list', client.get('/v1/conductors')
+    yield 'conductor-show', client.get('/v1/conductors/conductor1')
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
     yield 'node-create-request', NODE

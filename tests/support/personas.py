@@ -6,6 +6,7 @@ import sqlalchemy as sa
 import yaml
 
 from ironic_traits.db import migrations, tables
+from ironic_traits.inventory import workers
 from tests.support.client import Client
 from tests.support.service import make_app
 
@@ -92,6 +93,10 @@ def make_template(path):
             {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
         )
         steps = [{'interface': 'bios', 'step': 'factory_reset', 'order': 1}]
+        workers.beat(app.service, f'{RECORD}8', hostname='conductor1', pid=1, drivers=['fake-hardware'])
+        template = {'uuid': f'{RECORD}7', 'name': 'CUSTOM_A', 'steps': [steps[0] | {'args': {}, 'priority': 1}]}
+        del template['steps'][0]['order']
+        make('/v1/deploy_templates', template)
         make('/v1/runbooks', {'uuid': f'{RECORD}6', 'name': 'CUSTOM_A', 'steps': steps}, version='1.92')
         patch = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}]
         assert client.ask('PATCH', f'/v1/runbooks/{RECORD}6', patch, version='1.92').status_int == 200

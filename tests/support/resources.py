@@ -13,7 +13,7 @@ from ironic_traits.resources.fields import NOBODY
 class Declared:
     """What the layers declare about a resource.
 
-    :ivar columns: {column in db/tables.py: whether an INSERT needs a value}.
+    :ivar columns: {column in db/tables/: whether an INSERT needs a value}.
     :ivar body: keys of the WSME types of requests.
     :ivar item: keys of the WSME type of responses.
     :ivar policies: names of all policy rules.
@@ -65,7 +65,7 @@ def _columns(resource, columns):
     for name in sorted(columns.keys() - stored - masks - {'id', *resource.hidden}):
         yield f'{resource.name}: the column {name} has no field in the table.'
     for name in sorted((stored | masks | set(resource.hidden)) - columns.keys()):
-        yield f'{resource.name}: {name} has no column in db/tables.py.'
+        yield f'{resource.name}: {name} has no column in db/tables/.'
     for name, default in resource.settable.items():
         if columns.get(name) and default is None and name not in resource.required:
             yield f'{resource.name}: {name} cannot be null, and needs a default in the table, or must be required.'

@@ -12,6 +12,7 @@ from ironic_traits.api import types
 from ironic_traits.api.v1 import (
     allocations,
     chassis,
+    deploy_templates,
     node_types,
     portgroup_fields,
     ports,
@@ -25,6 +26,7 @@ from ironic_traits.resources import (
     ALLOCATIONS,
     CHASSIS,
     CONNECTORS,
+    DEPLOY_TEMPLATES,
     NODES,
     PORTGROUPS,
     PORTS,
@@ -67,6 +69,7 @@ LAYERS = {
     CONNECTORS: declared(CONNECTORS, volume_connectors.ConnectorBody, volume_connectors.Connector, (), {'node'}),
     ALLOCATIONS: declared(ALLOCATIONS, allocations.AllocationFields, allocations.Allocation, (), {'node'}),
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
+    DEPLOY_TEMPLATES: declared(DEPLOY_TEMPLATES, deploy_templates.TemplateBody, deploy_templates.Template),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
 }
 
@@ -134,11 +137,11 @@ INCOMPLETE = {
     ),
     'column': (
         *(_colour(filter=None), _layers(columns=LAYERS[NODES].columns)),
-        'colour has no column in db/tables.py.',
+        'colour has no column in db/tables/.',
     ),
     'column of the mask': (
         *(_colour(secrets_rule='show_password'), _layers()),
-        'colour_masked has no column in db/tables.py.',
+        'colour_masked has no column in db/tables/.',
     ),
     'default': (
         *(_table(), _layers(columns=LAYERS[NODES].columns | {'colour': True})),

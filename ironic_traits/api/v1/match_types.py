@@ -110,6 +110,7 @@ class Matches(types.Base):
     request = Request
     warnings = [str]
     nodes = [Match]
+    deploy_templates = [str]
     explanation = Explanation
     satisfied = bool
     providers = [HeldProvider]

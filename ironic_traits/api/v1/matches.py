@@ -6,7 +6,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types
-from ironic_traits.inventory import explanations, instances, matches
+from ironic_traits.inventory import deploy_templates, explanations, instances, matches
 from ironic_traits.matching import rebuilds
 
 SINCE = 38
@@ -30,6 +30,8 @@ class MatchesController(Resource):
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
         node_request = match_types.read_request(context, grant, body)
         document = {'request': _show(node_request.request), 'warnings': match_types.warnings(context, node_request)}
+        if context.may('baremetal:deploy_template:get'):
+            document['deploy_templates'] = deploy_templates.names(context, node_request.request.instance_traits)
         if 'instance_uuid' in fields:
             return document | _check(context, fields, node_request)
         max_limit = context.conf.api.max_limit

@@ -81,8 +81,6 @@ def _up_to(minor, names):
 def _converter(context, name):
     if name == 'provision_state':
         return _state_converter(context.minor)
-    if name == 'conductor':
-        return lambda value: context.conf.host
     return _CONVERTERS.get(name)
 
 

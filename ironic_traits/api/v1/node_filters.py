@@ -24,9 +24,8 @@ def parse(context, query):
     if state is not None and state not in states.PROVISION_STATES:
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')
     filters = {name: query[name] for name in NODES.list_filters if name in query and name not in TRAIT_FILTERS}
-    # There is only one conductor, this service, so its name selects all nodes.
-    if filters.get('conductor') == context.conf.host:
-        del filters['conductor']
+    if 'conductor' in filters:
+        filters['conductor'] = context.conductors.host(context, filters['conductor'])
     traits = {name: query[name] for name in TRAIT_FILTERS if name in query}
     if sum(len(names) for values in traits.values() for names in values) > MAX_NAMES:
         raise failures.InvalidInput(reason=f'The trait filters name more than {MAX_NAMES} traits.')

@@ -8,7 +8,7 @@ from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access
+from ironic_traits.api.v1 import access, runbooks
 from ironic_traits.api.v1.node_power import read_arguments
 from ironic_traits.deploy import states, steps
 from ironic_traits.inventory import node_states, nodes
@@ -18,14 +18,20 @@ _STEP_INTERFACES = tuple(sorted(steps.INTERFACES))
 #: A priority may be an integer, or a string of its digits.
 _DIGITS = re.compile('[0-9]{1,20}')
 #: The keys that each kind of step must have.
-_STEP_KEYS = {'clean_steps': {'interface', 'step'}, 'deploy_steps': {'interface', 'step', 'priority', 'args'}}
+_STEP_KEYS = {
+    'clean_steps': {'interface', 'step'},
+    'service_steps': {'interface', 'step'},
+    'deploy_steps': {'interface', 'step', 'priority', 'args'},
+}
 #: The verbs that take each argument, and the minor version that brought it.
 _ARGUMENTS = {
     'clean_steps': (('clean',), 15),
     'rescue_password': (('rescue',), 38),
     'reservation_uuid': (('active', 'deploy'), 38),
     'deploy_steps': (('active', 'deploy', 'rebuild'), 69),
-    'disable_ramdisk': (('clean',), 70),
+    'disable_ramdisk': (('clean', 'service'), 70),
+    'service_steps': (('service',), 87),
+    'runbook': (('clean', 'service'), 92),
 }
 
 
@@ -36,6 +42,8 @@ class ProvisionBody(types.Base):
     configdrive = types.Any()
     clean_steps = [types.OBJECT]
     deploy_steps = [types.OBJECT]
+    service_steps = [types.OBJECT]
+    runbook = types.TEXT
     disable_ramdisk = types.BOOLEAN
     rescue_password = types.TEXT
     reservation_uuid = types.UUID
@@ -50,11 +58,12 @@ class NodeProvisionController(Resource):
         verb = arguments.pop('target')
         if verb not in states.VERBS:
             _refuse(context, grant, verb)
-        context.needs(states.VERBS[verb].since, f"the target '{verb}'")
+        _check_version(context, grant, verb)
         if verb == 'abort':
             _check_abort(context, grant)
         configdrive = _configdrive(context, verb, arguments.pop('configdrive', None))
         _check_arguments(context, verb, arguments)
+        _check_steps(context, grant, arguments)
         reservation = arguments.pop('reservation_uuid', None)
         node_states.provision(context, node_ident, verb, arguments, configdrive, reservation)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
@@ -63,6 +72,28 @@ class NodeProvisionController(Resource):
 def _refuse(context, grant, verb):
     node = nodes.get(context, grant, ('uuid', 'provision_state'))
     raise failures.InvalidTransition(action=verb, node=node.uuid, state=node.provision_state)
+
+
+def _check_version(context, grant, verb):
+    """Raise unless the version of the request has a verb. The newest verbs are refused only where they are possible."""
+    since = states.VERBS[verb].since
+    if context.minor < since and verb in ('unhold', 'service'):
+        state = nodes.get(context, grant, ('provision_state',)).provision_state
+        if states.follow(state, states.VERBS[verb].event) is None:
+            _refuse(context, grant, verb)
+    context.needs(since, f"the target '{verb}'")
+
+
+def _check_steps(context, grant, arguments):
+    """Raise unless policy allows the caller to choose the steps, or to use the runbook."""
+    if 'runbook' in arguments:
+        use = context.limit_to('baremetal:runbook:use')
+        arguments['runbook'] = runbooks.allowed(context, use, arguments['runbook']).ident
+    rules = [
+        f'baremetal:node:set_provision_state:{name}' for name in ('clean_steps', 'service_steps') if name in arguments
+    ]
+    if rules:
+        access.check_all(context, grant, rules)
 
 
 def _check_abort(context, grant):
@@ -101,26 +132,42 @@ def _check_arguments(context, verb, arguments):
     for name in arguments:
         verbs, minor = _ARGUMENTS[name]
         if verb not in verbs:
-            raise failures.InvalidInput(
-                reason=f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
-            )
+            raise failures.InvalidInput(reason=_misplaced(name, verbs))
         context.needs(minor, f"'{name}'")
-    if verb == 'clean' and not arguments.get('clean_steps'):
-        raise failures.InvalidInput(reason='"clean_steps" is required when setting target provision state to clean')
+    if verb == 'service' and 'disable_ramdisk' in arguments:
+        context.needs(108, "'disable_ramdisk' with service")
     if verb == 'rescue' and not arguments.get('rescue_password', '').strip():
         raise failures.InvalidInput(
             reason='A non-empty "rescue_password" is required when setting target provision state to rescue'
         )
+    if verb in ('clean', 'service'):
+        _check_source(f'{verb}_steps', verb, arguments)
     for name in _STEP_KEYS.keys() & arguments.keys():
         for step in arguments[name]:
             _check_step(name, step)
+
+
+def _misplaced(name, verbs):
+    if name == 'runbook':
+        return f'"runbooks" is only valid when setting target provision state to any of {list(verbs)}'
+    if name == 'disable_ramdisk':
+        return 'disable_ramdisk is supported only with manual cleaning or servicing'
+    return f'"{name}" is only valid when setting target provision state to {", ".join(verbs)}'
+
+
+def _check_source(name, verb, arguments):
+    """Raise InvalidInput unless a request has either steps or a runbook."""
+    if 'runbook' in arguments and arguments.get(name):
+        raise failures.InvalidInput(reason=f'Please provide either "{name}" or a runbook, but not both.')
+    if 'runbook' not in arguments and not arguments.get(name):
+        raise failures.InvalidInput(reason=f'"{name}" is required when setting target provision state to {verb}')
 
 
 def _check_step(name, step):
     missing = _STEP_KEYS[name].difference(step or ())
     if missing:
         raise failures.InvalidInput(reason=f"Invalid {name}: '{min(missing)}' is a required property")
-    unknown = set(step) - {'interface', 'step', 'args', 'priority'}
+    unknown = set(step) - {'interface', 'step', 'args', 'priority', *(() if name == 'deploy_steps' else ('order',))}
     if unknown:
         raise failures.InvalidInput(reason=f"Invalid {name}: '{min(unknown)}' was unexpected")
     if step['interface'] not in _STEP_INTERFACES:

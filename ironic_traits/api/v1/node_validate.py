@@ -5,7 +5,6 @@ from ironic_traits.api import types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.deploy import validate
 from ironic_traits.inventory import node_states
 
 
@@ -40,8 +39,7 @@ class NodesValidateController(Resource):
 
 
 def _validation(context, grant):
-    node = node_states.get(context, grant.ident)
-    reasons = validate.reasons(context.hooks, node)
+    reasons = node_states.validate_node(context, grant.ident)
     return {
         interface: {'result': False, 'reason': reason} if reason else {'result': True}
         for interface, reason in reasons.items()

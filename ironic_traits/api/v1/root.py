@@ -10,6 +10,8 @@ from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
+from ironic_traits.api.v1.conductors import ConductorsController
+from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.matches import MatchesController
@@ -34,6 +36,8 @@ class V1Controller(Resource):
     children = {
         'allocations': AllocationsController(),
         'chassis': ChassisController(),
+        'conductors': ConductorsController(),
+        'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
         'matches': MatchesController(),
         'nodes': NodesController(),

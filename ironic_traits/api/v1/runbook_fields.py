@@ -1,50 +1,13 @@
 """The fields of a runbook."""
 
-import re
-
-import wsme.types
-
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.v1 import node_ident
 from ironic_traits.api.v1.records import Records
+from ironic_traits.api.v1.stored_steps import Steps
 from ironic_traits.inventory.runbooks import RUNBOOKS as KIND
+from ironic_traits.inventory.runbooks import TRAITS_SINCE
 from ironic_traits.matching import traits
-
-#: The minor version that brought traits, descriptions, and names that are no traits.
-TRAITS_SINCE = 112
-#: The interfaces that steps may name.
-INTERFACES = ('vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid')
-_KEYS = ('interface', 'step', 'order')
-_DIGITS = re.compile('[0-9]{1,18}')
-
-
-class Flag(wsme.types.UserType):
-    """A boolean; no word for one, which other resources accept, too."""
-
-    basetype = str
-    name = 'flag'
-
-    def validate(self, value):
-        if not isinstance(value, bool):
-            raise ValueError(f"{value!r} is not of type 'boolean'")
-        return value
-
-
-class Steps(wsme.types.UserType):
-    """The steps of a runbook, each with its arguments and its order as an integer."""
-
-    basetype = str
-    name = 'steps'
-
-    def validate(self, value):
-        if not isinstance(value, list):
-            raise _invalid("'steps' is not of type 'array'")
-        if not value:
-            raise _invalid('[] should be non-empty')
-        steps = [_step(each) for each in value]
-        _check_duplicates(steps)
-        return steps
 
 
 class RunbookBody(types.Base):
@@ -54,10 +17,10 @@ class RunbookBody(types.Base):
     name = types.Text(minimum=1, maximum=255)
     description = types.TEXT_255
     extra = types.OBJECT
-    public = Flag()
+    public = types.BOOLEAN
     owner = types.TEXT_255
-    disable_ramdisk = Flag()
-    steps = Steps()
+    disable_ramdisk = types.BOOLEAN
+    steps = Steps('runbook', ('interface', 'step', 'order'))
 
 
 class Runbook(RunbookBody):
@@ -99,54 +62,3 @@ def _check(context, old, new):
 
 
 RUNBOOKS = Records(kind=KIND, body=RunbookBody, check=_check)
-
-
-def _step(step):
-    """Return a step as it is stored.
-
-    :raises failures.InvalidInput: it is invalid. The message does not quote the arguments, which may have passwords.
-    """
-    if not isinstance(step, dict):
-        raise _invalid("a step is not of type 'object'")
-    for name in _KEYS:
-        if name not in step:
-            raise _invalid(f"'{name}' is a required property")
-    for name in sorted(step.keys() - {*_KEYS, 'args'}):
-        raise _invalid(f"Additional properties are not allowed ('{name}' was unexpected)")
-    if step['interface'] not in INTERFACES:
-        raise _invalid(f'{step["interface"]!r} is not one of {list(INTERFACES)}')
-    if not isinstance(step['step'], str):
-        raise _invalid(f"{step['step']!r} is not of type 'string'")
-    if not step['step']:
-        raise _invalid("'' should be non-empty")
-    if not isinstance(step.get('args', {}), dict):
-        raise _invalid("the 'args' of a step are not of type 'object'")
-    values = {'interface': step['interface'], 'step': step['step']}
-    return values | {'args': step.get('args', {}), 'order': _order(step['order'])}
-
-
-def _order(value):
-    if isinstance(value, str) and _DIGITS.fullmatch(value):
-        return int(value)
-    if isinstance(value, str):
-        raise _invalid(f"{value!r} does not match '^[0-9]+$'")
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _invalid(f"{value!r} is not of type 'integer'")
-    if value < 0:
-        raise _invalid(f'{value} is less than the minimum of 0')
-    return value
-
-
-def _check_duplicates(steps):
-    pairs = [(each['interface'], each['step']) for each in steps]
-    repeated = sorted({pair for pair in pairs if pairs.count(pair) > 1})
-    if repeated:
-        names = '; '.join(f'interface: {interface}, step: {step}' for interface, step in repeated)
-        raise failures.InvalidInput(
-            reason='Deploy template invalid: Duplicate deploy steps. A template cannot have multiple deploy steps with '
-            f'the same interface and step. Duplicates: {names}.'
-        )
-
-
-def _invalid(reason):
-    return failures.InvalidInput(reason=f'Schema error for runbook: {reason}')

@@ -1,0 +1,89 @@
+"""/v1/conductors"""
+
+import pecan
+
+from ironic_traits import failures
+from ironic_traits.api import paging, types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.records import FIELDS_QUERY
+from ironic_traits.inventory import conductors
+
+SINCE = 49
+FIELDS = ('created_at', 'updated_at', 'hostname', 'conductor_group', 'drivers', 'alive', 'links')
+LISTED = ('hostname', 'conductor_group', 'alive', 'links')
+SORTABLE = frozenset({'id', 'created_at', 'updated_at', 'hostname', 'conductor_group'})
+#: The marker is a host name, while that of other lists is a uuid.
+QUERY = {**paging.QUERY, 'marker': types.TEXT, **FIELDS_QUERY, 'detail': types.BOOLEAN}
+
+
+class Conductor(types.Base):
+    """A host with workers."""
+
+    hostname = str
+    conductor_group = str
+    alive = bool
+    drivers = [str]
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    links = types.LINKS
+
+
+class Conductors(types.Base):
+    """A page of conductors."""
+
+    conductors = [Conductor]
+    next = str
+
+
+class ConductorsController(Resource):
+    """Conductors: the hosts with workers."""
+
+    since = SINCE
+
+    @expose('baremetal:conductor:get', Conductors, since=SINCE, query=QUERY)
+    def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
+        if detail and fields is not None:
+            raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
+        names = FIELDS if detail else LISTED if fields is None else _selected(fields)
+        page = paging.page(context, query, SORTABLE, lambda context, name: None)
+        found = _after(_sorted(conductors.find(context), page), page.marker)
+        document = {'conductors': [_show(context, conductor, names) for conductor in found[: page.limit]]}
+        if len(found) > page.limit:
+            document['next'] = paging.next_link(context, pecan.request, page, found[page.limit - 1].hostname)
+        return document
+
+    @expose('baremetal:conductor:get', Conductor, since=SINCE, query=FIELDS_QUERY)
+    def get_one(self, context, grant, hostname, /, *, fields=None):
+        names = FIELDS if fields is None else _selected(fields)
+        return _show(context, conductors.get(context, hostname), names)
+
+
+def _selected(lists):
+    names = tuple(dict.fromkeys(name for names in lists for name in names))
+    for name in names:
+        if name not in FIELDS:
+            raise failures.InvalidInput(reason=f'Field(s) "{name}" are not valid')
+    if not names:
+        raise failures.InvalidInput(reason="The argument 'fields' does not name any field.")
+    return names
+
+
+def _sorted(found, page):
+    if page.sort_key != 'id':
+        found = sorted(found, key=lambda conductor: getattr(conductor, page.sort_key))
+    return found[::-1] if page.descending else found
+
+
+def _after(found, marker):
+    if marker is None:
+        return found
+    names = [conductor.hostname for conductor in found]
+    if marker not in names:
+        raise failures.ConductorNotFound(conductor=marker)
+    return found[names.index(marker) + 1 :]
+
+
+def _show(context, conductor, names):
+    links = context.links('conductors', conductor.hostname)
+    return {name: links if name == 'links' else getattr(conductor, name) for name in names}

@@ -1,0 +1,25 @@
+"""The tables. The migrations in ``alembic/`` create them; a test compares the two on each database."""
+
+from ironic_traits.db.tables.base import metadata
+from ironic_traits.db.tables.deploy import deploy_templates, runbook_traits, runbooks, transitions, workers
+from ironic_traits.db.tables.history import node_history
+from ironic_traits.db.tables.holders import node_allocations, reservations
+from ironic_traits.db.tables.nodes import node_vifs, nodes
+from ironic_traits.db.tables.placement import (
+    allocations,
+    consumers,
+    inventories,
+    resource_classes,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from ironic_traits.db.tables.records import chassis, portgroups, ports, volume_connectors, volume_targets
+from ironic_traits.db.tables.traits import (
+    node_trait_sources,
+    node_trait_vetoes,
+    node_traits,
+    trait_notes,
+    trait_writers,
+    traits,
+)

@@ -1,0 +1,34 @@
+"""The tables of what holds nodes, except the allocations of Placement."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db.tables.base import records_table
+from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+
+reservations = records_table(
+    'reservations',
+    # A node, and an instance, has at most one reservation. A writer that needs the key of an expired one deletes it.
+    sa.Column(
+        'node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False, unique=True
+    ),
+    sa.Column('instance_uuid', ascii_string(36), nullable=False, unique=True),
+    sa.Column('expires_at', timestamp()),
+    sa.Index(None, 'expires_at'),
+)
+
+# Ironic's allocations. (Those of Placement are in ``allocations``.) An active one holds its node by the node's
+# instance_uuid; one in the state "error" has no node.
+node_allocations = records_table(
+    'node_allocations',
+    sa.Column('name', exact_string(255), unique=True),
+    sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), unique=True),
+    sa.Column('owner', exact_string(255)),
+    sa.Column('resource_class', exact_string(80)),
+    sa.Column('state', ascii_string(16), nullable=False),
+    sa.Column('last_error', long_text()),
+    # [trait, …] and [uuid of a node, …], as requested.
+    sa.Column('traits', Json, nullable=False),
+    sa.Column('candidate_nodes', Json, nullable=False),
+    sa.Column('extra', Json, nullable=False),
+    sa.Index(None, 'owner'),
+)

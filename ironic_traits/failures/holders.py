@@ -1,0 +1,135 @@
+"""Failures about who holds a node: reservations, allocations and instances."""
+
+from collections import Counter
+
+from ironic_traits.failures.base import Failure
+
+
+class ReservationNotFound(Failure):
+    """No such reservation, or it has expired."""
+
+    status = 404
+    code = 'baremetal.reservation.not_found'
+    text = 'Reservation {reservation} could not be found.'
+
+
+class InstanceNotFound(Failure):
+    """The instance has no node and no allocations that the caller may see."""
+
+    status = 404
+    code = 'baremetal.instance.not_found'
+    text = 'Instance {instance} has neither a node nor allocations.'
+
+
+class AllocationNotFound(Failure):
+    """No allocation holds the node."""
+
+    status = 404
+    code = 'baremetal.allocation.not_found'
+    text = 'Allocation for node {node} was not found'
+
+
+class InstanceAssociated(Failure):
+    """The instance is associated with another node."""
+
+    status = 409
+    code = 'baremetal.instance.associated'
+    text = 'Instance {instance} is already associated with a node, it cannot be associated with this other node {node}'
+
+
+class NodeReserved(Failure):
+    """The node is held for another instance."""
+
+    status = 409
+    code = 'baremetal.node.reserved'
+    text = 'Node {node} is reserved for instance {instance} by reservation {reservation}{until}.'
+
+
+class NodeAllocated(Failure):
+    """The node is allocated to another consumer in the Placement API."""
+
+    status = 409
+    code = 'baremetal.node.allocated'
+    text = 'Node {node} is allocated to consumer {consumer} in Placement.'
+
+
+class ReservationUnknown(Failure):
+    """The reservation in the request does not hold the node, or has expired."""
+
+    status = 409
+    code = 'baremetal.reservation.unknown'
+    text = 'Node {node} is not held by reservation {reservation}.'
+
+
+class InstanceReserved(Failure):
+    """The instance has a reservation of a node that does not fit the request."""
+
+    status = 409
+    code = 'baremetal.instance.reserved'
+    text = 'Instance {instance} already has a reservation of {node}, and that node {why}.'
+
+
+class InstanceOnNode(Failure):
+    """The instance is already on a node."""
+
+    status = 409
+    code = 'baremetal.instance.on_node'
+    text = 'Instance {instance} is already on {node}.'
+
+
+class InstanceUnavailable(Failure):
+    """The instance has a reservation of a node, or is on one, that the caller may not see."""
+
+    status = 409
+    code = 'baremetal.instance.unavailable'
+    text = 'No node can be reserved for instance {instance}.'
+
+
+class NothingToReserve(Failure):
+    """Too few nodes of a list can be reserved.
+
+    :param needed: how many nodes the request needs.
+    :param refusals: [(the node as the client named it, {'reason': …, 'message': …, …}), …], in the client's order.
+    :param explanation: as for NoMatch, if the request has requirements; None if it has only the list.
+    """
+
+    status = 409
+    code = 'baremetal.reservation.nothing'
+    text = '{what} can be reserved: {summary}.'
+
+    def __init__(self, needed, refusals, explanation=None):
+        counts = Counter(refusal['reason'] for _, refusal in refusals)
+        what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
+        summary = ', '.join(f'{count} {reason}' for reason, count in counts.items()) or 'the list is too short'
+        super().__init__(what=what, summary=summary)
+        self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
+        if explanation:
+            self.beside['explanation'] = explanation
+
+
+class NoMatch(Failure):
+    """Too few nodes match a request and can be reserved.
+
+    :param needed: how many nodes the request needs.
+    :param explanation: as ``inventory.explanations.explain`` returns it.
+    """
+
+    status = 409
+    code = 'baremetal.reservation.no_match'
+    text = '{matched} of {considered} nodes match, {needed} wanted. {rejected}{relaxed}'
+
+    def __init__(self, needed, explanation):
+        rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
+        counts = ', '.join(f'{clause["clause"]} {clause["rejected"]}' for clause in rejected[:5] if clause['rejected'])
+        relaxed = ''
+        if explanation['relaxations']:
+            first = explanation['relaxations'][0]
+            relaxed = f' Without {" and ".join(first["drop"])}, {first["nodes"]} would match.'
+        super().__init__(
+            matched=explanation['matched'],
+            considered=explanation['considered'],
+            needed=f'{needed} {"is" if needed == 1 else "are"}',
+            rejected=f'Rejected by {counts}.' if counts else 'There are no others.',
+            relaxed=relaxed,
+        )
+        self.beside = {'explanation': explanation}

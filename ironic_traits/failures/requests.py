@@ -1,0 +1,179 @@
+"""Failures of requests whatever they concern: their form, their version, who sends them, and outages."""
+
+from ironic_traits.failures.base import Failure
+
+
+class UnexpectedArguments(Failure):
+    """Query parameters that the route does not have."""
+
+    status = 400
+    code = 'baremetal.unexpected_arguments'
+    text = 'Unexpected arguments: {names}'
+
+
+class InvalidIdent(Failure):
+    """A text in place of a uuid or a name in the path, which can be neither."""
+
+    status = 400
+    code = 'baremetal.invalid_input'
+    text = 'Expected UUID or name for node: {ident}'
+    routing = True
+
+
+class Unauthorized(Failure):
+    """The request is not authenticated."""
+
+    status = 401
+    code = 'baremetal.unauthorized'
+    text = 'The request needs authentication: a valid token, or a user name and its password.'
+    routing = True
+
+
+class Forbidden(Failure):
+    """Policy does not allow the request."""
+
+    status = 403
+    code = 'baremetal.forbidden'
+    text = 'Access was denied to the following resource: {rule}'
+
+
+class ResourceNotFound(Failure):
+    """The requested version has no resource at this URL."""
+
+    status = 404
+    code = 'baremetal.not_found'
+    text = 'Resource could not be found.{hint}'
+
+
+class AddressNotFound(Failure):
+    """No version of the API has a resource at this URL."""
+
+    status = 404
+    code = 'baremetal.not_found'
+    text = 'There is no resource at this URL.'
+    routing = True
+
+
+class NotImplementedHere(Failure):
+    """Ironic has a resource at this URL, and this service has not."""
+
+    status = 404
+    code = 'baremetal.not_implemented'
+    text = 'ironic-traits does not implement {path}.'
+
+
+class MethodNotAllowed(Failure):
+    """The resource does not support the method, or not at the requested version.
+
+    :param allowed: the methods that it supports.
+    """
+
+    status = 405
+    code = 'baremetal.method_not_allowed'
+    routing = True
+
+    def __init__(self, reason='The resource at this URL does not support this method.', allowed=()):
+        super().__init__(reason=reason)
+        self.allow = ', '.join(allowed)
+
+
+class NotAcceptable(Failure):
+    """The Accept header excludes JSON."""
+
+    status = 406
+    code = 'baremetal.version.not_supported'
+    text = 'Responses are application/json, which the Accept header excludes.'
+    routing = True
+
+
+class VersionNotSupported(Failure):
+    """The requested version is malformed or not supported."""
+
+    status = 406
+    code = 'baremetal.version.not_supported'
+    routing = True
+
+
+class VersionTooLow(Failure):
+    """The request uses a feature of a later version."""
+
+    status = 406
+    code = 'baremetal.version.too_low'
+    text = (
+        'Request not acceptable: {what} needs API version {version} (request it with the header '
+        'X-OpenStack-Ironic-API-Version: {version}). The minimal required API version should be {version}'
+    )
+
+
+class VersionTooHigh(Failure):
+    """The request uses a feature that later versions have no more."""
+
+    status = 406
+    code = 'baremetal.version.too_high'
+    text = 'Request not acceptable: {what} needs API version {version} or earlier.'
+
+
+class BodyTooLarge(Failure):
+    """The request body is larger than [api] max_request_body_size."""
+
+    status = 413
+    code = 'baremetal.body_too_large'
+    text = 'The request body is larger than {limit} bytes.'
+
+
+class UnsupportedMediaType(Failure):
+    """A request body without a JSON Content-Type, which a web page may have made a browser send."""
+
+    status = 415
+    code = 'baremetal.unsupported_media_type'
+    text = 'The body was sent with {content_type}. Send it with "Content-Type: application/json".'
+
+
+class HostNotAllowed(Failure):
+    """The Host header does not have a name of the service. This is checked only under noauth."""
+
+    status = 400
+    code = 'baremetal.host_not_allowed'
+    text = "The host name '{host}' is not one of this service. If it should be, add it to [api] allowed_hosts."
+
+
+class Overloaded(Failure):
+    """Nearly all threads of the process are blocked."""
+
+    status = 503
+    code = 'baremetal.overloaded'
+    text = 'Too many requests are waiting. Try again in a moment.'
+
+
+class DatabaseUnavailable(Failure):
+    """The database cannot be reached, or a write timed out. The write may or may not have taken effect."""
+
+    status = 503
+    code = 'baremetal.database_unavailable'
+    text = 'The database is not available at the moment. Check whether the request took effect before you retry it.'
+
+
+class IdentityUnavailable(Failure):
+    """Keystone cannot validate the token at the moment."""
+
+    status = 503
+    code = 'baremetal.identity_unavailable'
+    text = 'The token cannot be validated at the moment: keystone does not respond.'
+    routing = True
+
+
+class UsersUnavailable(Failure):
+    """The file of users cannot be read."""
+
+    status = 503
+    code = 'baremetal.identity_unavailable'
+    text = 'The file of users cannot be read. The log has the cause, with the request id of this response.'
+    routing = True
+
+
+class GlanceUnavailable(Failure):
+    """An image could not be looked up in Glance."""
+
+    status = 503
+    code = 'baremetal.glance_unavailable'
+    text = 'Image {image} could not be looked up: Glance did not respond, or its response is not an image.'

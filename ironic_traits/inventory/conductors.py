@@ -1,0 +1,157 @@
+"""Conductors: the machines with workers. All worker processes of a host are one conductor."""
+
+import dataclasses
+import datetime
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
+from ironic_traits.inventory import workers
+
+if TYPE_CHECKING:
+    # Which imports this module.
+    from ironic_traits.service import Service
+
+#: Seconds for which a process uses the conductors that it has read. Every response with nodes needs them.
+MAX_AGE = 2
+#: {(driver, conductor group): (name of an alive conductor that has both, …)}, sorted.
+Hosts = Mapping[tuple[str, str], tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Conductor:
+    """A host with workers.
+
+    :ivar created_at: when the first one of its workers started.
+    :ivar updated_at: the last heartbeat of its workers.
+    :ivar hostname: its name.
+    :ivar conductor_group: the group whose nodes it works on; '' for the nodes without a group.
+    :ivar drivers: sorted names of the drivers that its workers have.
+    :ivar alive: whether one of its workers is alive. If so, the other fields are those of the workers that are.
+    """
+
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    hostname: str
+    conductor_group: str
+    drivers: list[str]
+    alive: bool
+
+
+class Host(str):
+    """The name of a conductor in a filter, with the condition on its nodes."""
+
+    nodes: Condition = sa.false()
+
+
+class Directory:
+    """The conductors that a process knows. ``service.Service`` has one.
+
+    A node belongs to one of the alive conductors that have its driver and its conductor group.
+    """
+
+    def __init__(self) -> None:
+        self._hosts: Hosts = {}
+        self._column: sa.Label[Any] = _column({})
+        self._next = 0.0
+
+    def column(self, service: 'Service') -> sa.Label[Any]:
+        """Return a column ``conductor`` for a SELECT from nodes: the conductor of the node; NULL if it has none."""
+        self._refresh(service)
+        return self._column
+
+    def host(self, service: 'Service', name: str) -> Host:
+        """Return the value of the filter of nodes by conductor.
+
+        :param name: the name of the conductor, which need not exist.
+        """
+        self._refresh(service)
+        host = Host(name)
+        host.nodes = _nodes_of(self._hosts, name)
+        return host
+
+    def forget(self) -> None:
+        """Forget the conductors, so that they are read again."""
+        self._next = 0.0
+
+    def _refresh(self, service: 'Service') -> None:
+        if time.monotonic() <= self._next:
+            return
+        with service.read() as connection:
+            hosts = _hosts(workers.rows(connection, service.conf.deploy, only_alive=True))
+        if hosts != self._hosts:
+            # The same object as long as nothing changes, because the statements with it are cached.
+            self._column = _column(hosts)
+        self._hosts = hosts
+        self._next = time.monotonic() + MAX_AGE
+
+
+def find(service: 'Service') -> list[Conductor]:
+    """Return all conductors whose workers are remembered, in the order in which they were first seen."""
+    with service.read() as connection:
+        rows = sorted(workers.rows(connection, service.conf.deploy), key=lambda row: row.hostname)
+    groups = [list(group) for _, group in itertools.groupby(rows, key=lambda row: row.hostname)]
+    return [_conductor(group) for group in sorted(groups, key=lambda group: min(row.id for row in group))]
+
+
+def get(service: 'Service', hostname: str) -> Conductor:
+    """Return a conductor.
+
+    :raises failures.ConductorNotFound: there is no such conductor.
+    """
+    for conductor in find(service):
+        if conductor.hostname == hostname:
+            return conductor
+    raise failures.ConductorNotFound(conductor=hostname)
+
+
+def _conductor(rows: list[sa.Row]) -> Conductor:
+    rows = [row for row in rows if row.alive] or rows
+    newest = max(rows, key=lambda row: row.id)
+    return Conductor(
+        created_at=min(row.started_at for row in rows),
+        updated_at=max(row.heartbeat_at for row in rows),
+        hostname=newest.hostname,
+        conductor_group=newest.conductor_group,
+        drivers=sorted({driver for row in rows for driver in row.drivers}),
+        alive=newest.alive,
+    )
+
+
+def _hosts(rows: Sequence[sa.Row]) -> Hosts:
+    names: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        for driver in row.drivers:
+            names.setdefault((driver, row.conductor_group), set()).add(row.hostname)
+    return {key: tuple(sorted(hosts)) for key, hosts in sorted(names.items())}
+
+
+def _column(hosts: Hosts) -> sa.Label[Any]:
+    cases = [(_have(*key), _of_node(names)) for key, names in hosts.items()]
+    return sa.case(*cases).label('conductor') if cases else sa.null().label('conductor')
+
+
+def _of_node(names: tuple[str, ...]) -> sa.ColumnElement[str]:
+    """Return the expression of one of these names, always the same for a node."""
+    if len(names) == 1:
+        return sa.literal(names[0])
+    return sa.case(dict(enumerate(names)), value=tables.nodes.c.id % len(names))
+
+
+def _nodes_of(hosts: Hosts, name: str) -> Condition:
+    conditions = [
+        sa.and_(_have(*key), tables.nodes.c.id % len(names) == names.index(name))
+        for key, names in hosts.items()
+        if name in names
+    ]
+    return sa.or_(sa.false(), *conditions)
+
+
+def _have(driver: str, group: str) -> Condition:
+    return sa.and_(tables.nodes.c.driver == driver, tables.nodes.c.conductor_group == group)
