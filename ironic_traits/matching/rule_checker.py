@@ -45,8 +45,11 @@ class RuleChecker:
         if not isinstance(description, str) or len(description) > MAX_DESCRIPTION:
             self.problems.append(f'the description is not text of at most {MAX_DESCRIPTION} characters')
 
-    def conditions(self, items: Any, where: str = 'condition') -> tuple[Condition, ...]:
-        """Check conditions, and return those that are valid."""
+    def conditions(self, items: Any, where: str = 'condition', in_loop: bool = False) -> tuple[Condition, ...]:
+        """Check conditions, and return those that are valid.
+
+        :param in_loop: whether they belong to an action with a loop, and may refer to its item.
+        """
         result = []
         for number, item in self._items(items, where):
             place = f'{where} {number}'
@@ -60,8 +63,8 @@ class RuleChecker:
             if multiple not in rule_conditions.MULTIPLE:
                 self.problems.append(f'{place}: multiple is one of {", ".join(rule_conditions.MULTIPLE)}')
             args = self._args(place, item, operator)
-            loop = self._loop(place, item)
-            self._condition_args(f'{place} ({name})', args, loop is not None)
+            loop = self._loop(place, item, in_loop)
+            self._condition_args(f'{place} ({name})', args, in_loop or loop is not None)
             result.append(Condition(name, args, op.startswith('!'), loop, multiple))
         return tuple(result)
 
@@ -79,7 +82,9 @@ class RuleChecker:
             action = Action(op, self._args(place, item, operator), self._loop(place, item))
             place = f'{place} ({op})'
             if op == 'expect':
-                conditions = self.conditions(action.args.get('conditions'), f'{place}, condition')
+                conditions = self.conditions(
+                    action.args.get('conditions'), f'{place}, condition', action.loop is not None
+                )
                 if not conditions:
                     self.problems.append(f'{place}: conditions are a list of at least one')
                 action = dataclasses.replace(action, conditions=conditions)
@@ -119,13 +124,13 @@ class RuleChecker:
             self.problems.append(f'{place}: {item["op"]} does not take {", ".join(unknown)}')
         return {name: value for name, value in args.items() if name in names}
 
-    def _loop(self, place: str, item: Mapping[str, Any]) -> Any:
+    def _loop(self, place: str, item: Mapping[str, Any], in_loop: bool = False) -> Any:
         """Return the loop of a part; None for none. As in the real service, an empty one is none."""
         loop = item.get('loop') or None
         if loop is not None and not isinstance(loop, list | dict) and not rule_values.has_references(_tolerant(loop)):
             self.problems.append(f'{place}: loop is neither a list nor an object nor a reference to one')
         if loop is not None:
-            self._templates(place, loop, in_loop=False)
+            self._templates(place, loop, in_loop)
         return loop
 
     def _templates(self, place: str, value: Any, in_loop: bool) -> bool:

@@ -49,7 +49,7 @@ def test_regular_expressions_that_are_too_large(regex):
 def test_regular_expressions_in_inventories(regex):
     """A loop can put them into a condition."""
     condition = {'op': '!matches', 'args': {'value': '{inventory[x]}', 'regex': '{item}'}, 'loop': '{inventory[list]}'}
-    result = run({'x': 'a' * 60_000, 'list': [regex] * 100}, condition | {'multiple': 'all'})
+    result = run({'x': 'a' * 60_000, 'list': [regex] * 130}, condition | {'multiple': 'all'})
     assert 'takes too long' in result.failure
 
 

@@ -143,6 +143,10 @@ def test_expectations():
     assert list(evaluation.traits) == ['CUSTOM_A']
     expect = {'conditions': conditions[1:]}
     assert evaluate(rule('a', ('expect', expect))).is_good
+    has_rack = {'op': 'one-of', 'args': {'value': '{item}', 'values': '{plugin_data[racks]}'}}
+    looped = {'op': 'expect', 'args': {'conditions': [has_rack], 'msg': 'rack'}, 'loop': ['A', 'C']}
+    evaluation = evaluate({'name': 'a', 'actions': [looped]})
+    assert evaluation.results[0].effects.mismatches == ["rack: one-of (value: 'C', values: ['A', 'B'])"]
 
 
 def test_a_rule_can_fail_the_inspection():
