@@ -1,7 +1,7 @@
 """ironic-traits-manage: maintenance commands for operators.
 
-This module only declares the commands and their arguments, so that ``--help`` does not wait for imports.  ``managing``
-and ``inventory`` implement them.
+This module only declares the commands and their arguments, so that ``--help`` does not wait for imports.  ``managing``,
+``inventory`` and ``rules`` implement them.
 """
 
 import argparse
@@ -51,6 +51,33 @@ def _purge_arguments(parser):
     )
     parser.add_argument(
         '--max-days', '-d', type=_count, metavar='N', help='delete entries that are older than N days; 0 for none'
+    )
+
+
+def _check_arguments(parser):
+    parser.add_argument('file', nargs='*', help='rules as YAML or JSON; without any, the standard rules')
+    parser.add_argument(
+        *('--inventory', '-i'),
+        # A configuration has a group of that name.
+        dest='inventories',
+        action='append',
+        default=[],
+        metavar='FILE',
+        help='inspection data of a node as "baremetal node inventory save" writes it, or as a ramdisk sends it. Print '
+        'what the rules would do on the node. May be repeated',
+    )
+    parser.add_argument(
+        *('--node', '-N'),
+        dest='node_file',
+        metavar='FILE',
+        help='fields of the nodes, as "baremetal node show -f json" prints them',
+    )
+    parser.add_argument('--standard', '-s', action='store_true', help='evaluate the standard rules, too')
+
+
+def _import_rules_arguments(parser):
+    parser.add_argument(
+        '--from-inspector', required=True, metavar='FILE', help='rules of ironic-inspector, JSON or YAML; - for stdin'
     )
 
 
@@ -106,6 +133,22 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
                 'Import a file in one transaction. New nodes are created, nodes that differ are updated, and nodes '
                 'that are not in the file stay unchanged. If a part cannot be imported, nothing is.',
                 _import_arguments,
+            ),
+        },
+    ),
+    'rules': (
+        'inspection rules in files',
+        {
+            'check': (
+                'rules:check',
+                'Check files with rules, and print what the rules would do on inspected nodes. No database is needed. '
+                'Exit with 1 if a rule fails on a node or an expectation is not met, and with 2 if a file is invalid.',
+                _check_arguments,
+            ),
+            'import': (
+                'rules:import_rules',
+                'Convert rules of ironic-inspector, and print them. Exit with 1 if a rule cannot be converted.',
+                _import_rules_arguments,
             ),
         },
     ),

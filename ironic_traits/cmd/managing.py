@@ -1,4 +1,4 @@
-"""The implementation of ironic-traits-manage, apart from its inventory commands (``inventory``)."""
+"""The implementation of ironic-traits-manage, apart from its commands in ``inventory`` and ``rules``."""
 
 import pkgutil
 import sys
@@ -6,7 +6,7 @@ import sys
 from oslo_config import cfg
 
 from ironic_traits import validation
-from ironic_traits.cmd import setup
+from ironic_traits.cmd import rules, setup
 from ironic_traits.db import migrations
 from ironic_traits.inventory import history_purge, reservations
 from ironic_traits.placement import standard
@@ -21,8 +21,8 @@ def run(argv, add_commands):
     commands = cfg.SubCommandOpt('command', title='commands', handler=add_commands)
     conf = setup.configuration(argv, cli=[commands])
     function = pkgutil.resolve_name(conf.command.function)
-    if function is validate:
-        validate(conf)
+    if function in _WITHOUT_DATABASE:
+        function(conf)
         return
     setup.warn(conf)
     # In the wrong directory, the other commands would create an empty database there, and report success.
@@ -78,3 +78,7 @@ def validate(conf):
         sys.exit(1)
     files = validation.files(conf)
     print(f'{", ".join(files) or "no configuration file"}: no problems')
+
+
+#: The commands that need no database.
+_WITHOUT_DATABASE = (validate, rules.check, rules.import_rules)

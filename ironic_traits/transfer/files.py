@@ -29,7 +29,7 @@ class Source:
             with contextlib.suppress(json.JSONDecodeError):
                 self.document = json.loads(self._text)
                 return
-            self.document = yaml.load(self._text, Loader=_Loader)  # noqa: S506, it is a safe loader
+            self.document = yaml.load(self._text, Loader=Loader)  # noqa: S506, it is a safe loader
         except yaml.YAMLError as error:
             raise ValueError(str(error)) from error
 
@@ -44,7 +44,7 @@ class Source:
     def _tree(self):
         # JSON is a subset of YAML, apart from tabs.
         with contextlib.suppress(yaml.YAMLError):
-            return yaml.compose(self._text.replace('\t', ' '), Loader=_Loader)
+            return yaml.compose(self._text.replace('\t', ' '), Loader=Loader)
         return None
 
 
@@ -87,7 +87,7 @@ def write(document, path):
     :raises OSError: the file cannot be written.
     """
     as_json = path.endswith('.json')
-    text = json.dumps(document, indent=2) + '\n' if as_json else yaml.dump(document, Dumper=_Dumper, sort_keys=False)
+    text = json.dumps(document, indent=2) + '\n' if as_json else yaml.dump(document, Dumper=Dumper, sort_keys=False)
     if path == '-':
         print(text, end='')
         return
@@ -103,14 +103,14 @@ def write(document, path):
         os.rename(new_path, path)
 
 
-class _Dumper(yaml.CSafeDumper):
+class Dumper(yaml.CSafeDumper):
     """A dumper that writes equal values in full each time, without YAML's anchors and aliases."""
 
     def ignore_aliases(self, data):
         return True
 
 
-class _Loader(yaml.CSafeLoader):
+class Loader(yaml.CSafeLoader):
     """A loader that recognizes only JSON's numbers, and no dates.
 
     YAML 1.1 would read some MAC addresses as numbers to the base of 60.
@@ -124,5 +124,5 @@ class _Loader(yaml.CSafeLoader):
 
 for _tag, _pattern in (('int', r'-?(0|[1-9][0-9]*)\Z'), ('float', r'-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?\Z')):
     # The dumper needs the loader's rules, too: it must quote strings that the loader would read as numbers.
-    for _class in (_Loader, _Dumper):
+    for _class in (Loader, Dumper):
         _class.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))

@@ -31,6 +31,7 @@ _MODULES = (
     'ironic_traits.cmd.checks',
     'ironic_traits.cmd.inventory',
     'ironic_traits.cmd.managing',
+    'ironic_traits.cmd.rules',
     'ironicclient.v1.client',
     'ironic_traits.transfer.local',
     'psycopg2',

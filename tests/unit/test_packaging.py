@@ -45,6 +45,23 @@ def test_the_wheel_has_the_migrations(installed, tmp_path):
     assert done.stdout.strip() == versions[-1]
 
 
+def test_the_wheel_has_the_tables_of_facts(installed, tmp_path):
+    inventory = tmp_path / 'node.json'
+    inventory.write_text('{"inventory": {"cpu": {"architecture": "x86_64", "flags": ["avx2"]}}}')
+    command = 'from ironic_traits.cmd import manage; manage.main()'
+    done = subprocess.run(
+        [sys.executable, '-c', command, 'rules', 'check', '--inventory', inventory],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {'PYTHONPATH': str(installed)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'HW_CPU_X86_AVX2' in done.stdout
+    names = {path.name for path in (CHECKOUT / 'ironic_traits' / 'matching' / 'fact_tables').iterdir()}
+    assert names == {path.name for path in (installed / 'ironic_traits' / 'matching' / 'fact_tables').iterdir()}
+
+
 def test_the_library_is_not_shadowed(installed):
     assert not (installed / 'alembic').exists()
     assert not (CHECKOUT / 'alembic' / '__init__.py').exists()

@@ -1,0 +1,137 @@
+"""ironic-traits-manage rules check|import: inspection rules in files, without a service and without a database."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from typing import Any
+
+import yaml
+
+from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation
+from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.inspection_rules import InvalidRules, Rule
+from ironic_traits.matching.rule_evaluation import Evaluation, InvalidInventory, RuleResult
+from ironic_traits.transfer import files, rule_files
+
+#: Exit codes. 1: a rule fails on a node, or an expectation is not met. 2: a file cannot be used.
+_BAD, _UNUSABLE = 1, 2
+
+
+def check(conf: Any) -> None:
+    """Check files with rules, and print what the rules would do on the nodes of inventories.
+
+    :raises SystemExit: a file cannot be used, or a rule fails.
+    """
+    command = conf.command
+    if not command.file and not command.inventories:
+        print('Name a file with rules, or an --inventory for the standard rules', file=sys.stderr)
+        sys.exit(_UNUSABLE)
+    problems: list[str] = []
+    rules = list(_rules(command.file, problems)) if command.file else list(inspection_rules.standard())
+    if command.file and command.standard:
+        rules += inspection_rules.standard()
+    inventories = list(_inventories(command.inventories, command.node_file, problems))
+    names = [rule.name for rule in rules]
+    problems += [f'Two rules have the name {name}' for name in sorted(set(names)) if names.count(name) > 1]
+    if problems:
+        print('\n'.join(map(printable, problems)), file=sys.stderr)
+        sys.exit(_UNUSABLE)
+    evaluations = [_report(path, rules, facts) for path, facts in inventories]
+    if not all(evaluation.is_good for evaluation in evaluations):
+        sys.exit(_BAD)
+
+
+def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
+    """Generate the rules in files, and print how many each has."""
+    for path in paths:
+        try:
+            rules = rule_files.read_rules(path)
+        except OSError as error:
+            problems.append(str(error))
+        except InvalidRules as error:
+            problems += [f'{path}: {problem}' for problem in error.problems]
+        else:
+            print(f'{path}: {_count(rules, "valid rule")}')
+            yield from rules
+
+
+def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) -> Iterator[tuple[str, Facts]]:
+    """Generate (path, facts) of files with inspection data."""
+    try:
+        fields = rule_files.read_json(node) if node else {}
+    except (OSError, InvalidInventory) as error:
+        problems.append(f'{node}: {error}')
+        return
+    if not isinstance(fields, Mapping):
+        problems.append(f'{node}: it is not an object with the fields of a node')
+        return
+    for path in paths:
+        try:
+            yield path, rule_files.read_inventory(path, fields)
+        except OSError as error:
+            problems.append(str(error))
+        except InvalidInventory as error:
+            problems.append(f'{path}: {error}')
+
+
+def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:
+    """Evaluate rules on an inventory, and print what they do."""
+    evaluation = rule_evaluation.evaluate(rules, facts)
+    print(f'\n{path}:')
+    for result in evaluation.results:
+        for line in _lines(result):
+            print(printable(f'  {line}'))
+    if evaluation.failure is not None:
+        print(printable(f'  The inspection fails: {evaluation.failure}'))
+    print(f'  {_count(evaluation.traits, "trait")}')
+    for trait, names in evaluation.traits.items():
+        print(f'    {trait}  ({", ".join(names)})')
+    return evaluation
+
+
+def _lines(result: RuleResult) -> Iterator[str]:
+    """Generate the lines of a rule in a report."""
+    effects = result.effects
+    if result.failure is not None:
+        yield f'{result.rule.name}: failed: {result.failure}'
+    elif result.unmet is not None:
+        yield f'{result.rule.name}: not matched: {result.unmet}'
+    else:
+        yield f'{result.rule.name}: matched: {_count(result.traits, "trait")}'
+    is_sensitive = result.rule.is_sensitive
+    yield from (f'    {f"change of {change.kind}" if is_sensitive else change}' for change in effects.changes)
+    yield from (f'    remove {trait}' for trait in sorted(effects.removed))
+    yield from (f'    log {level}: {text}' for level, text in effects.messages)
+    yield from (f'    expect:{result.rule.name} is not met: {mismatch}' for mismatch in effects.mismatches)
+    yield from (f'    warning: {warning}' for warning in result.warnings)
+
+
+def _count(items: Sized, noun: str) -> str:
+    return f'{len(items)} {noun}{"s" * (len(items) != 1)}'
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters: inventories may contain those that change the terminal."""
+    return ''.join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def import_rules(conf: Any) -> None:
+    """Convert rules of ironic-inspector, and print them as YAML.
+
+    :raises SystemExit: the file cannot be read, or a rule is left out.
+    """
+    path = conf.command.from_inspector
+    try:
+        document = rule_files.read_document(path)
+    except OSError as error:
+        print(error, file=sys.stderr)
+        sys.exit(_UNUSABLE)
+    except InvalidRules as error:
+        print(f'{path}: {error}', file=sys.stderr)
+        sys.exit(_UNUSABLE)
+    conversion = inspector_rules.convert(document)
+    if conversion.rules:
+        print(yaml.dump(conversion.rules, Dumper=files.Dumper, sort_keys=False, width=120), end='')
+    for sentence in (*conversion.problems, *conversion.notes):
+        print(printable(sentence), file=sys.stderr)
+    if conversion.problems:
+        sys.exit(_BAD)

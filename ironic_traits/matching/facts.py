@@ -1,0 +1,221 @@
+"""The facts of a node, and the traits that follow from them by the tables in ``fact_tables``.
+
+A map reads one kind of facts and returns traits. It never fails: what it cannot read gives no trait.
+"""
+
+import dataclasses
+import functools
+import importlib.resources
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from ironic_traits.matching import pci_names, traits
+from ironic_traits.matching.trait_names import normalized
+
+#: Most devices of each kind that a map reads.
+MAX_DEVICES = 10_000
+#: Most rows of the collector extra-hardware that a map reads.
+MAX_ROWS = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is known about a node.
+
+    :ivar inventory: the ramdisk's inventory.
+    :ivar plugin_data: everything else that an inspection collected.
+    :ivar node: fields of the node, as the API shows them.
+    """
+
+    inventory: Mapping[str, Any]
+    plugin_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    node: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Result:
+    """The traits that a map found, and sentences about what it could not read."""
+
+    traits: set[str] = dataclasses.field(default_factory=set)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+
+@functools.cache
+def table(name: str) -> Any:
+    """Return a table of the package."""
+    text = importlib.resources.files('ironic_traits.matching').joinpath(f'fact_tables/{name}.yaml').read_text('utf-8')
+    return yaml.safe_load(text)
+
+
+def cpu_flags(facts: Facts) -> Result:
+    """Return what the processor can do."""
+    cpu, result = _processor(facts), Result()
+    architecture = _architecture(cpu)
+    for entry in table('cpu-flags').get(architecture, ()):
+        flags, vendor = cpu['flags'], _vendor(cpu)
+        is_there = entry['model'] in cpu['model'] if 'model' in entry else entry['flag'] in flags
+        if is_there and entry.get('vendor') in (None, vendor):
+            result.traits.update(entry['traits'])
+    if cpu['flags'] and not architecture:
+        result.warnings.append('cpu-flags: the processor has flags, but no architecture')
+    elif not cpu['flags'] and architecture in ('x86_64', 'aarch64'):
+        result.warnings.append('cpu-flags: the processor has no flags')
+    return result
+
+
+def architecture(facts: Facts) -> Result:
+    """Return the architecture."""
+    name = _processor(facts)['architecture'].lower().strip()
+    aliases = {entry['architecture']: entry['traits'] for entry in table('architecture')['aliases']}
+    names = {each for each in aliases.get(name, [f'HW_ARCH_{name.upper()}']) if each in traits.STANDARD}
+    return Result(names, [] if names or not name else [f'architecture: os-traits has no name for {name[:100]!r}'])
+
+
+def disks(facts: Facts) -> Result:
+    """Return whether there are disks that rotate, and disks that do not."""
+    ignored = {entry['vendor'] for entry in table('disks')['ignored']}
+    result = Result()
+    for disk in _objects(facts.inventory.get('disks')):
+        if _text(disk.get('vendor')).lower() not in ignored and isinstance(disk.get('rotational'), bool):
+            for entry in table('disks')['traits']:
+                if entry['rotational'] == disk['rotational']:
+                    result.traits.update(entry['traits'])
+    return result
+
+
+def nics(facts: Facts) -> Result:
+    """Return what the network interfaces can do."""
+    features = set()
+    names = {_text(nic.get('name')) for nic in _objects(facts.inventory.get('interfaces'))}
+    for name, values in _extra(facts, 'network').items():
+        if name != 'lo' and (name in names or not names):
+            features |= {key for key, value in values.items() if _text(value) in ('on', 'on [fixed]')}
+    return Result({trait for entry in table('nics')['features'] if entry['feature'] in features
+                   for trait in entry['traits']})  # fmt: skip
+
+
+def firmware(facts: Facts) -> Result:
+    """Return the boot mode, and the vendor and version of the firmware."""
+    entries = table('firmware')
+    mode = _text(_object(facts.inventory.get('boot')).get('current_boot_mode')).lower()
+    result = Result({trait for entry in entries['boot_modes'] if entry['mode'] == mode for trait in entry['traits']})
+    values = _object(_object(facts.inventory.get('system_vendor')).get('firmware'))
+    values = values or _extra(facts, 'firmware', 'bios').get('bios', {})
+    for entry in entries['names']:
+        parts = [_text(values.get(key)) for key in entry['keys']]
+        if all(parts):
+            _add_name(result, entry['prefix'], *parts)
+    return result
+
+
+def pci(facts: Facts) -> Result:
+    """Return the models of the GPUs and the accelerators."""
+    entries, result = table('pci'), Result()
+    devices = {entry['id']: entry['traits'] for entry in entries['devices']}
+    ignored = {entry['vendor'] for entry in entries['ignored']}
+    vendors = {entry['vendor']: entry['name'] for entry in entries['vendors']}
+    for device in (*_objects(facts.inventory.get('pci_devices')), *_objects(facts.plugin_data.get('pci_devices'))):
+        vendor, product = (_number(device.get(key)) for key in ('vendor_id', 'product_id'))
+        prefix = _prefix(_text(device.get('class')), entries['classes'])
+        if prefix and vendor and product and vendor not in ignored:
+            if f'{vendor}:{product}' in devices:
+                result.traits.update(devices[f'{vendor}:{product}'])
+            else:
+                names = pci_names.names(vendor, product)
+                _add_name(result, prefix, vendors.get(vendor, names[0]), names[1])
+    return result
+
+
+#: {name of a map: function that returns its Result for a node}.
+MAPS: Mapping[str, Callable[[Facts], Result]] = {
+    'cpu-flags': cpu_flags,
+    'architecture': architecture,
+    'disks': disks,
+    'nics': nics,
+    'firmware': firmware,
+    'pci': pci,
+}
+
+
+def _processor(facts: Facts) -> dict[str, Any]:
+    """Return the flags, model and architecture: of the ramdisk, else of the collector extra-hardware."""
+    cpu = _object(facts.inventory.get('cpu'))
+    extra = next(iter(_extra(facts, 'cpu', 'physical_').values()), {})
+    kernel = _extra(facts, 'system', 'kernel').get('kernel', {})
+    flags = cpu.get('flags') or extra.get('flags') or ()
+    words = flags.split() if isinstance(flags, str) else flags if isinstance(flags, list) else ()
+    return {
+        'flags': {each for each in words[:MAX_DEVICES] if isinstance(each, str)},
+        'model': _text(cpu.get('model_name')) or f'{_text(extra.get("vendor"))} {_text(extra.get("product"))}',
+        'architecture': _text(cpu.get('architecture')) or _text(kernel.get('arch')),
+    }
+
+
+def _architecture(cpu: Mapping[str, Any]) -> str:
+    """Return the architecture whose flags the table has; '' for an unknown one."""
+    found = architecture(Facts({'cpu': {'architecture': cpu['architecture']}})).traits
+    # A kernel of 32 bits runs on processors of 64 bits, and names the same flags.
+    names = {'HW_ARCH_I686': 'x86_64', 'HW_ARCH_PPC64': 'ppc64le'}
+    return next((names.get(trait, trait.removeprefix('HW_ARCH_').lower()) for trait in found), '')
+
+
+def _vendor(cpu: Mapping[str, Any]) -> str | None:
+    return next((entry['vendor'] for entry in table('cpu-flags')['vendors'] if entry['model'] in cpu['model']), None)
+
+
+def _extra(facts: Facts, kind: str, prefix: str = '') -> dict[str, dict[str, Any]]:
+    """Return {name: {key: value}} of what the collector extra-hardware found.
+
+    It sends rows of four. Ironic's hook replaces them with objects.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, values in _object(_object(facts.plugin_data.get('extra')).get(kind)).items():
+        if isinstance(values, dict) and str(name).startswith(prefix):
+            found[name] = dict(values)
+    for row in _list(facts.plugin_data.get('data'))[:MAX_ROWS]:
+        if isinstance(row, list) and len(row) == 4 and all(isinstance(each, str) for each in row[:3]):
+            first, name, key, value = row
+            if first == kind and name.startswith(prefix):
+                found.setdefault(name, {})[key] = value
+    return found
+
+
+def _prefix(text: str, classes: Iterable[Mapping[str, str]]) -> str | None:
+    number = text.lower().removeprefix('0x').rjust(6, '0') if text[-1:].isalnum() else ''
+    for entry in classes:
+        if text == entry['redfish'] or (len(number) == 6 and number.startswith(entry['class'])):
+            return entry['prefix']
+    return None
+
+
+def _add_name(result: Result, prefix: str, *parts: str) -> None:
+    """Add a trait that ends with names from the facts."""
+    name = normalized(prefix + '_'.join(parts))
+    if traits.is_trait(name):
+        result.traits.add(name)
+    else:
+        result.warnings.append(f'{name[:100]!r} is too long for a trait')
+
+
+def _number(value: Any) -> str:
+    """Return a PCI number as four hexadecimal digits; '' if it is none."""
+    text = _text(value).lower().removeprefix('0x')
+    return text.rjust(4, '0') if 0 < len(text) <= 4 and set(text) <= set('0123456789abcdef') else ''
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    return (each for each in _list(value)[:MAX_DEVICES] if isinstance(each, dict))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ''

@@ -1,0 +1,241 @@
+"""The values in inspection rules: constants, and templates that refer to facts.
+
+A template is text with references in braces. There are four kinds, and nothing else: no attributes of Python objects,
+no calls, no conversions and no format specifications.
+
+=====================  ============================================================
+``{node.FIELD}``       a field of the node, and ``{node.FIELD[KEY]…}`` a part of it
+``{inventory[KEY]…}``  a part of the inventory
+``{plugin_data[KEY]…}``  a part of the other data of the inspection
+``{item}``             in a loop: its item, and ``{item[KEY]…}`` a part of it
+=====================  ============================================================
+
+``{{`` and ``}}`` are braces. A template that is one reference has the value itself, with its type; any other is text:
+
+>>> scope = Scope(inventory={'cpu': {'count': 8}})
+>>> expand('{inventory[cpu][count]}', scope), expand('{inventory[cpu][count]} CPUs', scope)
+(8, '8 CPUs')
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+#: Most keys of a reference.
+MAX_KEYS = 20
+#: Most values, and most characters, of a fact that a rule uses.
+MAX_VALUES, MAX_TEXT = 10_000, 65_536
+#: Most work that one rule may cause on one node. A unit is about one character, or one step of a regular expression.
+MAX_WORK = 50_000_000
+#: The work of checking a condition, or of carrying out an action.
+STEP = 1000
+
+_TOKEN = re.compile(r'\{\{|\}\}|\{[^{}]*\}|[{}]')
+_REFERENCE = re.compile(
+    r'\{(?:node\.(?P<field>[a-z][a-z0-9_]*)|(?P<root>inventory|plugin_data|item))(?P<keys>\[.*\])?\}', re.S
+)
+_KEYS = re.compile(r'(?:\[[^\[\]]{1,255}\])+')
+_SECRETS = ('auth_token', 'secret')
+_MASK = '******'
+
+
+class InvalidTemplate(ValueError):
+    """A template that does not follow the grammar."""
+
+
+class Unusable(ValueError):
+    """A fact that a rule cannot use: it is too large, or the rule causes too much work."""
+
+
+class Missing(LookupError):
+    """A reference without a value. Its text is the reference."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A reference to a fact.
+
+    :ivar root: node, inventory, plugin_data or item.
+    :ivar keys: the keys and indexes that lead to it.
+    """
+
+    root: str
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first, rest = ('', self.keys) if self.root != 'node' else (f'.{self.keys[0]}', self.keys[1:])
+        return self.root + first + ''.join(f'[{key}]' for key in rest)
+
+
+@dataclasses.dataclass
+class Scope:
+    """What the templates of a rule can refer to.
+
+    :ivar item: the item of a loop; ``Ellipsis`` outside loops.
+    :ivar is_sensitive: whether the rule sees secrets.
+    :ivar work: what the rule may still do, in units.
+    """
+
+    node: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    inventory: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    plugin_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    item: Any = ...
+    is_sensitive: bool = False
+    work: list[int] = dataclasses.field(default_factory=lambda: [MAX_WORK])
+
+    def spend(self, units: int) -> None:
+        """Count work.
+
+        :raises Unusable: the rule has done too much.
+        """
+        self.work[0] -= units + 1
+        if self.work[0] < 0:
+            raise Unusable('the rule takes too long on this node')
+
+
+def check(value: Any, in_loop: bool) -> None:
+    """Check the templates in a value of a rule.
+
+    :param in_loop: whether it may refer to ``item``.
+    :raises InvalidTemplate: a template does not follow the grammar; the text says where.
+    """
+    if isinstance(value, str):
+        for part in parse(value):
+            if isinstance(part, Reference) and part.root == 'item' and not in_loop:
+                raise InvalidTemplate(f'{value!r} refers to item, but there is no loop')
+    elif isinstance(value, dict):
+        for each in value.values():
+            check(each, in_loop)
+    elif isinstance(value, list):
+        for each in value:
+            check(each, in_loop)
+
+
+def has_references(value: Any) -> bool:
+    """Whether a value of a rule is text with a reference."""
+    return isinstance(value, str) and any(isinstance(part, Reference) for part in parse(value))
+
+
+@functools.lru_cache(1024)
+def parse(text: str) -> tuple[str | Reference, ...]:
+    """Return the parts of a template.
+
+    :raises InvalidTemplate: it does not follow the grammar.
+    """
+    parts: list[str | Reference] = []
+    position = 0
+    for token in _TOKEN.finditer(text):
+        parts.append(text[position : token.start()])
+        parts.append(token[0][0] if token[0] in ('{{', '}}') else _reference(token[0], text))
+        position = token.end()
+    parts.append(text[position:])
+    return tuple(part for part in parts if part != '')
+
+
+def _reference(token: str, text: str) -> Reference:
+    match = _REFERENCE.fullmatch(token)
+    if match is None or '__' in token or (match['keys'] and not _KEYS.fullmatch(match['keys'])):
+        raise InvalidTemplate(
+            f'{token[:100]} in {text[:100]!r} is no reference: use {{node.FIELD}}, {{inventory[KEY]}}, '
+            '{plugin_data[KEY]} or {item}, and {{ for a brace'
+        )
+    keys = tuple(match['keys'][1:-1].split('][')) if match['keys'] else ()
+    if match['field']:
+        keys = (match['field'], *keys)
+    if len(keys) > MAX_KEYS:
+        raise InvalidTemplate(f'{token} has {len(keys)} keys, more than {MAX_KEYS}')
+    if not keys and match['root'] != 'item':
+        raise InvalidTemplate(f'{token} in {text[:100]!r} has no [KEY]')
+    return Reference(match['root'] or 'node', keys)
+
+
+def expand(value: Any, scope: Scope) -> Any:
+    """Return a value of a rule with the facts in place of the references.
+
+    :raises Missing: a reference has no value.
+    :raises Unusable: a fact is too large.
+    """
+    if isinstance(value, str):
+        parts = parse(value)
+        if len(parts) == 1 and isinstance(parts[0], Reference):
+            return resolve(parts[0], scope)
+        texts = [part if isinstance(part, str) else as_text(resolve(part, scope)) for part in parts]
+        if sum(map(len, texts)) > MAX_TEXT:
+            raise Unusable(f'{value[:100]!r} is longer than {MAX_TEXT} characters')
+        scope.spend(sum(map(len, texts)))
+        return ''.join(texts)
+    if isinstance(value, dict):
+        return {key: expand(each, scope) for key, each in value.items()}
+    if isinstance(value, list):
+        return [expand(each, scope) for each in value]
+    return value
+
+
+def resolve(reference: Reference, scope: Scope) -> Any:
+    """Return the value of a reference: a copy, in which secrets are masked.
+
+    :raises Missing: it has no value.
+    :raises Unusable: it is too large.
+    """
+    value: Any = getattr(scope, reference.root)
+    for key in reference.keys:
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+            if _is_secret(key) and not scope.is_sensitive:
+                value = _MASK
+        elif isinstance(value, list) and key.isascii() and key.isdecimal() and len(key) < 9 and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            raise Missing(str(reference))
+    if value is ...:
+        raise Missing(str(reference))
+    return _Copy(reference, scope).of(value)
+
+
+class _Copy:
+    """A copy of a fact, with limits on its size.
+
+    :raises Unusable: it is too large.
+    """
+
+    def __init__(self, reference: Reference, scope: Scope) -> None:
+        self._reference, self._scope = reference, scope
+        self._values = self._text = 0
+
+    def of(self, value: Any) -> Any:
+        """Return a copy of a value."""
+        length = len(value) if isinstance(value, str) else 0
+        self._values += 1
+        self._text += length
+        if self._values > MAX_VALUES or self._text > MAX_TEXT:
+            raise Unusable(f'{self._reference} has more than {MAX_VALUES} values or {MAX_TEXT} characters')
+        self._scope.spend(length + 100)
+        if isinstance(value, Mapping):
+            hidden = () if self._scope.is_sensitive else tuple(filter(_is_secret, value))
+            return {self.of(key): _MASK if key in hidden else self.of(each) for key, each in value.items()}
+        return [self.of(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_secret(key: Any) -> bool:
+    return isinstance(key, str) and ('password' in key.lower() or key.lower() in _SECRETS)
+
+
+def as_text(value: Any) -> str:
+    """Return the text of a value, as the real service's templates write it.
+
+    :raises Unusable: it is a number of thousands of digits.
+    """
+    try:
+        return str(value)
+    except ValueError:
+        raise Unusable('a number is too long') from None
+
+
+def shown(value: Any, length: int = 80) -> str:
+    """Return a value for a message, at most about ``length`` characters."""
+    if isinstance(value, list) and len(value) > 6:
+        return f'[{", ".join(shown(each, 20) for each in value[:6])}, … {len(value) - 6} more]'
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= length else f'{text[: length - 1]}…'
