@@ -1,5 +1,7 @@
 """Fixtures that several modules use."""
 
+import functools
+import json
 import shutil
 
 import openstack
@@ -9,8 +11,8 @@ import yaml
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from tests.support import personas, servers
-from tests.support.cli import parsing, run
+from tests.support import http_client, personas, servers
+from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
@@ -42,11 +44,18 @@ def server(tmp_path_factory):
     """A running service with two nodes. One of them has CUSTOM_FAST."""
     with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
         for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
-            run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', name)
-            run(running, 'baremetal', 'node', 'manage', name, '--wait')
-            run(running, 'baremetal', 'node', 'provide', name, '--wait')
-            run(running, 'baremetal', 'node', 'add', 'trait', name, *traits)
+            http_client.make(running.base, name=name)
+            http_client.ask(running.base, 'PUT', f'/v1/nodes/{name}/traits', {'traits': traits})
+            for target, state in (('manage', 'manageable'), ('provide', 'available')):
+                http_client.ask(running.base, 'PUT', f'/v1/nodes/{name}/states/provision', {'target': target})
+                running.wait_until(functools.partial(_is_in, running, name, state))
         yield running
+
+
+def _is_in(server, node, state):
+    """Whether a node is in a provision state."""
+    _, _, body = http_client.ask(server.base, 'GET', f'/v1/nodes/{node}?fields=provision_state')
+    return json.loads(body)['provision_state'] == state
 
 
 @pytest.fixture
