@@ -2,6 +2,7 @@
 
 import functools
 import json
+import pathlib
 import shutil
 
 import openstack
@@ -92,9 +93,9 @@ ALLOCATED = {
 
 
 @pytest.fixture(scope='session')
-def access_template(tmp_path_factory):
+def access_template(tmp_path_factory, memory_folder):
     """(path of the database of ``personas.make_template``, uuid of its reservation)."""
-    path = tmp_path_factory.mktemp('access') / 'template.sqlite'
+    path = pathlib.Path(memory_folder or tmp_path_factory.mktemp('access')) / 'template.sqlite'
     return path, personas.make_template(path)
 
 
