@@ -21,6 +21,7 @@ from ironic_traits.conf import (
     fake_hardware,
     glance,
     history,
+    inspection,
     inventory,
     metrics,
     placement,
@@ -28,7 +29,7 @@ from ironic_traits.conf import (
 )
 from ironic_traits.version import version
 
-GROUPS = (default, api, deploy, fake_hardware, inventory, history, reservations, placement, glance, metrics)
+GROUPS = (default, api, deploy, fake_hardware, inventory, inspection, history, reservations, placement, glance, metrics)
 
 #: Response headers that web pages of other origins may read (CORS).
 EXPOSED_HEADERS = [

@@ -59,6 +59,11 @@ def long_text() -> sa.Text:
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
 
 
+def long_bytes() -> sa.LargeBinary:
+    """Return the type of bytes of any length."""
+    return sa.LargeBinary().with_variant(mysql.LONGBLOB(), 'mysql', 'mariadb')
+
+
 def timestamp() -> sa.DateTime:
     """Return the type of a time in UTC, without a time zone, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')

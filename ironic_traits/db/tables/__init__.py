@@ -4,6 +4,7 @@ from ironic_traits.db.tables.base import metadata
 from ironic_traits.db.tables.deploy import deploy_templates, runbook_traits, runbooks, transitions, workers
 from ironic_traits.db.tables.history import node_history
 from ironic_traits.db.tables.holders import node_allocations, reservations
+from ironic_traits.db.tables.inspection import inspection_rules, node_inventories, node_mismatches
 from ironic_traits.db.tables.nodes import node_vifs, nodes
 from ironic_traits.db.tables.placement import (
     allocations,

@@ -1,0 +1,50 @@
+"""The tables of inspection: rules, the data of nodes, and what rules expect of nodes in vain."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db.tables.base import metadata, records_table
+from ironic_traits.db.types import Json, ascii_string, exact_string, long_bytes, long_text, timestamp
+
+inspection_rules = records_table(
+    'inspection_rules',
+    # A part of the name of the rule's source, rule:NAME; NULL for a rule whose source is rule:UUID.
+    sa.Column('name', ascii_string(59), unique=True),
+    sa.Column('description', exact_string(255)),
+    # Rules with a higher priority run first.
+    sa.Column('priority', sa.Integer, nullable=False),
+    sa.Column('phase', ascii_string(16)),
+    sa.Column('sensitive', sa.Boolean, nullable=False),
+    # [condition, …] and [action, …], as the client wrote them.
+    sa.Column('conditions', Json, nullable=False),
+    sa.Column('actions', Json, nullable=False),
+)
+
+# What the last inspection of a node found, and the one before. In a table of its own, so that reads of nodes do not
+# read it.
+node_inventories = sa.Table(
+    'node_inventories',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # By the database's clock.
+    sa.Column('received_at', timestamp(), nullable=False),
+    # {"inventory": {…}, "plugin_data": {…}} as JSON, compressed by zlib.
+    sa.Column('data', long_bytes(), nullable=False),
+    sa.Column('previous_received_at', timestamp()),
+    sa.Column('previous_data', long_bytes()),
+    mysql_engine='InnoDB',
+)
+
+# The rules whose expectations a node does not meet, since they last ran. Such a node is not for instances.
+node_mismatches = sa.Table(
+    'node_mismatches',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # Name of the rule.
+    sa.Column('rule', ascii_string(59), primary_key=True),
+    # What is not as expected, one sentence a line.
+    sa.Column('message', long_text(), nullable=False),
+    sa.Column('since', timestamp(), nullable=False),
+    sa.Index(None, 'rule'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
