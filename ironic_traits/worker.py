@@ -8,7 +8,7 @@ import threading
 from ironic_traits import failures
 from ironic_traits.db import outage
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
-from ironic_traits.inventory import deploy_templates, node_states, transitions
+from ironic_traits.inventory import deploy_templates, node_states, outcomes, transitions
 
 LOG = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Worker:
         if claim is None:
             return
         outcome = self._outcome(claim)
-        settled = transitions.settle(self.service, claim, outcome)
+        settled = outcomes.settle(self.service, claim, outcome)
         wording.log(LOG, claim.action, outcome, node_states.get(self.service, uuid), settled)
 
     def _outcome(self, claim):
