@@ -20,8 +20,9 @@ OPTIONS = [
         'max_data_size',
         min=1,
         default=8 * 1024 * 1024,
-        help='Maximum size of the data of an inspection that a ramdisk or PUT /v1/nodes/{node}/inventory sends, in bytes. '
-        'Larger data is refused with 413. [api] max_request_body_size does not limit these two requests.',
+        help='Maximum size of the data of an inspection in a request, in bytes, from a ramdisk or from PUT '
+        '/v1/nodes/{node}/inventory. Larger data is refused with 413. [api] max_request_body_size does not limit these '
+        'two requests.',
     ),
 ]
 
