@@ -31,7 +31,7 @@ PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT = EVENT_TYPES = (
     'node',
     'trait',
 )
-INFO, ERROR = 'INFO', 'ERROR'
+INFO, WARNING, ERROR = 'INFO', 'WARNING', 'ERROR'
 #: The event of the first entry of a node. A deleted node may be created again, with the same uuid.
 CREATED = 'The node was created.'
 
