@@ -8,7 +8,7 @@ from typing import Any
 
 from ironic_traits import failures
 from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
-from ironic_traits.inventory import deploy_templates, node_states, transitions
+from ironic_traits.inventory import deploy_templates, node_states, outcomes, transitions
 
 LOG = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Performer:
 
     def _settle(self, run, outcome):
         with self._database:
-            settled = transitions.settle(self._service, run.claim, outcome)
+            settled = outcomes.settle(self._service, run.claim, outcome)
             node = node_states.get(self._service, run.uuid)
         wording.log(LOG, run.claim.action, outcome, node, settled)
 
