@@ -26,7 +26,12 @@ class Service:
     :ivar retired_traits: names of retired traits.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
+    :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
+    :cvar project_id: the same.
     """
+
+    user_id = None
+    project_id = None
 
     def __init__(self, conf, database=None):
         self.conf = conf
