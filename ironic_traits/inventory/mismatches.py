@@ -55,14 +55,14 @@ def of_other_rules(rules: Collection[str]) -> Condition:
 
 
 def rules(connection: sa.Connection, conditions: Iterable[Condition], limit: int) -> list[str]:
-    """Return the rules with the most mismatches now, sorted.
+    """Return the rules with mismatches now, those with the most first.
 
     :param conditions: on the nodes that count.
     :param limit: most rules.
     """
     table, count = tables.node_mismatches, sa.func.count()
     statement = sa.select(table.c.rule).join(tables.nodes, _OF_NODE).where(*conditions).group_by(table.c.rule)
-    return sorted(connection.scalars(statement.order_by(count.desc(), table.c.rule).limit(limit)))
+    return list(connection.scalars(statement.order_by(count.desc(), table.c.rule).limit(limit)))
 
 
 def read_all(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, dict[str, str]]:

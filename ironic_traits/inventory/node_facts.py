@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from ironic_traits.inventory import secrets
-from ironic_traits.inventory.eligibility import moment_text
 from ironic_traits.matching.facts import Facts
 from ironic_traits.resources.nodes import NODES
 
@@ -53,5 +52,5 @@ def _facts(document: Mapping[str, Any], row: Mapping[str, Any]) -> Facts:
 
 def _shown(name: str, value: Any) -> Any:
     if isinstance(value, datetime.datetime):
-        return moment_text(value)
+        return f'{value.isoformat(timespec="microseconds")}+00:00'
     return {} if value is None and isinstance(_COLUMNS[name].type, Json) else value
