@@ -14,6 +14,7 @@ from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
+from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -39,6 +40,7 @@ class V1Controller(Resource):
         'conductors': ConductorsController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
+        'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),
