@@ -1,5 +1,6 @@
 """The differences from Ironic 39.0.0 that were decided: one table, for ``tests/functional/test_conformance.py``."""
 
+from tests.support import inspection_differences
 from tests.support.recorded_calls import (
     VERSION,
     allocations_in,
@@ -357,4 +358,5 @@ DIFFERENCES = [
         lambda call: call['answer'].pop('next'),
     ),
     *RULE_DIFFERENCES,
+    *inspection_differences.DIFFERENCES,
 ]

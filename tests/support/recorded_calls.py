@@ -14,6 +14,7 @@ CALLS = [
         'golden-runbooks',
         'golden-steps',
         'golden-inspection-rules',
+        'golden-inspection',
     )
     for call in json.loads((_DATA / f'ironic-{name}.json').read_text())
 ]
