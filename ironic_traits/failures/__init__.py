@@ -43,6 +43,7 @@ from ironic_traits.failures.nodes import (
     ProviderInUse,
     ProviderTaken,
 )
+from ironic_traits.failures.inspection import PreviewOutdated
 from ironic_traits.failures.records import (
     NoStandalonePorts,
     NotEmpty,
