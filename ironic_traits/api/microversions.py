@@ -86,10 +86,10 @@ indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media
 1.78   history of a node
 1.79   allocations prefer a node of their name (done at all versions)
 1.80   projects may create and delete nodes of their own (policy only)
-1.81   inventory of a node (not served)
+1.81   inventory of a node
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
 1.83   parent_node, and the filter; the filter ``include_children``; /v1/nodes/X/children
-1.84   continuing an inspection (not served)
+1.84   continuing an inspection (at 1.1, too)
 1.85   the verb unhold
 1.86   firmware_interface (firmware is not served)
 1.87   the verb service, with service_steps; service_step

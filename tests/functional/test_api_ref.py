@@ -63,6 +63,8 @@ GIVEN_BY = {
     'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-history': 'GET /v1/nodes/{node_ident}/history',
+    'node-inventory': 'GET /v1/nodes/{node_ident}/inventory',
+    'continue-inspection': 'POST /v1/continue_inspection',
     'node-history-detail': 'GET /v1/nodes/{node_ident}/history',
     'node-history-entry': 'GET /v1/nodes/{node_ident}/history/{event_uuid}',
     'history': 'GET /v1/history',

@@ -3,6 +3,7 @@
 import json
 
 from ironic_traits.inventory import workers
+from tests.support import inspection_samples
 from tests.support.service import finish_work
 
 NODE = {
@@ -391,6 +392,7 @@ def sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
     yield 'node-children', _sampled_children(client)
+    yield from inspection_samples.sampled(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', PROVISION
     for target in ('manage', 'provide'):

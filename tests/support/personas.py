@@ -78,6 +78,7 @@ def make_template(path):
             ]
             assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
         client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
+        client.ask('PUT', f'/v1/nodes/{NODE}/inventory', {'inventory': {}})
         with app.service.write() as connection:
             # No client gets there: a trait of the node is vetoed. So DELETE of the trait, and of its veto, succeed.
             node_id = connection.scalar(sa.select(tables.nodes.c.id).where(tables.nodes.c.uuid == NODE))

@@ -11,6 +11,7 @@ from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
+from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
@@ -37,6 +38,7 @@ class V1Controller(Resource):
         'allocations': AllocationsController(),
         'chassis': ChassisController(),
         'conductors': ConductorsController(),
+        'continue_inspection': ContinueInspectionController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
         'matches': MatchesController(),
