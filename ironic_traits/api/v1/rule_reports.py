@@ -118,8 +118,8 @@ def application(result):
 
 
 def _page(nodes):
-    totals = {name: Counter() for name in ('added', 'removed', 'matched', 'failed', 'mismatched')}
-    holders = {}
+    totals: dict[str, Counter] = {name: Counter() for name in ('added', 'removed', 'matched', 'failed', 'mismatched')}
+    holders: dict[str, set] = {}
     for node in nodes:
         totals['added'].update(node['added'])
         totals['removed'].update(node['removed'])
