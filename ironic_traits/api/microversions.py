@@ -2,7 +2,7 @@
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are BIOS
 settings, boot_mode, secure_boot and raid below a node's states, consoles, events, firmware, heartbeats and lookup,
-indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media.
+indicators, inventory, NMIs, vendor passthru and virtual media.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -101,7 +101,7 @@ indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media
 1.93   virtual media that is attached (not served)
 1.94   ``node_ident`` of a new port: the node, by its name
 1.95   disable_power_off
-1.96   inspection rules (not served)
+1.96   inspection rules
 1.97   description of ports, and the filter ``description_contains``
 1.98   ``~0`` and ``~1`` in the paths of a PATCH (accepted at every version)
 1.99   the filter ``conductor_groups`` of ports and portgroups

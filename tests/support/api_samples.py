@@ -111,6 +111,25 @@ RECORDS = {
         },
         [{'op': 'replace', 'path': '/steps/0/priority', 'value': 160}],
     ),
+    'inspection-rule': (
+        '/v1/inspection_rules',
+        {
+            'uuid': f'{RECORD}9',
+            'name': 'nvme',
+            'description': 'Nodes that have only NVMe disks',
+            'priority': 100,
+            'conditions': [
+                {
+                    'op': 'matches',
+                    'args': {'value': '{item[name]}', 'regex': '/dev/nvme.*'},
+                    'loop': '{inventory[disks]}',
+                    'multiple': 'all',
+                }
+            ],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_NVME'}}],
+        },
+        [{'op': 'replace', 'path': '/priority', 'value': 200}],
+    ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
 VIF = {'id': '9a1b4a4e-2f0c-4b7b-9a6b-27d3b7d0a001'}

@@ -15,6 +15,7 @@ from ironic_traits.api.v1.continue_inspection import ContinueInspectionControlle
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
+from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -41,6 +42,7 @@ class V1Controller(Resource):
         'continue_inspection': ContinueInspectionController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
+        'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),

@@ -6,7 +6,7 @@ Each is a 404 at every version, whose message says so.
 from ironic_traits import failures
 
 #: Below /v1, below a node, below the states of a node, and below a driver.
-_TOP = frozenset({'events', 'heartbeat', 'inspection_rules', 'lookup'})
+_TOP = frozenset({'events', 'heartbeat', 'lookup'})
 _NODE = frozenset({'bios', 'firmware', 'management', 'vendor_passthru', 'vmedia'})
 _STATES = frozenset({'boot_mode', 'console', 'raid', 'secure_boot'})
 _DRIVER = frozenset({'raid', 'vendor_passthru'})
