@@ -134,7 +134,9 @@ def _run_rules(
     rules = inspection_rules.in_force(service, connection)
     run = rule_runs.run(service, connection, node, document, rules, whole=True)
     if run.evaluation.failure is not None:
-        raise base.WorkFailed(run.evaluation.failure)
+        raise base.WorkFailed(
+            f'Failed to finish inspection: Failed to inspect hardware. Reason: {run.evaluation.failure}'
+        )
     for name, reason in rule_effects.carry_out(connection, node, run.evaluation):
         event = f'The changes of the rule {name} were left out: {reason}.'
         history.record(connection, author(node.uuid, None, history.INSPECTION, event, severity=history.ERROR))

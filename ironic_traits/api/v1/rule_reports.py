@@ -51,7 +51,7 @@ class RulePreview(types.Base):
     without_data = int
     nodes = [PreviewedNode]
     totals = RuleTotals
-    overlaps = {str: [str]}
+    overlaps = types.OBJECT
     next = str
 
 
