@@ -10,7 +10,7 @@ class PreviewOutdated(Failure):
     """
 
     status = 409
-    code = 'baremetal.inspection_rule.preview_outdated'
+    code = 'baremetal.inspection.outdated'
     text = (
         'The rules in force, the selected nodes or the data of their inspections have changed since the preview. Check '
         'a new preview: its digest is {digest}.'

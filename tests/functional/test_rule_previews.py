@@ -173,7 +173,7 @@ def test_an_outdated_preview(app, client, nodes, change):
         client.node(name='four')
     response = client.ask('POST', APPLY, {'digest': digest, 'where': {}})
     assert response.status_int == 409
-    assert response.json['code'] == 'baremetal.inspection_rule.preview_outdated'
+    assert response.json['code'] == 'baremetal.inspection.outdated'
     assert sources(client, nodes[0]) == {}
     assert ask(client, APPLY, digest=response.json['digest'], where={})['applied'] == 2
 
