@@ -16,6 +16,14 @@ OPTIONS = [
         default=[],
         help='Directories with further rules, in files *.yaml and *.json. The option can be repeated.',
     ),
+    cfg.IntOpt(
+        'max_data_size',
+        min=1,
+        default=8 * 1024 * 1024,
+        help='Maximum size of the data of an inspection in a request, in bytes, from a ramdisk or from PUT '
+        '/v1/nodes/{node}/inventory. Larger data is refused with 413. [api] max_request_body_size does not limit these '
+        'two requests.',
+    ),
 ]
 
 

@@ -80,7 +80,8 @@ class Driver(abc.ABC):
     def work(self, task):
         """Perform an action or a step, or a phase of it.
 
-        A call may take [deploy] lease_seconds; after that, TimeoutError is raised in it.
+        Threads call it for several nodes at a time, so it must not keep anything of a task in the driver itself.
+        A call may take [deploy] lease_seconds. After that the action has failed, and what the call returns is ignored.
         When a worker dies, another one calls again with the same step and phase.  So each phase must be idempotent.
         Deploy steps need not be among ``steps``: clients and deploy templates may name any.
 
