@@ -66,6 +66,13 @@ class Follower:
                 LOG.exception('The turn for cloud %s was not given back', self._turn.cloud)
         self._cloud.close()
 
+    def catch_up(self):
+        """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
+        self._due |= dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        while self.work() == 0:
+            pass
+        return bool(self._feeds)
+
     def work(self):
         """Do what is due next.
 
