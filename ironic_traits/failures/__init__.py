@@ -29,6 +29,7 @@ from ironic_traits.failures.nodes import (
     HistoryNotFound,
     InvalidState,
     InvalidTransition,
+    InventoryNotFound,
     NodeAssociated,
     NodeExists,
     NodeInMaintenance,

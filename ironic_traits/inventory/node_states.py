@@ -22,6 +22,7 @@ from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import (
     deploy_templates,
     history,
+    mismatches,
     node_providers,
     reservations,
     runbooks,
@@ -264,6 +265,9 @@ def _check_interface(node: Values, event: str) -> None:
 
 def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     reasons = validate.reasons(context.hooks, node)
+    unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
+    problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
+    reasons['inspect'] = ' '.join(filter(None, problems)) or None
     if not reasons['deploy']:
         templates = deploy_templates.of_node(connection, node)
         reasons['deploy'] = deploy_templates.errors(context, node, templates) or None
@@ -299,6 +303,8 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
 
 
 def _abort_text(node: Values) -> str:
+    if node['provision_state'] == states.INSPECTWAIT:
+        return 'Inspection was aborted by request.'
     if node['provision_state'] not in (states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL):
         return f'The provision state "{node["provision_state"]}" was aborted by request.'
     step = node['service_step']
