@@ -34,6 +34,7 @@ from ironic_traits.failures.nodes import (
     NodeExists,
     NodeInMaintenance,
     NodeLocked,
+    NodeMirrored,
     NodeNotFound,
     NodeNotLocked,
     NodeProtected,

@@ -163,7 +163,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
         changed = [(present[node.row['uuid']], node) for node in admitted if node.row['uuid'] in present]
         changed_ids = _update(context, connection, turn, moment, changed)
         edits = [each for each in _edits(context, connection, turn, moment, changed, admission) if each.edit.changes]
-        node_traits.store(context, connection, turn.source, moment, edits)
+        node_traits.store(connection, edits, node_traits.entries(context, turn.source, moment, edits))
         written += len(changed_ids.union(each.node.id for each in edits))
         _end_reservations(context, connection, changed_ids, moment)
         uuids = [node.row['uuid'] for node in batch]

@@ -105,7 +105,7 @@ def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row,
     for name in _UNIQUE[kind.resource.name]:
         ids = [present.id for present, row in pairs if getattr(present, name) not in (None, row[name])]
         if ids:
-            placeholder = sa.null() if table.c[name].nullable else sa.func.substr(table.c.uuid, 1, 17)
+            placeholder = sa.null() if table.c[name].nullable else sa.func.substr(table.c.uuid, 20, 17)
             connection.execute(sa.update(table).where(table.c.id.in_(ids)).values({name: placeholder}))
 
 

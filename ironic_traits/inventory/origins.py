@@ -1,4 +1,4 @@
-"""The origins of nodes: which requests a mirrored node refuses, because the Ironic that it is a node of must do them."""
+"""The origins of nodes: a mirrored node refuses what only the Ironic that it is a node of can do."""
 
 import sqlalchemy as sa
 
