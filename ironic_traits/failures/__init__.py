@@ -35,6 +35,7 @@ from ironic_traits.failures.nodes import (
     NodeExists,
     NodeInMaintenance,
     NodeLocked,
+    NodeMirrored,
     NodeNotFound,
     NodeNotLocked,
     NodeProtected,
