@@ -19,7 +19,9 @@ def work():
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
     setup.schema(conf)
-    with contextlib.closing(Service(conf)) as service:
+    with setup.usable():
+        service = Service(conf)
+    with contextlib.closing(service):
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *signaled: worker.stop())

@@ -24,12 +24,26 @@ from ironic_traits.conf import (
     inspection,
     inventory,
     metrics,
+    mirror,
     placement,
     reservations,
 )
 from ironic_traits.version import version
 
-GROUPS = (default, api, deploy, fake_hardware, inventory, inspection, history, reservations, placement, glance, metrics)
+GROUPS = (
+    default,
+    api,
+    deploy,
+    fake_hardware,
+    inventory,
+    inspection,
+    history,
+    reservations,
+    placement,
+    glance,
+    metrics,
+    mirror,
+)
 
 #: Response headers that web pages of other origins may read (CORS).
 EXPOSED_HEADERS = [

@@ -32,6 +32,7 @@ from ironic_traits.inventory import (
     node_parents,
     node_providers,
     node_traits,
+    origins,
     records,
     reservations,
     secrets,
@@ -216,6 +217,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
     try:
         with context.write() as connection:
             node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable), MOMENT)
+            origins.check_own(connection, node)
             old = {name: getattr(node, name) for name in NODES.settable}
             new = change(old)
             new |= _interfaces(context, new)
@@ -232,7 +234,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
                 reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
-                _check_free(connection, node)
+                check_free(connection, node)
             changes |= _cleared(changes)
             if node.allocation_uuid:
                 changes |= allocations.follow(context, connection, node, changes)
@@ -263,6 +265,7 @@ def delete(context: Context, ident: str) -> None:
     """
     with context.write() as connection:
         node = take(connection, ident, *_GUARDED, *_HELD, MOMENT)
+        origins.check_own(connection, node)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         _check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
@@ -283,6 +286,7 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
     """
     with context.write() as connection:
         node = take(connection, ident, *_MAINTENANCE, MOMENT)
+        origins.check_own(connection, node)
         changes = _maintenance(maintenance, reason)
         write(connection, node, changes)
         if any(getattr(node, name) != value for name, value in changes.items()):
@@ -418,7 +422,7 @@ def _check_reservation(connection: sa.Connection, uuid: str, instance: str | Non
         raise reservations.reserved(uuid, reservation)
 
 
-def _check_free(connection: sa.Connection, node: sa.Row) -> None:
+def check_free(connection: sa.Connection, node: sa.Row) -> None:
     """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
 
     :raises failures.NodeAssociated: the node has an instance.

@@ -17,11 +17,12 @@ from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import clock, now
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import node_providers, origins
 from ironic_traits.inventory.secrets import with_masks
 
 #: A column for ``take``: the time by the database's clock, once the lock is taken.
 MOMENT = clock().label('moment')
+_ALWAYS = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
 
 
 def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
@@ -31,13 +32,13 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
     :param connection: of a writer.
     :param ident: uuid or name of the node.
-    :param columns: columns to read besides ``id``, ``uuid`` and ``node_providers.BEFORE``.
+    :param columns: columns to read besides ``id``, ``uuid``, ``origin`` and ``node_providers.BEFORE``.
     :returns: a row with all these columns.
     :raises failures.NodeNotFound: there is no such node.
     """
     key = _key(ident)
     # Each column once, even if the caller names the id or the uuid, too.
-    columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *node_providers.BEFORE, *columns)))
+    columns = tuple(dict.fromkeys((*_ALWAYS, *node_providers.BEFORE, *columns)))
     # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
     # is used only for columns of the locked row: of other tables it would return the values before the wait for the
     # lock.
@@ -58,9 +59,11 @@ def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     :param connection: of a writer.
     :param node: the result of ``take``.
     :param changes: {column: value}.
+    :raises failures.NodeMirrored: the node is mirrored.
     :raises failures.ProviderTaken: as ``node_providers.follow``.
     :raises failures.ProviderInUse: as ``node_providers.follow``.
     """
+    origins.check_own(connection, node)
     connection.execute(
         sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(with_masks(tables.nodes, changes))
     )

@@ -16,6 +16,8 @@ import urllib.request
 from ironic_traits import app, conf
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
+from ironic_traits.inventory import transitions
+from ironic_traits.performer import Performer, Run
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
 from tests.support import logs
@@ -94,9 +96,11 @@ def database(url, **options):
 
 
 def finish_work(application):
-    """Perform all transitions that are due, as a worker would."""
-    while Worker(application.service).work():
-        pass
+    """Perform all transitions that are due, one after another."""
+    performer = Performer(application.service)
+    while due := transitions.due(application.service, 20):
+        for uuid in due:
+            performer.perform(Run(uuid))
 
 
 @contextlib.contextmanager

@@ -78,6 +78,7 @@ class Node(Settable):
     service_step = types.OBJECT
     fault = str
     health = str
+    origin = str
     boot_mode = str
     secure_boot = types.BOOLEAN
     conductor = str

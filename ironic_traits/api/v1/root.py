@@ -11,9 +11,11 @@ from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
+from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
+from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -37,8 +39,10 @@ class V1Controller(Resource):
         'allocations': AllocationsController(),
         'chassis': ChassisController(),
         'conductors': ConductorsController(),
+        'continue_inspection': ContinueInspectionController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
+        'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),
