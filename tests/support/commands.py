@@ -1,7 +1,10 @@
 """Runs commands, the real clients' and our own, without the second of imports that each of them needs.
 
-A process of its own imports the modules of a command once, and forks each time that the command is run.  What runs in
-the fork is the entry point of the command, as its script in ``bin`` would call it.
+A process of its own imports the modules of some commands once, and forks each time that one of them is run.  What runs
+in the fork is the entry point of the command, as its script in ``bin`` would call it, of the installed packages.
+
+Run the script itself (``tests.support.programs``) to test what Python does before that, such as where it finds modules,
+or a command that does not end.
 
     >>> run('openstack', '--version').stdout
     'openstack 9.0.0\\n'
@@ -25,7 +28,10 @@ import tempfile
 import traceback
 import warnings
 
+#: Most seconds that a command may take.
+SECONDS = 300
 CLIENTS = ('baremetal', 'openstack')
+OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'ironic-traits-worker')
 #: How the groups of entry points begin that the clients load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
 #: How the groups of entry points begin that our own commands load.
@@ -37,6 +43,8 @@ _OWN_MODULES = (
     'ironic_traits.cmd.inventory',
     'ironic_traits.cmd.managing',
     'ironic_traits.cmd.rules',
+    'ironic_traits.cmd.serving',
+    'ironic_traits.cmd.working',
     'ironic_traits.transfer.local',
     'psycopg2',
     'pymysql',
@@ -46,27 +54,29 @@ _OWN_MODULES = (
 )
 
 
-class Command:
-    """A process that runs one of the commands, again and again; started for the first one.
+class Forks:
+    """A process that forks to run commands, again and again; started for the first one.
 
-    :param program: name of its script.
+    :param programs: names of their scripts.
     """
 
-    def __init__(self, program):
-        self._program = program
+    def __init__(self, *programs):
+        self._programs = programs
 
-    def run(self, *arguments, env, cwd):
-        """Run the command.
+    def run(self, program, *arguments, env, cwd):
+        """Run one of the commands.
 
         :param env: its environment.
         :param cwd: its directory.
         :returns: subprocess.CompletedProcess, with text.
         """
-        request = {'arguments': [str(argument) for argument in arguments], 'env': dict(env), 'cwd': str(cwd)}
+        command = [program, *map(str, arguments)]
+        request = {'command': command, 'env': dict(env), 'cwd': str(cwd)}
         with contextlib.ExitStack() as stack:
             outputs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in range(2)]
             inputs = stack.enter_context(pathlib.Path(os.devnull).open())
             connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            connection.settimeout(SECONDS)
             connection.connect(self.socket)
             socket.send_fds(connection, [b'-'], [file.fileno() for file in (*outputs, inputs)])
             connection.sendall(json.dumps(request).encode())
@@ -74,13 +84,14 @@ class Command:
             code = int(connection.recv(20) or -1)
             for output in outputs:
                 output.seek(0)
-            return subprocess.CompletedProcess([self._program, *arguments], code, *(o.read() for o in outputs))
+            return subprocess.CompletedProcess(command, code, *(o.read() for o in outputs))
 
     @functools.cached_property
     def socket(self):
         """Path of the socket of the process, which is started now."""
         path = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
-        command = [sys.executable, '-m', 'tests.support.commands', path, self._program]
+        # -P and the path, so that the checkout is not in sys.path: as the scripts do, import what is installed.
+        command = [sys.executable, '-P', __file__, path, *self._programs]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         atexit.register(self._stop, process, path)
         assert process.stdout.readline() == b'ready\n'
@@ -94,7 +105,8 @@ class Command:
         shutil.rmtree(os.path.dirname(path))
 
 
-_COMMANDS = {program: Command(program) for program in (*CLIENTS, 'ironic-traits-manage', 'ironic-traits-status')}
+_OWN_FORKS = Forks(*OWN)
+_FORKS = {program: Forks(program) for program in CLIENTS} | dict.fromkeys(OWN, _OWN_FORKS)
 
 
 def run(program, *arguments, env=None, cwd=None):
@@ -105,8 +117,8 @@ def run(program, *arguments, env=None, cwd=None):
     :param cwd: its directory; that of this process by default.
     :returns: subprocess.CompletedProcess, with text.
     """
-    if program in _COMMANDS:
-        return _COMMANDS[program].run(*arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
+    if program in _FORKS:
+        return _FORKS[program].run(program, *arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
     script = pathlib.Path(sys.executable).parent / program
     return subprocess.run([script, *arguments], capture_output=True, text=True, env=env, cwd=cwd)
 
@@ -120,7 +132,7 @@ inputs = [0] if sys.stdin else []
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({socket!r})
     socket.send_fds(connection, [b'-'], [1, 2, *inputs])
-    request = {{'arguments': sys.argv[1:], 'env': dict(os.environ), 'cwd': os.getcwd()}}
+    request = {{'command': [{program!r}, *sys.argv[1:]], 'env': dict(os.environ), 'cwd': os.getcwd()}}
     connection.sendall(json.dumps(request).encode())
     connection.shutdown(socket.SHUT_WR)
     sys.exit(int(connection.recv(20) or -1))
@@ -133,37 +145,23 @@ def write_scripts(directory):
     :param directory: pathlib.Path of a directory, which is created.
     """
     directory.mkdir()
-    for program, command in _COMMANDS.items():
+    for program, forks in _FORKS.items():
         script = directory / program
-        script.write_text(_SCRIPT.format(python=sys.executable, socket=command.socket))
+        script.write_text(_SCRIPT.format(python=sys.executable, socket=forks.socket, program=program))
         script.chmod(0o755)
 
 
-def serve(path, program):
+def serve(path, *programs):
     """Run a command for each connection, until the process is killed.
 
     :param path: of the socket.
-    :param program: the command.
+    :param programs: the commands.
     """
-    # The libraries take the name from here when they are imported.
-    sys.argv = [program]
-    (script,) = importlib.metadata.entry_points(group='console_scripts', name=program)
-    main = script.load()
-    for distribution in importlib.metadata.distributions():
-        for point in distribution.entry_points:
-            if point.group.startswith(_GROUPS if program in CLIENTS else _OWN_GROUPS):
-                with contextlib.suppress(ImportError):
-                    point.load()
-    for name in ('ironicclient.v1.client',) if program in CLIENTS else _OWN_MODULES:
-        importlib.import_module(name)
-    if program in CLIENTS:
-        # After a 409 the client asks five times again, with two seconds in between.
-        importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
-        # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
-        importlib.import_module('cliff.command')._get_distributions_by_modules()
-    else:
-        # It imports the libraries whose options it knows.
-        importlib.import_module('ironic_traits.validation')._schema()
+    # The clients' libraries take the name from here when they are imported.
+    sys.argv = [programs[0]]
+    scripts = importlib.metadata.entry_points(group='console_scripts')
+    mains = {program: scripts[program].load() for program in programs}
+    (_import_clients if programs[0] in CLIENTS else _import_own)()
     # A fork copies the memory that its garbage collector looks at.
     gc.collect()
     gc.freeze()
@@ -178,10 +176,36 @@ def serve(path, program):
             with connection:
                 if os.fork() == 0:
                     listening.close()
-                    _run(connection, main)
+                    _run(connection, mains)
 
 
-def _run(connection, main):
+def _import_clients():
+    _load(_GROUPS)
+    importlib.import_module('ironicclient.v1.client')
+    # After a 409 the client asks five times again, with two seconds in between.
+    importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
+    # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
+    importlib.import_module('cliff.command')._get_distributions_by_modules()
+
+
+def _import_own():
+    _load(_OWN_GROUPS)
+    for name in _OWN_MODULES:
+        importlib.import_module(name)
+    # It imports the libraries whose options it knows.
+    importlib.import_module('ironic_traits.validation')._schema()
+
+
+def _load(groups):
+    """Load the entry points whose groups begin so."""
+    for distribution in importlib.metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group.startswith(groups):
+                with contextlib.suppress(ImportError):
+                    point.load()
+
+
+def _run(connection, mains):
     """Run the command once in this process, and end it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
@@ -200,10 +224,11 @@ def _run(connection, main):
         warnings.simplefilter('ignore')
     if os.environ.get('PYTHONUNBUFFERED'):
         sys.stdout.reconfigure(line_buffering=True)
-    sys.argv += request['arguments']
+    sys.argv = request['command']
+    main = mains[sys.argv[0]]
     try:
         # The default of the clients' argument was set when they were imported.
-        code = main(request['arguments']) if inspect.signature(main).parameters else main()
+        code = main(sys.argv[1:]) if inspect.signature(main).parameters else main()
     except SystemExit as end:
         code = end.code
     except BrokenPipeError:
