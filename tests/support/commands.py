@@ -19,6 +19,7 @@ import inspect
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -86,6 +87,20 @@ class Forks:
                 output.seek(0)
             return subprocess.CompletedProcess(command, code, *(o.read() for o in outputs))
 
+    def start(self, program, *arguments, env, cwd, output):
+        """Start one of the commands.
+
+        :param output: file for what it prints.
+        :returns: Process.
+        """
+        request = {'command': [program, *arguments], 'env': dict(env), 'cwd': str(cwd), 'is_waited_for': True}
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.socket)
+        socket.send_fds(connection, [b'-'], [output.fileno()] * 2)
+        connection.sendall(json.dumps(request).encode())
+        connection.shutdown(socket.SHUT_WR)
+        return Process(connection)
+
     @functools.cached_property
     def socket(self):
         """Path of the socket of the process, which is started now."""
@@ -105,6 +120,47 @@ class Forks:
         shutil.rmtree(os.path.dirname(path))
 
 
+class Process:
+    """A command that was started, with the methods of subprocess.Popen.
+
+    :ivar pid: its pid.
+    :ivar returncode: its exit code; None while it runs, or before ``poll`` or ``wait`` is called.
+    """
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.pid = int(connection.recv(20, socket.MSG_WAITALL))
+        self.returncode = None
+
+    def poll(self):
+        """Return the exit code; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        """Wait until it ends, and return its exit code."""
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            self.returncode = int(self._connection.recv(20, socket.MSG_WAITALL))
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number):
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self):
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
 _OWN_FORKS = Forks(*OWN)
 _FORKS = {program: Forks(program) for program in CLIENTS} | dict.fromkeys(OWN, _OWN_FORKS)
 
@@ -121,6 +177,17 @@ def run(program, *arguments, env=None, cwd=None):
         return _FORKS[program].run(program, *arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
     script = pathlib.Path(sys.executable).parent / program
     return subprocess.run([script, *arguments], capture_output=True, text=True, env=env, cwd=cwd)
+
+
+def start(program, *arguments, env, cwd, output):
+    """Start one of our own commands.
+
+    :param env: its environment.
+    :param cwd: its directory; None for that of this process.
+    :param output: file for what it prints.
+    :returns: Process.
+    """
+    return _FORKS[program].start(program, *arguments, env=env, cwd=cwd or pathlib.Path.cwd(), output=output)
 
 
 #: A script that runs a command of this module in place of the command's own script, for shells.
@@ -210,21 +277,10 @@ def _run(connection, mains):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().read())
-    os.close(0)
-    sys.stdin = None
-    for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
-        os.dup2(descriptor, number)
-        if number == 0:
-            sys.stdin = open(0)  # noqa: SIM115
-    os.environ.clear()
-    os.environ.update(request['env'])
-    os.chdir(request['cwd'])
-    # What Python does with these variables when it starts.
-    if os.environ.get('PYTHONWARNINGS') == 'ignore':
-        warnings.simplefilter('ignore')
-    if os.environ.get('PYTHONUNBUFFERED'):
-        sys.stdout.reconfigure(line_buffering=True)
-    sys.argv = request['command']
+    is_waited_for = 'is_waited_for' in request
+    if is_waited_for:
+        _separate(connection)
+    _prepare(request, descriptors)
     main = mains[sys.argv[0]]
     try:
         # The default of the clients' argument was set when they were imported.
@@ -243,7 +299,42 @@ def _run(connection, mains):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BrokenPipeError):
             stream.flush()
+    if is_waited_for:
+        # Python ends as it would without this module.
+        sys.exit(code)
     connection.sendall(str(code or 0).encode())
+    os._exit(0)
+
+
+def _prepare(request, descriptors):
+    """Give this process the command line, the files, the environment and the directory of the command."""
+    os.close(0)
+    sys.stdin = None
+    for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
+        os.dup2(descriptor, number)
+        if number == 0:
+            sys.stdin = open(0)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(request['env'])
+    os.chdir(request['cwd'])
+    # What Python does with these variables when it starts.
+    if os.environ.get('PYTHONWARNINGS') == 'ignore':
+        warnings.simplefilter('ignore')
+    if os.environ.get('PYTHONUNBUFFERED'):
+        sys.stdout.reconfigure(line_buffering=True)
+    sys.argv = request['command']
+
+
+def _separate(connection):
+    """Fork. The fork returns and runs the command; this process sends its pid and its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        return
+    connection.sendall(f'{pid:20}'.encode())
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(BrokenPipeError):
+        connection.sendall(f'{os.waitstatus_to_exitcode(status):20}'.encode())
     os._exit(0)
 
 
