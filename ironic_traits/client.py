@@ -14,6 +14,8 @@ from typing import Any
 
 from keystoneauth1 import adapter
 
+from ironic_traits.client_rules import RuleRuns
+
 SERVICE_TYPE = 'baremetal'
 #: The default version, or the latest one of a service that does not have it.  Trait filters need 1.37, the other
 #: additions 1.38.
@@ -45,7 +47,7 @@ class Failed(Exception):
         self.digest = document.get('digest')
 
 
-class Client:
+class Client(RuleRuns):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.
