@@ -95,7 +95,7 @@ class ApplyRules(command.Command):
 def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
     """Run rules, and print what was done."""
     report = ApplicationReport()
-    with tqdm.tqdm(total=total, unit='node', disable=None) as bar:
+    with tqdm.tqdm(total=total, unit='node', leave=False, disable=None) as bar:
         try:
             for page in pages:
                 report.add(page)
@@ -109,7 +109,7 @@ def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
 def _report(pages: Iterator[dict[str, Any]], is_long: bool = False) -> PreviewReport:
     """Read all pages of a preview; print what is reported of each page."""
     report = PreviewReport(is_long)
-    with tqdm.tqdm(unit='node', disable=None) as bar:
+    with tqdm.tqdm(unit='node', leave=False, disable=None) as bar:
         for page in pages:
             for line in report.add(page):
                 bar.write(printable(line))
