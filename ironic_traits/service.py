@@ -29,7 +29,12 @@ class Service:
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
+    :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
+    :cvar project_id: the same.
     """
+
+    user_id = None
+    project_id = None
 
     def __init__(self, conf, database=None):
         self.conf = conf

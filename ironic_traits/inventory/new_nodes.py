@@ -6,6 +6,7 @@ creation depends on other rows is refused here with ``Unusual``; the caller then
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -71,12 +72,13 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
 
 
 def _events(context: Context, new_nodes: Sequence[NewNode], moment: datetime.datetime) -> Iterator[Values]:
+    author = functools.partial(history.entry, context)
     for node in new_nodes:
         yield nodes.created(context, node.row, moment)
         added: set[str] = set()
         for source, node_names in node.traits.items():
             yield history.trait_edit(
-                context, node.row['uuid'], moment, source, [name for name in node_names if name not in added], []
+                author, node.row['uuid'], moment, source, [name for name in node_names if name not in added], []
             )
             added.update(node_names)
 

@@ -22,6 +22,7 @@ from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import (
     deploy_templates,
     history,
+    mismatches,
     node_providers,
     reservations,
     runbooks,
@@ -264,6 +265,9 @@ def _check_interface(node: Values, event: str) -> None:
 
 def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     reasons = validate.reasons(context.hooks, node)
+    unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
+    problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
+    reasons['inspect'] = ' '.join(filter(None, problems)) or None
     if not reasons['deploy']:
         templates = deploy_templates.of_node(connection, node)
         reasons['deploy'] = deploy_templates.errors(context, node, templates) or None

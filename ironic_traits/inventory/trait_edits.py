@@ -21,7 +21,7 @@ from ironic_traits.db.types import now, read_clock
 from ironic_traits.inventory import node_filters, trait_filters, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.matches import among
-from ironic_traits.inventory.node_traits import NodeEdit, adding_names, store
+from ironic_traits.inventory.node_traits import NodeEdit, adding_names, entries, store
 from ironic_traits.inventory.paging import Page
 from ironic_traits.inventory.single_node import read
 from ironic_traits.inventory.trait_store import Hold
@@ -212,7 +212,8 @@ def _write_all(
             effects.add(each)
         _check_work(effects)
         if write and not effects.exceeding:
-            store(context, connection, edit.source, moment, [each for each in edits if each.edit.changes])
+            changes = [each for each in edits if each.edit.changes]
+            store(connection, changes, entries(context, edit.source, moment, changes))
         if effects.matched % _LOG_EVERY < len(batch):
             LOG.info('Editing traits: %d of %d nodes', effects.matched, len(selected))
     return effects
