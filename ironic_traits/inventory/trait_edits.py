@@ -18,7 +18,7 @@ from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import node_filters, trait_filters, trait_store
+from ironic_traits.inventory import change_feed, node_filters, trait_filters, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.matches import among
 from ironic_traits.inventory.node_traits import NodeEdit, adding_names, entries, store
@@ -179,7 +179,7 @@ def _execute(
         selected = _select(context, connection, grant, selection)
         _check_unlocked(context, connection, edit, selected)
         locked = {node.id for node in selected}
-        _lock(connection, sorted(locked))
+        _lock(connection, selected)
         # Selected again: another transaction may have changed the nodes before they were locked.
         selected = _select(context, connection, grant, selection)
         _check_rights(context, edit, selected)
@@ -323,16 +323,18 @@ _RAISE_GENERATIONS = (
 )
 
 
-def _lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
+def _lock(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
     """Lock nodes until the end of the transaction (invariant 1).
 
-    :param node_ids: sorted.
+    :param nodes: rows with ``id`` and ``uuid``, sorted by id.
     """
     moment = now()
-    for batch in _batches(node_ids):
+    for batch in _batches(nodes):
+        ids = [node.id for node in batch]
         if connection.dialect.name != 'sqlite':
-            connection.execute(_IN_ORDER, {'ids': batch}).all()
-        connection.execute(_RAISE_GENERATIONS, {'ids': batch, 'now': moment})
+            connection.execute(_IN_ORDER, {'ids': ids}).all()
+        connection.execute(_RAISE_GENERATIONS, {'ids': ids, 'now': moment})
+        change_feed.record(connection, change_feed.NODE, [node.uuid for node in batch])
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

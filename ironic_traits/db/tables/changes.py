@@ -1,4 +1,4 @@
-"""The tables of the change feed (``inventory/changes.py``)."""
+"""The tables of the change feed (``inventory/change_feed.py``)."""
 
 import sqlalchemy as sa
 
@@ -10,7 +10,7 @@ change_log = sa.Table(
     'change_log',
     metadata,
     sa.Column('id', sa.Integer().with_variant(sa.BigInteger(), 'postgresql', 'mysql', 'mariadb'), primary_key=True),
-    # One of inventory.changes.KINDS, and the uuid of the object.
+    # One of inventory.change_feed.KINDS, and the uuid of the object.
     sa.Column('kind', ascii_string(16), nullable=False),
     sa.Column('uuid', ascii_string(36), nullable=False),
     sqlite_autoincrement=True,
