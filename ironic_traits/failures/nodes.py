@@ -59,6 +59,14 @@ class HistoryNotFound(Failure):
     text = 'Node history record {history} could not be found.'
 
 
+class InventoryNotFound(Failure):
+    """The node has no data of an inspection."""
+
+    status = 404
+    code = 'baremetal.node.no_inventory'
+    text = 'Node inventory record for node {node} could not be found.'
+
+
 class DriverNotFound(Failure):
     """The driver is not enabled."""
 

@@ -134,7 +134,7 @@ class TokenOutdated(Failure):
 
     status = 410
     code = 'baremetal.changes.token_outdated'
-    text = 'The token is too old, or not from this service. Get a new one with GET /v1/changes, then read everything again.'
+    text = 'The token is too old, or not of this service. Get one with GET /v1/changes, then read everything again.'
 
 
 class HostNotAllowed(Failure):

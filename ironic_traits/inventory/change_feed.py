@@ -8,8 +8,8 @@ committed later. So changes get their numbers after the commit:
 2. When a reader asks, and when the worker comes by, a short transaction (``number``) takes the lock of
    ``change_numbers``, reads the rows of the log that are committed, gives each object in them the next number in
    ``changes``, and deletes these rows.
-3. Readers go by the numbers. All of them up to ``change_numbers.last`` are visible, and later ones are larger. The number
-   of an object only grows. So a reader that goes on from a number misses no object that has changed since.
+3. Readers go by the numbers. All of them up to ``change_numbers.last`` are visible, and later ones are larger. The
+   number of an object only grows. So a reader that goes on from a number misses no object that has changed since.
 
 A row of the log is committed together with what it stands for. So a reader that sees the number sees the change, too.
 """
@@ -17,7 +17,7 @@ A row of the log is committed together with what it stands for. So a reader that
 import datetime
 import re
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
@@ -37,6 +37,10 @@ BATCH = 2000
 MAX_BATCHES = 10
 _TOKEN = re.compile(r'([0-9a-f]{32})-([0-9]{1,18})')
 _ONE = 1
+
+
+class Database(Reader, Writer, Protocol):
+    """What opens connections for reading and transactions: a Context or a Service."""
 
 
 class Token(NamedTuple):
@@ -107,7 +111,7 @@ def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
 
 
 def with_record(taken: sa.CTE) -> sa.Select:
-    """Return the SELECT of all columns of an UPDATE of nodes that records the change, too: one statement instead of two.
+    """Return the SELECT of all columns of an UPDATE of nodes, which records the change, too.
 
     :param taken: the UPDATE, with RETURNING, which has ``uuid``. Only PostgreSQL has such statements.
     """
@@ -119,7 +123,7 @@ def with_record(taken: sa.CTE) -> sa.Select:
     return sa.select(taken).add_cte(recorded.cte('recorded'))
 
 
-def now(context: Reader) -> Token:
+def now(context: Database) -> Token:
     """Return the place in the feed after all changes that are visible now.
 
     :param context: a Context or a Service.
@@ -127,7 +131,7 @@ def now(context: Reader) -> Token:
     return _number_all(context)
 
 
-def since(context: Reader, token: Token, kinds: Collection[str], limit: int) -> Changes:
+def since(context: Database, token: Token, kinds: Collection[str], limit: int) -> Changes:
     """Return the changes after a place in the feed.
 
     :param kinds: of ``KINDS``.
@@ -175,7 +179,7 @@ def _state(connection: sa.Connection) -> sa.Row:
     return connection.execute(sa.select(tables.change_numbers)).one()
 
 
-def _number_all(context: Writer) -> Token:
+def _number_all(context: Database) -> Token:
     """Number the changes that are committed, and return the place after them."""
     for _ in range(MAX_BATCHES):
         with context.read() as connection:
@@ -254,7 +258,7 @@ def forget(context: Writer, days: int) -> int:
 
 @retried
 def begin_again(context: Writer) -> None:
-    """Make all tokens invalid: after the database was restored from a backup, they may stand for changes that are lost."""
+    """Make all tokens invalid. After a restore from a backup, they may stand for changes that are lost."""
     with context.write() as connection:
         _lock(connection)
         connection.execute(sa.update(tables.change_numbers).values(feed=uuidutils.generate_uuid(dashed=False)))

@@ -8,13 +8,31 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from ironic_traits import resources
+from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.matching import inspection_rules, rule_files
+from ironic_traits.inventory.records import Kind
+from ironic_traits.matching import inspection_rules, rule_files, rule_warnings
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 
 LOG = logging.getLogger(__name__)
 
 _TABLE = tables.inspection_rules
+_IS_SENSITIVE = _TABLE.c.sensitive.is_(sa.true())
+
+
+def _unless_sensitive(column: sa.Column[Any]) -> sa.Label[str]:
+    """Return a column that selects a JSON field as text: null for sensitive rules."""
+    return sa.case((_IS_SENSITIVE, sa.literal('null')), else_=sa.type_coerce(column, sa.Text)).label(column.name)
+
+
+INSPECTION_RULES = Kind(
+    resource=resources.INSPECTION_RULES,
+    duplicates={'name': 'with name {name}'},
+    computed={name: _unless_sensitive(_TABLE.c[name]) for name in ('conditions', 'actions')},
+    noun='rule',
+)
+
 #: A stored rule as it was at some time: its uuid, and when it was created and changed.
 _Version = tuple[str, datetime.datetime, datetime.datetime | None]
 
@@ -24,10 +42,12 @@ class Rules:
 
     :param built_in: the result of ``built_in``.
     :ivar built_in: {name: rule} of the rules that are not stored.
+    :ivar reserved: names that stored rules cannot have.
     """
 
     def __init__(self, built_in: Iterable[Rule]) -> None:
         self.built_in: Mapping[str, Rule] = {rule.name: rule for rule in built_in}
+        self.reserved = self.built_in.keys() | {rule.name for rule in inspection_rules.standard()}
         self._stored: dict[_Version, Rule | None] = {}
 
     def stored(self, connection: sa.Connection) -> list[Rule]:
@@ -93,3 +113,10 @@ def in_force(service: Any, connection: sa.Connection) -> list[Rule]:
     :returns: [rule, …], each of another name, in no order.
     """
     return [*service.rules.stored(connection), *service.rules.built_in.values()]
+
+
+def warnings(context: Context, uuid: str) -> list[str]:
+    """Return the warnings about a stored rule, [sentence, …]; none if it is sensitive, or was deleted."""
+    with context.read() as connection:
+        row = connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid == uuid, ~_IS_SENSITIVE)).first()
+    return rule_warnings.warnings(parsed(row._asdict())) if row else []

@@ -73,7 +73,7 @@ def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], 
     :param moment: time by the database's clock.
     """
     table = tables.node_inventories
-    data = zlib.compress(orjson.dumps(document), _LEVEL)
+    data = _compressed(document)
     stored = connection.execute(sa.select(table.c.data, table.c.received_at).where(table.c.node_id == node_id)).first()
     if stored is None:
         row = {'node_id': node_id, 'received_at': moment, 'data': data}
@@ -83,6 +83,22 @@ def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], 
     if stored.data != data:
         values |= {'data': data, 'previous_data': stored.data, 'previous_received_at': stored.received_at}
     connection.execute(sa.update(table).where(table.c.node_id == node_id).values(values))
+
+
+def amend(connection: sa.Connection, node_id: int, document: Mapping[str, Any]) -> None:
+    """Replace the last data of a node by what the processing of this very data has made of it.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :param document: {'inventory': {…}, 'plugin_data': {…}}.
+    """
+    table = tables.node_inventories
+    statement = sa.update(table).where(table.c.node_id == node_id)
+    connection.execute(statement.values(data=_compressed(document)))
+
+
+def _compressed(document: Mapping[str, Any]) -> bytes:
+    return zlib.compress(orjson.dumps(document), _LEVEL)
 
 
 def _columns(previous: bool) -> tuple[sa.Column, sa.Column]:

@@ -303,6 +303,8 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
 
 
 def _abort_text(node: Values) -> str:
+    if node['provision_state'] == states.INSPECTWAIT:
+        return 'Inspection was aborted by request.'
     if node['provision_state'] not in (states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL):
         return f'The provision state "{node["provision_state"]}" was aborted by request.'
     step = node['service_step']

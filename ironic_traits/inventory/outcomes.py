@@ -15,7 +15,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import base, states, step_runs, steps, time_limits
-from ironic_traits.inventory import allocations, history
+from ironic_traits.inventory import allocations, history, inspections
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.inventory.transitions import NEVER, Claim, end_claim, move, replace
 from ironic_traits.service import Service
@@ -35,14 +35,25 @@ _SETTLED = (
 _FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 
 
-@retried
-def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | step_runs.Held | base.WorkFailed) -> bool:
+Outcome = base.Done | base.Later | step_runs.Held | base.WorkFailed
+
+
+def settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
     """Store the outcome of a claimed transition.
 
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
     :returns: whether the claim was still valid; if not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
+    try:
+        return _settle(service, claim, outcome)
+    except base.WorkFailed as failure:
+        # The data of an inspection cannot be used. What the transaction had written is rolled back.
+        return _settle(service, claim, failure)
+
+
+@retried
+def _settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
     with service.write() as connection:
         node = take(connection, claim.node, *_SETTLED)
         same_claim = tables.transitions.c.node_id == node.id, tables.transitions.c.lease == claim.lease
@@ -51,6 +62,9 @@ def settle(service: Service, claim: Claim, outcome: base.Done | base.Later | ste
             return False
         moment = read_clock(connection)
         author = functools.partial(history.entry, None, conductor=service.conf.host)
+        if isinstance(outcome, base.Done) and base.DATA_RECEIVED in row.arguments:
+            inspections.finish(service, connection, node, moment, author)
+            node = take(connection, claim.node, *_SETTLED)
         if isinstance(outcome, base.Later):
             _postpone(connection, node, claim, moment, _within_limit(service, claim, outcome.seconds))
         elif isinstance(outcome, step_runs.Held):

@@ -73,6 +73,7 @@ class Kind:
     :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
         Their default is set after that.
     :ivar computed: {field that is no column: expression that a SELECT from the table computes it with}.
+    :ivar noun: its name, for messages, if Ironic does not call it by that of its path.
     :ivar visible: function (context, grant) that returns the conditions on the records that the caller may see, for
         a kind whose records do not belong to nodes; None if callers see all of them.
     """
@@ -84,6 +85,7 @@ class Kind:
     implicit: tuple[str, ...] = ()
     computed: dict[str, sa.ColumnElement[Any]] = dataclasses.field(default_factory=dict)
     visible: Callable[[Context, Grant], list[Condition]] | None = None
+    noun: str = ''
 
     @functools.cached_property
     def table(self) -> sa.Table:
@@ -93,7 +95,7 @@ class Kind:
     @property
     def what(self) -> str:
         """Its name, for messages."""
-        return self.resource.singular
+        return self.noun or self.resource.singular
 
     @property
     def settable(self) -> dict[str, Any]:

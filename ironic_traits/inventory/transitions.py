@@ -18,6 +18,7 @@ from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.deploy import states, steps
+from ironic_traits.deploy.base import DATA_RECEIVED
 from ironic_traits.inventory import history, workers
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.service import Service
@@ -90,6 +91,23 @@ def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) 
     """
     released = {'due_at': moment, 'begun_at': None}
     connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
+
+
+def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> bool:
+    """Make the inspection of a node due, whose data has come. Its time limit begins again, for the worker.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    :param moment: datetime by the clock of the database.
+    :returns: whether the node had such a transition.
+    """
+    same_work = (tables.transitions.c.node_id == node_id, tables.transitions.c.action == 'inspect')
+    arguments = connection.scalar(sa.select(tables.transitions.c.arguments).where(*same_work))
+    if arguments is None:
+        return False
+    received = {'due_at': moment, 'begun_at': None, 'arguments': arguments | {DATA_RECEIVED: moment.isoformat()}}
+    connection.execute(sa.update(tables.transitions).where(*same_work).values(received))
+    return True
 
 
 def due(service: Service, limit: int) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 
 from ironic_traits.inventory import workers
+from tests.support import inspection_samples
 from tests.support.service import finish_work
 
 NODE = {
@@ -109,6 +110,25 @@ RECORDS = {
             ],
         },
         [{'op': 'replace', 'path': '/steps/0/priority', 'value': 160}],
+    ),
+    'inspection-rule': (
+        '/v1/inspection_rules',
+        {
+            'uuid': f'{RECORD}9',
+            'name': 'nvme',
+            'description': 'Nodes that have only NVMe disks',
+            'priority': 100,
+            'conditions': [
+                {
+                    'op': 'matches',
+                    'args': {'value': '{item[name]}', 'regex': '/dev/nvme.*'},
+                    'loop': '{inventory[disks]}',
+                    'multiple': 'all',
+                }
+            ],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_NVME'}}],
+        },
+        [{'op': 'replace', 'path': '/priority', 'value': 200}],
     ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
@@ -391,6 +411,7 @@ def sampled(client):
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
     yield 'node-children', _sampled_children(client)
+    yield from inspection_samples.sampled(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', PROVISION
     for target in ('manage', 'provide'):

@@ -1,5 +1,6 @@
 """The differences from Ironic 39.0.0 that were decided: one table, for ``tests/functional/test_conformance.py``."""
 
+from tests.support import inspection_differences
 from tests.support.recorded_calls import (
     VERSION,
     allocations_in,
@@ -355,4 +356,5 @@ DIFFERENCES = [
         named('conductors: list ?limit=1'),
         lambda call: call['answer'].pop('next'),
     ),
+    *inspection_differences.DIFFERENCES,
 ]

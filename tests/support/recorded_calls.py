@@ -7,7 +7,14 @@ import re
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
     call
-    for name in ('golden', 'golden-ladder', 'golden-allocations', 'golden-runbooks', 'golden-steps')
+    for name in (
+        'golden',
+        'golden-ladder',
+        'golden-allocations',
+        'golden-runbooks',
+        'golden-steps',
+        'golden-inspection',
+    )
     for call in json.loads((_DATA / f'ironic-{name}.json').read_text())
 ]
 #: {name of a call: the call as it was recorded}.

@@ -13,6 +13,7 @@ from ironic_traits.api.v1 import (
     allocations,
     chassis,
     deploy_templates,
+    inspection_rule_fields,
     node_types,
     portgroup_fields,
     ports,
@@ -27,6 +28,7 @@ from ironic_traits.resources import (
     CHASSIS,
     CONNECTORS,
     DEPLOY_TEMPLATES,
+    INSPECTION_RULES,
     NODES,
     PORTGROUPS,
     PORTS,
@@ -71,6 +73,9 @@ LAYERS = {
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
     DEPLOY_TEMPLATES: declared(DEPLOY_TEMPLATES, deploy_templates.TemplateBody, deploy_templates.Template),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
+    INSPECTION_RULES: declared(
+        INSPECTION_RULES, inspection_rule_fields.InspectionRuleBody, inspection_rule_fields.InspectionRule
+    ),
 }
 
 

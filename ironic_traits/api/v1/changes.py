@@ -98,8 +98,10 @@ def _limit(context, limit):
     return min(limit or most, most)
 
 
-def _kinds(names):
-    unknown = sorted(set(names or ()).difference(change_feed.KINDS))
+def _kinds(values):
+    """Return the kinds in the values of the query parameter, which can be repeated."""
+    names = {name for names in values or () for name in names}
+    unknown = sorted(names.difference(change_feed.KINDS))
     if unknown:
         raise failures.InvalidInput(
             reason=f'"{unknown[0]:.100}" is not a kind of changes. The kinds are {", ".join(change_feed.KINDS)}.'

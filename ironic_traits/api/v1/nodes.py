@@ -13,6 +13,7 @@ from ironic_traits.api.v1.allocations import NodeAllocationController
 from ironic_traits.api.v1.changes import changed_nodes
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
+from ironic_traits.api.v1.node_inventory import NodeInventoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
@@ -46,6 +47,7 @@ class NodesController(Resource):
         'allocation': NodeAllocationController(),
         'children': NodeChildrenController(),
         'history': NodeHistoryController(),
+        'inventory': NodeInventoryController(),
         'lock': NodeLockController(),
         'maintenance': NodeMaintenanceController(),
         'states': NodeStatesController(),
