@@ -16,7 +16,7 @@ A row of the log is committed together with what it stands for. So a reader that
 
 import datetime
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -108,6 +108,23 @@ def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
     rows = [{'kind': kind, 'uuid': uuid} for uuid in uuids]
     if rows:
         connection.execute(_INSERT, rows if len(rows) > 1 else rows[0])
+
+
+_INSERT_NODES = sa.insert(tables.change_log).from_select(
+    ['kind', 'uuid'],
+    sa.select(sa.literal_column(f"'{NODE}'"), tables.nodes.c.uuid).where(
+        tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
+    ),
+    include_defaults=False,
+)
+
+
+def record_nodes(connection: sa.Connection, node_ids: Sequence[int]) -> None:
+    """Record that a transaction writes nodes.
+
+    :param connection: of the writer.
+    """
+    connection.execute(_INSERT_NODES, {'ids': list(node_ids)})
 
 
 def with_record(taken: sa.CTE) -> sa.Select:

@@ -262,7 +262,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
                 reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
-                _check_free(connection, node)
+                check_free(connection, node)
             changes |= _cleared(changes)
             if node.allocation_uuid:
                 changes |= allocations.follow(context, connection, node, changes)
@@ -448,7 +448,7 @@ def _check_reservation(connection: sa.Connection, uuid: str, instance: str | Non
         raise reservations.reserved(uuid, reservation)
 
 
-def _check_free(connection: sa.Connection, node: sa.Row) -> None:
+def check_free(connection: sa.Connection, node: sa.Row) -> None:
     """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
 
     :raises failures.NodeAssociated: the node has an instance.

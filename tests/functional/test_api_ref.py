@@ -72,6 +72,8 @@ GIVEN_BY = {
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
     'trait-edit': 'POST /v1/traits/edits',
+    'inspection-rules-preview': 'POST /v1/inspection_rules/preview',
+    'inspection-rules-apply': 'POST /v1/inspection_rules/apply',
     'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',

@@ -384,6 +384,36 @@ def _sampled_edits(client):
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
+RULES_PREVIEW = {
+    'rules': [
+        {
+            'name': 'big-memory',
+            'conditions': [{'op': 'gt', 'args': {'values': ['{inventory[memory][physical_mb]}', 500000]}}],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_BIG_MEMORY'}}],
+        }
+    ],
+    'without': ['standard.disks', 'standard.nics'],
+    'where': {'resource_class': 'baremetal.gold'},
+    'limit': 10,
+}
+FOUND = {'cpu': {'architecture': 'x86_64', 'flags': ['avx2']}, 'memory': {'physical_mb': 196608}}
+
+
+def _sampled_rules(client):
+    """Generate (name, sample) of a run of inspection rules. The digests depend on times: the samples have others."""
+    client.node(uuid=f'{RECORD}b', name='rack1-3', driver='fake-hardware', resource_class='baremetal.gold')
+    client.ask('PUT', '/v1/nodes/rack1-3/inventory', {'inventory': FOUND})
+    path, digest = '/v1/inspection_rules', 64 * '9'
+    yield 'inspection-rules-preview-request', RULES_PREVIEW
+    draft = client.ask('POST', f'{path}/preview', RULES_PREVIEW).json
+    yield 'inspection-rules-preview', draft | {'digest': digest}
+    body = {'where': RULES_PREVIEW['where']}
+    yield 'inspection-rules-apply-request', body | {'digest': digest}
+    in_force = client.ask('POST', f'{path}/preview', body).json
+    yield 'inspection-rules-apply', client.ask('POST', f'{path}/apply', body | {'digest': in_force['digest']}).json
+    client.ask('DELETE', '/v1/nodes/rack1-3')
+
+
 def _sampled_children(client):
     """Return the children of a node."""
     child = {'uuid': f'{RECORD}e', 'name': 'rack1-1-dpu', 'driver': 'fake-hardware', 'parent_node': 'rack1-1'}
@@ -407,6 +437,7 @@ def sampled(client):
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
     yield from _sampled_edits(client)
+    yield from _sampled_rules(client)
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
