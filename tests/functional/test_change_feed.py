@@ -164,7 +164,11 @@ def test_a_token_that_is_too_old(app, client):
     page, recent = changed(client, token)
     assert page == {('node', gone): True, ('node', kept): False}
     with app.service.write() as connection:
-        connection.execute(sa.update(tables.changes).values(changed_at=datetime.datetime(2020, 1, 1)))
+        connection.execute(
+            sa.update(tables.changes).values(
+                changed_at=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
+            )
+        )
     assert change_feed.forget(app.service, days=7) == 1
     assert client.ask('GET', f'/v1/changes?since={token}').status_int == 410
     assert changed(client, recent)[0] == {}
