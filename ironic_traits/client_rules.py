@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ironic_traits.client_requests import Failed, Requests
+
 _OUTDATED = 'baremetal.inspection.outdated'
 
 
-class RuleRuns:
-    """Previews of inspection rules, and runs over the stored data of nodes; a part of ``client.Client``."""
-
-    def ask(self, method, path, document=None, query=None) -> Any:
-        """Send a request; ``client.Client`` does."""
-        raise NotImplementedError
+class RuleRuns(Requests):
+    """Previews of inspection rules, and runs over the stored data of nodes."""
 
     def preview_rules(self, **request) -> Iterator[dict[str, Any]]:
         """Generate the pages of a preview: what inspection rules would do on nodes.
@@ -31,7 +29,7 @@ class RuleRuns:
         digest = None
         for page in self._pages('/v1/inspection_rules/preview', request):
             if digest not in (None, page.get('digest')):
-                raise self._outdated(page['digest'])
+                raise _outdated(page['digest'])
             digest = page.get('digest')
             yield page
 
@@ -63,8 +61,7 @@ class RuleRuns:
                 return
             body = body | {'marker': page['next']}
 
-    def _outdated(self, digest):
-        from ironic_traits.client import Failed
 
-        message = 'The rules in force, the selected nodes or the data of their inspections have changed meanwhile.'
-        return Failed(409, 'Conflict', {'error_message': message, 'code': _OUTDATED, 'digest': digest})
+def _outdated(digest):
+    message = 'The rules in force, the selected nodes or the data of their inspections have changed meanwhile.'
+    return Failed(409, 'Conflict', {'error_message': message, 'code': _OUTDATED, 'digest': digest})
