@@ -49,6 +49,8 @@ SLOW = {
     'test_reservation_model',
     'test_reservation_races',
     'test_rule_commands',
+    'test_rule_races',
+    'test_rule_run_model',
     'test_runbook_clients',
     'test_server',
     'test_signals',
