@@ -48,6 +48,7 @@ SLOW = {
     'test_request_log',
     'test_reservation_model',
     'test_reservation_races',
+    'test_rule_clients',
     'test_rule_commands',
     'test_rule_races',
     'test_rule_run_model',

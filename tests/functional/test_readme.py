@@ -26,6 +26,7 @@ PAGES = [
     DOC / 'trait_sources.rst',
     DOC / 'trait_edits.rst',
     DOC / 'trait_catalogue.rst',
+    DOC / 'inspection.rst',
     DOC / 'inspection_rules.rst',
     DOC / 'node_history.rst',
     DOC / 'reservations.rst',
