@@ -51,6 +51,7 @@ SLOW = {
     'test_reservation_races',
     'test_rule_clients',
     'test_rule_commands',
+    'test_rule_run_commands',
     'test_runbook_clients',
     'test_server',
     'test_signals',
