@@ -126,6 +126,14 @@ class NodeWaiting(NodeLocked):
     is_short = False
 
 
+class NodeMirrored(Failure):
+    """The node is one of another Ironic, which must do what was requested."""
+
+    status = 409
+    code = 'baremetal.node.mirrored'
+    text = 'Node {node} is managed by the Ironic of cloud {cloud}. Send the request to its endpoint: {endpoint}.'
+
+
 class NodeNotLocked(Failure):
     """A request to break the lock of a node that is not locked."""
 

@@ -24,6 +24,7 @@ from ironic_traits.inventory import (
     history,
     mismatches,
     node_providers,
+    origins,
     reservations,
     runbooks,
     secrets,
@@ -86,6 +87,7 @@ def provision(
     try:
         with context.write() as connection:
             locked_node = take(connection, ident, *_VISIBLE)
+            origins.check_own(connection, locked_node)
             node = _as_dict(locked_node)
             state = _next(node, verb, event)
             _check_flags(node, event)
@@ -132,6 +134,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     """
     with context.write() as connection:
         node = take(connection, ident, *_POWERED)
+        origins.check_own(connection, node)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
@@ -166,6 +169,7 @@ def place(context: Writer, ident: str, provision_state: str = states.ENROLL, pow
     """
     with context.write() as connection:
         node = take(connection, ident, *_PLACED)
+        origins.check_own(connection, node)
         moment = read_clock(connection)
         changes = placed(node._mapping, moment, provision_state, power_state)
         change(connection, node, changes)

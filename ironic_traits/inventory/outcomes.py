@@ -15,7 +15,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import base, states, step_runs, steps, time_limits
-from ironic_traits.inventory import allocations, history, inspections
+from ironic_traits.inventory import allocations, history, inspections, origins
 from ironic_traits.inventory.single_node import change, take
 from ironic_traits.inventory.transitions import NEVER, Claim, end_claim, move, replace
 from ironic_traits.service import Service
@@ -93,6 +93,7 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
     """
     with context.write() as connection:
         node = take(connection, ident, *_SETTLED, tables.nodes.c.reservation)
+        origins.check_own(connection, node)
         moment = read_clock(connection)
         author = functools.partial(history.entry, context)
         row = connection.execute(sa.select(tables.transitions).where(tables.transitions.c.node_id == node.id)).first()
