@@ -90,9 +90,12 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
         node = _take_waiting(connection, uuid)
         if inspection_lookup.find(connection, data, node_uuid) != node.uuid:
             raise failures.ResourceNotFound(hint='')
-        if not transitions.receive(connection, node.id, node.moment):
+        arguments = transitions.receive(connection, node.id, node.moment)
+        if arguments is None:
             raise failures.ResourceNotFound(hint='')
-        node_inventories.store(connection, node.id, data.document, node.moment)
+        # What the same inspection has sent before is replaced, and does not become the data before the last.
+        write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
+        write(connection, node.id, data.document, node.moment)
     context.wake_worker()
     return uuid
 
