@@ -66,15 +66,30 @@ class Rules:
     def _parsed(self, row: sa.Row) -> Rule | None:
         """Return a stored rule; None if it cannot be in force."""
         try:
-            rule = parsed(row._asdict())
+            return self._rule(row)
         except InvalidRules as error:
-            # An earlier release, or another program, stored it.
-            LOG.error('The inspection rule %s is not in force: %s', row.uuid, error)
+            LOG.error('The stored inspection rule %s is not in force: %s', row.name or row.uuid, error)
             return None
+
+    def _rule(self, row: sa.Row) -> Rule:
+        """Return a stored rule.
+
+        :raises InvalidRules: an earlier release, or another program, stored it; or a file has a rule of the same name.
+        """
+        rule = parsed(row._asdict())
         if rule.name in self.built_in:
-            LOG.warning('The stored inspection rule %s is not in force: a file has a rule of the same name', rule.name)
-            return None
+            raise InvalidRules(['a file has a rule of the same name'])
         return rule
+
+    def problems(self, connection: sa.Connection) -> dict[str, str]:
+        """Return the stored rules that cannot be in force, {name or uuid: why}."""
+        problems = {}
+        for row in connection.execute(sa.select(_TABLE).order_by(_TABLE.c.id)):
+            try:
+                self._rule(row)
+            except InvalidRules as error:
+                problems[row.name or row.uuid] = str(error)
+        return problems
 
 
 def built_in(conf: cfg.ConfigOpts) -> list[Rule]:
