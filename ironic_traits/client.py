@@ -9,12 +9,13 @@ openstacksdk has everything else.  Arguments and results are the documents of th
 from collections.abc import Iterator
 from typing import Any
 
-from ironic_traits.client_requests import VERSION, Failed, Requests
+from ironic_traits.client_requests import VERSION, Failed
+from ironic_traits.client_rules import RuleRuns
 
 __all__ = ['VERSION', 'Client', 'Failed']
 
 
-class Client(Requests):
+class Client(RuleRuns):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.

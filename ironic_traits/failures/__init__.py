@@ -69,6 +69,7 @@ from ironic_traits.failures.requests import (
     NotImplementedHere,
     Overloaded,
     ResourceNotFound,
+    TokenOutdated,
     Unauthorized,
     UnexpectedArguments,
     UnsupportedMediaType,

@@ -90,9 +90,12 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
         node = _take_waiting(connection, uuid)
         if inspection_lookup.find(connection, data, node_uuid) != node.uuid:
             raise failures.ResourceNotFound(hint='')
-        if not transitions.receive(connection, node.id, node.moment):
+        arguments = transitions.receive(connection, node.id, node.moment)
+        if arguments is None:
             raise failures.ResourceNotFound(hint='')
-        node_inventories.store(connection, node.id, data.document, node.moment)
+        # What the same inspection has sent before is replaced, and does not become the data before the last.
+        write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
+        write(connection, node.id, data.document, node.moment)
     context.wake_worker()
     return uuid
 
@@ -114,7 +117,7 @@ def finish(
     findings = inspection_hooks.run(service.conf.inspection, node.uuid, node.properties, inventory.document)
     for mac in inspected_ports.write(connection, node.uuid, findings.ports):
         event = f'No port was added for the MAC address {mac}, because a port of another node has it.'
-        history.record(connection, author(node.uuid, moment, history.NODE, event, severity=history.WARNING))
+        history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})
     document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}

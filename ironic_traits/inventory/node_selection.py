@@ -10,7 +10,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from ironic_traits.inventory import node_filters, trait_filters
+from ironic_traits.inventory import change_feed, node_filters, trait_filters
 from ironic_traits.inventory.matches import among
 from ironic_traits.matching.traits import Filter
 
@@ -102,6 +102,7 @@ def lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
         if connection.dialect.name != 'sqlite':
             connection.execute(_IN_ORDER, {'ids': batch}).all()
         connection.execute(_RAISE_GENERATIONS, {'ids': batch, 'now': moment})
+        change_feed.record_nodes(connection, batch)
 
 
 def batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

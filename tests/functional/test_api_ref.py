@@ -69,6 +69,7 @@ GIVEN_BY = {
     'node-history-detail': 'GET /v1/nodes/{node_ident}/history',
     'node-history-entry': 'GET /v1/nodes/{node_ident}/history/{event_uuid}',
     'history': 'GET /v1/history',
+    'changes': 'GET /v1/changes',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
     'trait-edit': 'POST /v1/traits/edits',

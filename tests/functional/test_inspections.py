@@ -34,8 +34,8 @@ def test_an_inspection_with_the_data_of_a_ramdisk(app, client):
 def test_a_ramdisk_that_sends_its_data_twice(app, client):
     uuid = waiting(app, client)
     add_port(client, uuid, MACS[0])
-    for _ in range(2):
-        assert post(client, ramdisk_data(MACS[0])).status_int == 202
+    for hostname in ('same', 'same', 'other'):
+        assert post(client, ramdisk_data(MACS[0], hostname=hostname)).status_int == 202
     finish_work(app)
     assert shown(client, uuid)[:2] == ('manageable', None)
     assert client.ask('GET', f'/v1/nodes/{uuid}/inventory?previous=true').status_int == 404
@@ -92,7 +92,7 @@ FAILURES = {
 }
 
 
-def test_an_inspection_that_fails(app, client):
+def test_an_inspection_that_fails(app, client, caplog):
     """The data stays, and nothing else does."""
     uuid = waiting(app, client, properties={'cpus': 1})
     add_port(client, uuid, MACS[0])
@@ -103,6 +103,7 @@ def test_an_inspection_that_fails(app, client):
         assert (state, properties) == ('inspect failed', {'cpus': 1}), case
         assert error.startswith('Failed to finish inspection: '), case
         assert reason in error, case
+        assert f'inspect failed, now inspect failed: {error}' in caplog.text, case
         assert client.get(f'/v1/nodes/{uuid}/inventory')['inventory'] == data['inventory'], case
         assert entries(client, uuid)[-1]['severity'] == history.ERROR, case
         inspect(app, client, uuid)

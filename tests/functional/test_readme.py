@@ -24,6 +24,7 @@ PAGES = [
     DOC / 'getting_started.rst',
     DOC / 'filters.rst',
     DOC / 'trait_sources.rst',
+    DOC / 'changes.rst',
     DOC / 'trait_edits.rst',
     DOC / 'trait_catalogue.rst',
     DOC / 'inspection.rst',

@@ -350,6 +350,14 @@ def _sampled_sources(client):
     return client.get('/v1/nodes/rack1-2/traits?detail=true')
 
 
+def _sampled_changes(client, token):
+    """Return the sample of changes. Its token and its times are made up, because they differ in each run."""
+    page = client.get(f'/v1/changes?since={token}')
+    for each in page['changes']:
+        each['changed_at'] = '2026-11-22T09:30:00+00:00'
+    return page | {'token': f'5d1e0c4b8f7a4e239d6c1b0a2f8e7d35-{len(page["changes"])}'}
+
+
 def _sampled_history(client):
     """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
     uuid = f'{RECORD}f'
@@ -431,10 +439,12 @@ def sampled(client):
     yield 'conductor-show', client.get('/v1/conductors/conductor1')
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
+    token = client.get('/v1/changes')['token']
     yield 'node-create-request', NODE
     client.node(**NODE)
     yield 'node-traits-put-request', TRAITS
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
+    yield 'changes', _sampled_changes(client, token)
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
     yield from _sampled_edits(client)
     yield from _sampled_rules(client)
