@@ -55,13 +55,15 @@ class Rules:
         columns = (_TABLE.c.uuid, _TABLE.c.created_at, _TABLE.c.updated_at)
         versions = [tuple(row) for row in connection.execute(sa.select(*columns))]
         known = self._stored
+        rules = {version: known[version] for version in versions if version in known}
         unknown = [version[0] for version in versions if version not in known]
         if unknown:
-            rows = connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))).all()
-            known = known | {(row.uuid, row.created_at, row.updated_at): self._parsed(row) for row in rows}
+            # A rule may have been changed again since the first statement: that is the version in force.
+            for row in connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))):
+                rules[row.uuid, row.created_at, row.updated_at] = self._parsed(row)
         # Without those that were changed or deleted since.
-        self._stored = {version: known[version] for version in versions if version in known}
-        return [rule for rule in self._stored.values() if rule is not None]
+        self._stored = rules
+        return [rule for rule in rules.values() if rule is not None]
 
     def _parsed(self, row: sa.Row) -> Rule | None:
         """Return a stored rule; None if it cannot be in force."""
