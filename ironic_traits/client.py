@@ -225,6 +225,18 @@ class Client:
         body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
         return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
 
+    def mirrors(self) -> list[dict[str, Any]]:
+        """Return the mirrors of other clouds."""
+        return self.ask('GET', '/v1/mirrors')['mirrors']
+
+    def mirror(self, name) -> dict[str, Any]:
+        """Return the mirror of a cloud, with its conflicts.
+
+        :param name: of the cloud.
+        :raises Failed: the cloud was never followed (404).
+        """
+        return self.ask('GET', f'/v1/mirrors/{urllib.parse.quote(name, safe="")}')
+
     def catalogue(self, **query) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
 

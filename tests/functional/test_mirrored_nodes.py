@@ -1,13 +1,17 @@
 """Nodes of clouds in the inventory: what they share with others, what they refuse, and conflicts."""
 
+import subprocess
+import sys
+
 import pytest
 
 from ironic_traits.context import Context
 from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.inventory.ports import PORTS
-from ironic_traits.mirror import documents
-from tests.support.client import message
+from ironic_traits.mirror import documents, processes
+from tests.support.client import Client, message
+from tests.support.service import make_app
 
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
 INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
@@ -272,6 +276,17 @@ def test_only_the_mirror_whose_turn_it_is_writes(far, app, client):
     assert client.get('/v1/nodes')['nodes'] == []
 
 
+def test_turn_of_a_process_that_was_killed(app):
+    """Another process on the same machine does not wait for the end of the lease."""
+    command = 'from ironic_traits.mirror import processes; print(processes.name())'
+    done = subprocess.run([sys.executable, '-c', command], capture_output=True, text=True, check=True)
+    first, second = Turn('far', 'first', 60), Turn('far', 'second', 60)
+    assert mirror_clouds.take(app.service, first, f'elsewhere {done.stdout.strip().partition(" ")[2]}')
+    assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended) is None
+    assert mirror_clouds.take(app.service, first, done.stdout.strip())
+    assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended)
+
+
 def test_turn_ends_with_its_lease(app):
     first, second = Turn('far', 'first', 0), Turn('far', 'second', 60)
     assert mirror_clouds.take(app.service, first, 'first')
@@ -293,3 +308,43 @@ def test_old_versions_lack_fields(far, client):
 def test_times(text, moment):
     result = documents.moment(text)
     assert (result and result.isoformat()) == moment
+
+
+def test_mirror_is_shown(far, app, client):
+    """With its state, lag and conflicts; in the API, in /metrics, and in the health check."""
+    client.node(uuid=UUIDS[0])
+    far.nodes({}, {'number': 1})
+    (listed,) = client.get('/v1/mirrors')['mirrors']
+    assert (listed['name'], listed['state'], listed['nodes'], listed['conflicts']) == ('far', 'reading', 1, 1)
+    assert (listed['lag_seconds'], listed['changes'], listed['process']) == (None, 1, 'test')
+    moment = mirror_clouds.now(app.service)
+    mirror_clouds.save(app.service, far.turn, passed_at=moment, current_at=moment)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['endpoint']) == ('following', ENDPOINT)
+    assert shown['lag_seconds'] < 60
+    assert [each['uuid'] for each in shown['conflict_list']] == [UUIDS[0]]
+
+    mirror_clouds.fail(app.service, far.turn, 'It does not respond.', 1)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['last_error'], shown['requests']) == ('failing', 'It does not respond.', 1)
+    assert 'mirror of far is failing, 1 nodes' in client.ask('GET', '/healthcheck?detailed').text
+    mirror_clouds.give_back(app.service, far.turn)
+    assert client.get('/v1/mirrors/far')['state'] == 'stopped'
+
+
+@pytest.mark.parametrize('name', ['near', '%C3%A4'])
+def test_unknown_mirror(client, name):
+    response = client.ask('GET', f'/v1/mirrors/{name}')
+    assert response.status_int == 404
+    assert client.get('/v1/mirrors') == {'mirrors': []}
+    assert client.ask('GET', '/v1/mirrors', version='1.37').status_int == 404
+
+
+def test_metrics_of_mirrors(database_url):
+    with make_app(database_url, metrics__enabled=True) as app:
+        far = Store(app.service, 'far')
+        far.nodes({})
+        text = Client(app).ask('GET', '/metrics').text
+    for metric in ('up{} 1.0', 'nodes{} 1.0', 'conflicts{} 0.0', 'changes_total{} 1.0'):
+        assert f'ironic_traits_mirror_{metric}\n'.replace('{}', '{cloud="far"}') in text
+    assert 'mirror_lag_seconds{' not in text
