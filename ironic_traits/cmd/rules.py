@@ -9,6 +9,7 @@ from ironic_traits.matching import inspection_rules, inspector_rules, rule_evalu
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rule_evaluation import Evaluation, InvalidInventory, RuleResult
+from ironic_traits.printing import printable
 
 #: Exit codes. 1: a rule fails on a node, or an expectation is not met. 2: a file cannot be used.
 _BAD, _UNUSABLE = 1, 2
@@ -105,11 +106,6 @@ def _lines(result: RuleResult) -> Iterator[str]:
 
 def _count(items: Sized, noun: str) -> str:
     return f'{len(items)} {noun}{"s" * (len(items) != 1)}'
-
-
-def printable(text: str) -> str:
-    """Return a text without control characters: inventories may contain those that change the terminal."""
-    return ''.join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def import_rules(conf: Any) -> None:

@@ -3,10 +3,9 @@
 import contextlib
 import signal
 
-from ironic_traits import wakeup
+from ironic_traits import upkeep, wakeup
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.heartbeat import Heartbeat
-from ironic_traits.purges import Purges
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
 
@@ -25,5 +24,5 @@ def work():
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *signaled: worker.stop())
-        with Heartbeat(service), Purges(service):
+        with Heartbeat(service), upkeep.of(service):
             worker.run()

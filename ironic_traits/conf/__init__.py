@@ -16,6 +16,7 @@ from oslo_policy import opts as policy_opts
 
 from ironic_traits.conf import (
     api,
+    changes,
     default,
     deploy,
     fake_hardware,
@@ -38,6 +39,7 @@ GROUPS = (
     inventory,
     inspection,
     history,
+    changes,
     reservations,
     placement,
     glance,

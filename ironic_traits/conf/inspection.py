@@ -14,7 +14,7 @@ OPTIONS = [
     cfg.MultiStrOpt(
         'rules_dirs',
         default=[],
-        help='Directories with further rules, in files *.yaml and *.json. The option can be repeated.',
+        help='Directories with further rules, in files whose names end in .yaml or .json. The option can be repeated.',
     ),
     cfg.IntOpt(
         'max_data_size',

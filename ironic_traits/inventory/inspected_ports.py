@@ -29,7 +29,7 @@ def write(connection: sa.Connection, node_uuid: str, ports: Ports) -> list[str]:
     others: list[sa.Row] = []
     is_ours = table.c.node_uuid == node_uuid
     # A port may be that of another node even if it was none a moment ago: the key decides, not an earlier read.
-    for row in connection.execute(sa.select(*_COLUMNS).where(sa.or_(is_ours, table.c.address.in_(ports.added)))):
+    for row in connection.execute(sa.select(*_COLUMNS).where(sa.or_(is_ours, table.c.address.in_(list(ports.added))))):
         (ours if row.node_uuid == node_uuid else others).append(row)
     for row in ours:
         if ports.kept is not None and row.address not in ports.kept:

@@ -6,6 +6,8 @@ transaction, and the worker that claims it ends the inspection (``finish``). A c
 """
 
 import datetime
+from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,9 +15,18 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.deploy import inspection_hooks, states
+from ironic_traits.deploy import base, inspection_hooks, states
 from ironic_traits.deploy.inspection_data import InspectionData
-from ironic_traits.inventory import history, inspected_ports, inspection_lookup, node_inventories, transitions
+from ironic_traits.inventory import (
+    history,
+    inspected_ports,
+    inspection_lookup,
+    inspection_rules,
+    node_inventories,
+    rule_effects,
+    rule_runs,
+    transitions,
+)
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.single_node import MOMENT, change, read, take
 from ironic_traits.service import Service
@@ -55,7 +66,8 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
             # The traits of a node must not change while a worker deploys or cleans it.
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         node_inventories.store(connection, node.id, data.document, node.moment)
-        # The inspection rules run here.
+        rules = inspection_rules.in_force(context, connection)
+        rule_runs.run(context, connection, node, data.document, rules, whole=False)
         inventory = node_inventories.read(connection, node.id)
     assert inventory is not None
     return inventory
@@ -78,9 +90,12 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
         node = _take_waiting(connection, uuid)
         if inspection_lookup.find(connection, data, node_uuid) != node.uuid:
             raise failures.ResourceNotFound(hint='')
-        if not transitions.receive(connection, node.id, node.moment):
+        arguments = transitions.receive(connection, node.id, node.moment)
+        if arguments is None:
             raise failures.ResourceNotFound(hint='')
-        node_inventories.store(connection, node.id, data.document, node.moment)
+        # What the same inspection has sent before is replaced, and does not become the data before the last.
+        write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
+        write(connection, node.id, data.document, node.moment)
     context.wake_worker()
     return uuid
 
@@ -103,12 +118,32 @@ def finish(
     for mac in inspected_ports.write(connection, node.uuid, findings.ports):
         event = f'No port was added for the MAC address {mac}, because a port of another node has it.'
         history.record(connection, author(node.uuid, moment, history.NODE, event, severity=history.WARNING))
-    # The inspection rules run here, on the properties and the plugin data that the hooks have found.
-    document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}
-    if document != inventory.document:
-        node_inventories.amend(connection, node.id, document)
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})
+    document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}
+    document['plugin_data'] = _run_rules(service, connection, node, document, author)
+    if document != inventory.document:
+        node_inventories.amend(connection, node.id, document)
+
+
+def _run_rules(
+    service: Service, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
+) -> dict[str, Any]:
+    """Run the inspection rules on what the hooks have found, and return the plugin data that they leave.
+
+    :param document: {'inventory': {…}, 'plugin_data': {…}}.
+    :raises base.WorkFailed: a rule ends the inspection.
+    """
+    rules = inspection_rules.in_force(service, connection)
+    run = rule_runs.run(service, connection, node, document, rules, whole=True)
+    if run.evaluation.failure is not None:
+        raise base.WorkFailed(
+            f'Failed to finish inspection: Failed to inspect hardware. Reason: {run.evaluation.failure}'
+        )
+    for name, reason in rule_effects.carry_out(connection, node, run.evaluation):
+        event = f'The changes of the rule {name} were left out: {reason}.'
+        history.record(connection, author(node.uuid, None, history.INSPECTION, event, severity=history.ERROR))
+    return dict(run.evaluation.plugin_data)
 
 
 def _take_waiting(connection: sa.Connection, uuid: str) -> sa.Row:

@@ -23,6 +23,7 @@ from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
 from ironic_traits.inventory import (
+    change_feed,
     history,
     mirror_clouds,
     new_nodes,
@@ -183,6 +184,7 @@ def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa
         return {}
     ids = [row.id for row in rows]
     connection.execute(_RAISE_GENERATIONS, {'ids': ids})
+    change_feed.record_nodes(connection, ids)
     return {row.uuid: row for row in connection.execute(_TAKEN, {'ids': ids})}
 
 
@@ -218,6 +220,7 @@ def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequen
         node_id = connection.execute(sa.select(_NODES.c.id).where(_NODES.c.uuid == rows[0]['uuid'])).scalar_one()
         node_providers.create(connection, node_id)
         history.record(connection, nodes.created(context, rows[0], None))
+        change_feed.record(connection, change_feed.NODE, [rows[0]['uuid']])
     elif rows:
         traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in new]
         new_nodes.create(
@@ -307,6 +310,7 @@ def _end_reservations(
     for row in connection.execute(statement).all():
         connection.execute(sa.delete(held).where(held.c.id == row.id))
         node_providers.bump_for_reservation(connection, row.node_id)
+        change_feed.record(connection, change_feed.RESERVATION, [row.uuid])
         event = f'Reservation {row.uuid} was used: its instance is deployed on the node.'
         history.record(connection, history.entry(context, row.node_uuid, moment, history.RESERVATION, event))
 

@@ -85,16 +85,19 @@ def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], 
     connection.execute(sa.update(table).where(table.c.node_id == node_id).values(values))
 
 
-def amend(connection: sa.Connection, node_id: int, document: Mapping[str, Any]) -> None:
-    """Replace the last data of a node by what the processing of this very data has made of it.
+def amend(
+    connection: sa.Connection, node_id: int, document: Mapping[str, Any], moment: datetime.datetime | None = None
+) -> None:
+    """Replace the last data of a node by other data of the same inspection.
 
     :param connection: of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
+    :param moment: time by the database's clock; None to leave the time as it is.
     """
     table = tables.node_inventories
-    statement = sa.update(table).where(table.c.node_id == node_id)
-    connection.execute(statement.values(data=_compressed(document)))
+    values: Values = {'data': _compressed(document)} | ({'received_at': moment} if moment else {})
+    connection.execute(sa.update(table).where(table.c.node_id == node_id).values(values))
 
 
 def _compressed(document: Mapping[str, Any]) -> bytes:

@@ -72,9 +72,8 @@ def run(
     :param node: row with ``id`` and ``uuid``.
     :param document: data of an inspection: {'inventory': {…}, 'plugin_data': {…}}.
     :param rules: all rules in force.
-    :param whole: whether this is an inspection, in which the rules also change fields of the node and of its ports, and
-        the plugin data. If not, or if a rule ends the inspection, only traits and mismatches change, and nothing,
-        respectively.
+    :param whole: whether this is an inspection: its failures are always recorded. The caller then carries out the other
+        changes (``rule_effects``). If a rule ends the inspection, nothing changes.
     """
     (result,) = decide(context, connection, [node], {node.id: document}, rules)
     write(context, connection, [result], whole)

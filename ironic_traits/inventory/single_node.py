@@ -17,7 +17,7 @@ from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import clock, now
-from ironic_traits.inventory import node_providers, origins
+from ironic_traits.inventory import change_feed, node_providers, origins
 from ironic_traits.inventory.secrets import with_masks
 
 #: A column for ``take``: the time by the database's clock, once the lock is taken.
@@ -43,11 +43,14 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
     # is used only for columns of the locked row: of other tables it would return the values before the wait for the
     # lock.
     returning = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
-    result = connection.execute(_raise_generation(key, columns if returning else ()), {'ident': ident, 'now': now()})
+    values = {'ident': ident, 'now': now()}
     if returning:
-        row = result.first()
+        row = connection.execute(_taken(key, columns), values).first()
+    elif connection.execute(_raise_generation(key), values).rowcount:
+        row = connection.execute(_select_one(columns, key), values).one()
+        change_feed.record(connection, change_feed.NODE, [row.uuid])
     else:
-        row = connection.execute(_select_one(columns, key), {'ident': ident}).one() if result.rowcount else None
+        row = None
     if row is None:
         raise failures.NodeNotFound(node=ident)
     return row
@@ -92,14 +95,19 @@ def _select_one(columns: Columns, key: str) -> sa.Select:
     return sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident'))
 
 
-@functools.lru_cache(maxsize=256)
-def _raise_generation(key: str, columns: Columns) -> sa.Update:
+@functools.cache
+def _raise_generation(key: str) -> sa.Update:
     return (
         sa.update(tables.nodes)
         .where(tables.nodes.c[key] == sa.bindparam('ident'))
         .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
-        .returning(*columns)
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _taken(key: str, columns: Columns) -> sa.Select:
+    """Return the statement that locks a node and reads columns of it, for PostgreSQL."""
+    return change_feed.with_record(_raise_generation(key).returning(*columns).cte('taken'))
 
 
 def _of_the_row(column: sa.ColumnElement[Any]) -> bool:

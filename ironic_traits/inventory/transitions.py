@@ -93,21 +93,21 @@ def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) 
     connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
 
 
-def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> bool:
+def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> Values | None:
     """Make the inspection of a node due, whose data has come. Its time limit begins again, for the worker.
 
     :param connection: of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :param moment: datetime by the clock of the database.
-    :returns: whether the node had such a transition.
+    :returns: the arguments of the inspection before this; None if the node has no such transition.
     """
     same_work = (tables.transitions.c.node_id == node_id, tables.transitions.c.action == 'inspect')
     arguments = connection.scalar(sa.select(tables.transitions.c.arguments).where(*same_work))
     if arguments is None:
-        return False
+        return None
     received = {'due_at': moment, 'begun_at': None, 'arguments': arguments | {DATA_RECEIVED: moment.isoformat()}}
     connection.execute(sa.update(tables.transitions).where(*same_work).values(received))
-    return True
+    return arguments
 
 
 def due(service: Service, limit: int) -> list[str]:

@@ -63,8 +63,13 @@ def read_rules(path: str) -> list[Rule]:
     :raises OSError: the file cannot be read.
     :raises InvalidRules: it does not contain rules.
     """
+    return inspection_rules.parse(read_document(path), prefix(path))
+
+
+def prefix(path: str) -> str:
+    """Return what the names of the rules in a file begin with; '' for stdin."""
     stem = '' if path == '-' else re.sub('[^A-Za-z0-9_-]+', '-', pathlib.Path(path).stem)
-    return inspection_rules.parse(read_document(path), f'{stem}.' if stem else '')
+    return f'{stem}.' if stem else ''
 
 
 def read_document(path: str) -> Any:

@@ -11,7 +11,6 @@ _LISTS = {
     'inventory[cpu][flags]',
     'inventory[disks]',
     'inventory[interfaces]',
-    'node.traits',
     'plugin_data[pci_devices]',
 }
 

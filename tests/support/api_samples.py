@@ -352,6 +352,14 @@ def _sampled_sources(client):
     return client.get('/v1/nodes/rack1-2/traits?detail=true')
 
 
+def _sampled_changes(client, token):
+    """Return the sample of changes. Its token and its times are made up, because they differ in each run."""
+    page = client.get(f'/v1/changes?since={token}')
+    for each in page['changes']:
+        each['changed_at'] = '2026-11-22T09:30:00+00:00'
+    return page | {'token': f'5d1e0c4b8f7a4e239d6c1b0a2f8e7d35-{len(page["changes"])}'}
+
+
 def _sampled_history(client):
     """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
     uuid = f'{RECORD}f'
@@ -383,6 +391,36 @@ def _sampled_edits(client):
     yield 'trait-edit-preview', preview
     yield 'trait-edit-request', EDIT | {'digest': preview['digest']}
     yield 'trait-edit', client.ask('POST', '/v1/traits/edits', EDIT | {'digest': preview['digest']}).json
+    client.ask('DELETE', '/v1/nodes/rack1-3')
+
+
+RULES_PREVIEW = {
+    'rules': [
+        {
+            'name': 'big-memory',
+            'conditions': [{'op': 'gt', 'args': {'values': ['{inventory[memory][physical_mb]}', 500000]}}],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_BIG_MEMORY'}}],
+        }
+    ],
+    'without': ['standard.disks', 'standard.nics'],
+    'where': {'resource_class': 'baremetal.gold'},
+    'limit': 10,
+}
+FOUND = {'cpu': {'architecture': 'x86_64', 'flags': ['avx2']}, 'memory': {'physical_mb': 196608}}
+
+
+def _sampled_rules(client):
+    """Generate (name, sample) of a run of inspection rules. The digests depend on times: the samples have others."""
+    client.node(uuid=f'{RECORD}b', name='rack1-3', driver='fake-hardware', resource_class='baremetal.gold')
+    client.ask('PUT', '/v1/nodes/rack1-3/inventory', {'inventory': FOUND})
+    path, digest = '/v1/inspection_rules', 64 * '9'
+    yield 'inspection-rules-preview-request', RULES_PREVIEW
+    draft = client.ask('POST', f'{path}/preview', RULES_PREVIEW).json
+    yield 'inspection-rules-preview', draft | {'digest': digest}
+    body = {'where': RULES_PREVIEW['where']}
+    yield 'inspection-rules-apply-request', body | {'digest': digest}
+    in_force = client.ask('POST', f'{path}/preview', body).json
+    yield 'inspection-rules-apply', client.ask('POST', f'{path}/apply', body | {'digest': in_force['digest']}).json
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
@@ -418,12 +456,15 @@ def sampled(client):
     yield from _sampled_mirrors(client)
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
+    token = client.get('/v1/changes')['token']
     yield 'node-create-request', NODE
     client.node(**NODE)
     yield 'node-traits-put-request', TRAITS
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
+    yield 'changes', _sampled_changes(client, token)
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
     yield from _sampled_edits(client)
+    yield from _sampled_rules(client)
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')

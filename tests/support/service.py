@@ -74,21 +74,24 @@ def make_app(url, *arguments, **options):
 
 #: {(URL, (option, value), …): [Database that is not in use, …]}.
 _IDLE = collections.defaultdict(list)
+#: URLs of the databases that many tests share. Connections to them stay open from test to test.
+SHARED = set()
 
 
 @contextlib.contextmanager
 def database(url, **options):
-    """Provide a Database without open connections that nothing else uses; the arguments are those of ``make_conf``.
+    """Provide a Database that nothing else uses; the arguments are those of ``make_conf``.
 
     Later tests use it again: it has the SQL of the statements that the tests before them have sent. To compile these
-    statements for each test takes longer than to run them.
+    statements for each test takes longer than to run them. Its connections are closed, unless the database is SHARED.
     """
     idle = _IDLE[url, *sorted(options.items())]
     opened = idle.pop() if idle else Database(make_conf(url, **options))
     try:
         yield opened
     finally:
-        opened.close()
+        if url not in SHARED:
+            opened.close()
         idle.append(opened)
 
 

@@ -5,6 +5,7 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.inspection_rule_fields import RULES, InspectionRule, InspectionRuleBody, InspectionRules
 from ironic_traits.api.v1.records import FIELDS_QUERY
+from ironic_traits.api.v1.rule_runs import RuleApplicationController, RulePreviewController
 from ironic_traits.inventory import inspection_rules
 
 SINCE = RULES.served_since
@@ -14,6 +15,7 @@ class InspectionRulesController(Resource):
     """Inspection rules: which traits follow from what a node was found to have."""
 
     since = SINCE
+    children = {'preview': RulePreviewController(), 'apply': RuleApplicationController()}
 
     @expose('baremetal:inspection_rule:get', InspectionRules, since=SINCE, query=RULES.query)
     def get_all(self, context, grant, /, **query):

@@ -95,7 +95,9 @@ class Node(Settable):
 
 
 class Nodes(types.Base):
-    """A page of nodes; ``next`` is missing on the last one."""
+    """A page of nodes; ``next`` is missing on the last one. ``token`` and ``removed`` are those of changed nodes."""
 
     nodes = [Node]
     next = str
+    removed = [types.UUID]
+    token = str

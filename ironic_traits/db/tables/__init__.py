@@ -1,6 +1,7 @@
 """The tables. The migrations in ``alembic/`` create them; a test compares the two on each database."""
 
 from ironic_traits.db.tables.base import metadata
+from ironic_traits.db.tables.changes import change_log, change_numbers, changes
 from ironic_traits.db.tables.deploy import deploy_templates, runbook_traits, runbooks, transitions, workers
 from ironic_traits.db.tables.history import node_history
 from ironic_traits.db.tables.holders import node_allocations, reservations
