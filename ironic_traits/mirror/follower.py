@@ -49,6 +49,11 @@ class Follower:
         self._failures = 0
         self._stopped = threading.Event()
 
+    @property
+    def requests(self):
+        """The number of requests to the cloud so far."""
+        return self._cloud.requests
+
     def stop(self):
         """Stop ``run`` after the present request."""
         self._stopped.set()
@@ -154,7 +159,11 @@ class Follower:
         """Store what has changed, and what is new. Return whether all of it could be stored."""
         if 'anchor' not in feed.state:
             return False
-        is_complete = self._store_new(feed)
+        newest = feed.newest()
+        if not newest and feed.state['anchor'] is None:
+            # There is no such item. It costs two requests to know that none has changed.
+            return True
+        is_complete = self._store_new(feed, newest)
         try:
             for page in feed.changes(lambda moment: self._written_before(feed, moment)):
                 is_complete &= not self._store(feed, page)
@@ -168,9 +177,11 @@ class Follower:
             feed.hold()
         return is_complete
 
-    def _store_new(self, feed):
-        """Store new items. Return whether all of them could be stored."""
-        newest = feed.newest()
+    def _store_new(self, feed, newest):
+        """Store new items. Return whether all of them could be stored.
+
+        :param newest: their uuids, and those of known items.
+        """
         unknown = self._unknown(feed, newest)
         if len(unknown) < len(newest):
             documents_of_new = (feed.get(uuid) for uuid in newest if uuid in unknown)
