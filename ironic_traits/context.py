@@ -66,6 +66,7 @@ class Context(oslo_context.RequestContext):
         self.waiters = service.waiters
         self.writers = service.writers
         self.retired_traits = service.retired_traits
+        self.rules = service.rules
         self.conductors = service.conductors
         self.wake_worker = service.wake_worker
         self.protocol = protocol

@@ -7,6 +7,7 @@ from ironic_traits import policies, wakeup
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.inventory.conductors import Directory
+from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
 
@@ -16,6 +17,7 @@ class Service:
 
     :param conf: a parsed ConfigOpts (``ironic_traits.conf.make``).
     :param database: ironic_traits.db.engine.Database; None for that of the configuration.
+    :raises oslo_config.cfg.Error: a driver cannot be loaded, or a file with inspection rules is invalid.
     :ivar read: context manager of a connection for reading.
     :ivar write: context manager of a connection in a transaction.
     :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
@@ -24,9 +26,15 @@ class Service:
     :ivar waiters: semaphore that limits how many requests wait for locked nodes at a time.
     :ivar writers: ids of the sources and users that write traits.
     :ivar retired_traits: names of retired traits.
+    :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
+    :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
+    :cvar project_id: the same.
     """
+
+    user_id = None
+    project_id = None
 
     def __init__(self, conf, database=None):
         self.conf = conf
@@ -40,6 +48,7 @@ class Service:
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
+        self.rules = Rules(built_in(conf))
         self.conductors = Directory()
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send

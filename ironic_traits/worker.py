@@ -1,19 +1,22 @@
-"""The main loop of a worker process, which performs the transitions that are due, one after another."""
+"""The main loop of a worker process, which performs the transitions that are due, many at a time.
+
+Each transition has a thread of its own, because a driver may wait for a machine. The main thread polls for work,
+begins the threads, and ends transitions whose driver does not return within its lease.
+"""
 
 import contextlib
 import logging
-import signal
+import math
+import queue
 import threading
+import time
 
-from ironic_traits import failures
 from ironic_traits.db import outage
-from ironic_traits.deploy import base, step_runs, steps, time_limits, wording
-from ironic_traits.inventory import deploy_templates, node_states, transitions
+from ironic_traits.inventory import transitions
+from ironic_traits.performer import Performer, Run
 
 LOG = logging.getLogger(__name__)
 
-#: Most transitions that are read in one poll.
-BATCH = 20
 #: Seconds to wait after an error, such as an outage of the database.
 PAUSE = 1
 #: Seconds between the first idle poll and the next one.  Each further idle poll doubles it, up to [deploy]
@@ -29,139 +32,104 @@ class Worker:
     """
 
     def __init__(self, service, wakeups=None):
-        self.service = service
-        self._stopped = threading.Event()
+        self._service = service
+        self._options = service.conf.deploy
+        self._performer = Performer(service)
         self._wakeups = wakeups
+        self._stopped = threading.Event()
+        #: An item for each transition that has ended, and for a stop. Unlike an Event, signal handlers may use it.
+        self._changes: queue.SimpleQueue[None] = queue.SimpleQueue()
+        #: The transitions that are performed now. All threads change it.
+        self._runs = set()
+        #: Transitions whose driver has not returned in time.
+        self._lost = []
 
     def stop(self):
-        """Stop ``run`` after the current transition.  Signal handlers may call this."""
+        """Stop ``run`` after the transitions that it performs now.  Signal handlers may call this."""
         self._stopped.set()
-        if self._wakeups:
-            self._wakeups.interrupt()
+        self._wake()
 
     def run(self):
         """Perform transitions until ``stop`` is called."""
         pause = 0
         while not self._stopped.is_set():
             try:
-                idle = min(max(SHORTEST, 2 * pause), self.service.conf.deploy.poll_interval)
-                pause = 0 if self.work() else idle
+                idle = min(max(SHORTEST, 2 * pause), self._options.poll_interval)
+                pause = 0 if self._begin_due() else idle
             except Exception as error:
                 if not outage.is_one(error):
-                    LOG.exception('An error interrupted the processing of transitions, which is tried again')
+                    LOG.exception('An error interrupted the search for transitions, which is tried again')
                 pause = PAUSE
-            self._wait(pause)
+            if self._wait(pause):
+                pause = 0
+            self._end_overdue()
+        while self._runs:
+            self._wait(self._options.poll_interval)
+            self._end_overdue()
+
+    def _begin_due(self):
+        """Begin transitions that are due now, as long as there are free threads. Return how many."""
+        busy = {run.uuid for run in list(self._runs)}
+        free = self._options.threads - len(busy)
+        if free <= 0:
+            return 0
+        due = transitions.due(self._service, free + len(busy))
+        begun = [Run(uuid) for uuid in due if uuid not in busy][:free]
+        for run in begun:
+            self._runs.add(run)
+            run.thread = threading.Thread(target=self._perform, args=(run,), daemon=True)
+            run.thread.start()
+        return len(begun)
+
+    def _perform(self, run):
+        """Perform a transition, in its thread."""
+        try:
+            self._performer.perform(run)
+        except Exception as error:
+            if not outage.is_one(error):
+                LOG.exception('Node %s: an error interrupted its transition, which is tried again', run.uuid)
+            time.sleep(PAUSE)
+        finally:
+            self._runs.discard(run)
+            self._wake()
+
+    def _end_overdue(self):
+        """End the transitions whose driver does not return. Their threads are left alone: nothing can end a thread."""
+        for run in list(self._runs):
+            if self._seconds_left(run) > 0:
+                continue
+            self._lost = [each for each in self._lost if each.thread.is_alive()] + [run]
+            self._runs.discard(run)
+            try:
+                self._performer.end(run, self._options.lease_seconds)
+            except Exception:
+                LOG.exception('Node %s: the end of its transition cannot be stored', run.uuid)
+        if len(self._lost) > self._options.threads:
+            LOG.error('%d calls of drivers have not returned. The worker stops, to be started again', len(self._lost))
+            self._lost = []
+            self.stop()
+
+    def _seconds_left(self, run):
+        """Return how many seconds the driver's call may still take; infinity if none is under way."""
+        began = run.call_began
+        return math.inf if began is None else began + self._options.lease_seconds - time.monotonic()
+
+    def _wake(self):
+        self._changes.put(None)
+        if self._wakeups:
+            self._wakeups.interrupt()
 
     def _wait(self, seconds):
-        if self._wakeups:
-            self._wakeups.wait(seconds)
-        else:
-            self._stopped.wait(seconds)
-
-    def work(self):
-        """Perform the transitions that are due now.
-
-        :returns: their number.
-        """
-        uuids = transitions.due(self.service, BATCH)
-        for uuid in uuids:
-            if self._stopped.is_set():
-                break
-            try:
-                self._perform(uuid)
-            except failures.NodeNotFound:
-                LOG.info('Node %s was deleted while a transition of it was due', uuid)
-        return len(uuids)
-
-    def _perform(self, uuid):
-        claim = transitions.claim(self.service, uuid)
-        if claim is None:
-            return
-        outcome = self._outcome(claim)
-        settled = transitions.settle(self.service, claim, outcome)
-        wording.log(LOG, claim.action, outcome, node_states.get(self.service, uuid), settled)
-
-    def _outcome(self, claim):
-        deploy = self.service.conf.deploy
-        if claim.attempts > deploy.max_attempts:
-            return base.WorkFailed(
-                f'"{claim.action}" was started {deploy.max_attempts} times, but no worker finished it.'
-            )
-        node = node_states.get(self.service, claim.node)
-        limit = time_limits.seconds(deploy, claim.action, claim.arguments)
-        if limit and claim.seconds >= limit:
-            return base.WorkFailed(time_limits.error(node, claim.action, claim.arguments, limit))
-        if claim.action == 'clean' and 'clean_steps' not in claim.arguments and not _is_cleaned(deploy, node):
-            return base.Done()
-        driver = self.service.drivers.get(node['driver'])
-        if driver is None:
-            return base.WorkFailed(f"The driver '{node['driver']}' is not enabled here.")
-        try:
-            return self._work(driver, claim, node)
-        except base.WorkFailed as error:
-            return error
-
-    def _work(self, driver, claim, node):
-        step, arguments = claim.step, claim.arguments
-        if not step and steps.KINDS.get(claim.action) == 'deploy':
-            arguments = self._with_templates(claim, node)
-        if not step and steps.kind(driver, claim.action):
-            planned = steps.planned(driver, node, claim.action, arguments)
-            if not planned or not transitions.begin(self.service, claim, planned):
-                return base.Done()
-            step = planned[0]
-        return self._call_driver(driver, base.Task(claim.action, claim.phase, arguments, node, step))
-
-    def _with_templates(self, claim, node):
-        """Return the arguments of a deploy, with the steps of the deploy templates for it."""
-        deploy_steps = steps.merged(
-            claim.arguments.get('deploy_steps') or [], deploy_templates.steps_of(self.service, node)
-        )
-        return claim.arguments | ({'deploy_steps': deploy_steps} if deploy_steps else {})
-
-    def _call_driver(self, driver, task):
-        try:
-            with _ended_after(self.service.conf.deploy.lease_seconds):
-                outcome = step_runs.execute(driver, task) if task.step else driver.work(task)
-            _check(task, outcome)
-            return outcome
-        except base.WorkFailed as error:
-            reason, failure = str(error), type(error)
-        except Exception as error:
-            LOG.exception('Node %s: the driver failed in "%s"', task.node['uuid'], task.action)
-            reason, failure = f'The driver failed in "{task.action}": {type(error).__name__}: {error}', base.WorkFailed
-        raise failure(step_runs.error(task, reason) if task.step else reason)
-
-
-def _check(task, outcome):
-    if not isinstance(outcome, (base.Done, base.Later, step_runs.Held)):
-        raise TypeError(f'it returned {outcome!r}')
-    is_blind = isinstance(outcome, base.Done) and not (task.node['power_state'] or outcome.power_state)
-    if task.action == 'verify' and is_blind:
-        # nova treats a node without a power state as broken.
-        raise base.WorkFailed(f"The driver '{task.node['driver']}' did not determine the power state.")
-
-
-@contextlib.contextmanager
-def _ended_after(seconds):
-    """Raise TimeoutError in the block when it takes longer, so that a driver that hangs does not block the worker.
-
-    It works by a signal, and so in the main thread only.  Workers in other threads (of tests) have no limit.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(*arguments):
-        raise TimeoutError(f'it took longer than {seconds} seconds')
-
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _is_cleaned(deploy, node):
-    return deploy.automated_clean if node['automated_clean'] is None else node['automated_clean']
+        """Wait for a time, or until something changes or a lease ends. Return whether something has changed."""
+        seconds = max(0, min([seconds, *map(self._seconds_left, list(self._runs))]))
+        has_changed = False
+        with contextlib.suppress(queue.Empty):
+            if self._wakeups:
+                self._wakeups.wait(seconds if self._changes.empty() else 0)
+            else:
+                self._changes.get(timeout=seconds)
+                has_changed = True
+            while True:
+                self._changes.get_nowait()
+                has_changed = True
+        return has_changed

@@ -11,12 +11,11 @@ import tempfile
 import uuid
 
 import pytest
-import sqlalchemy as sa
 
-from ironic_traits.db import tables
 from tests.support import correlation, logs, servers
+from tests.support.cleaning import empty
 from tests.support.client import Client
-from tests.support.service import database, make_app, upgraded
+from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
@@ -37,6 +36,7 @@ SLOW = {
     'test_keystone',
     'test_locked_nodes',
     'test_metalsmith',
+    'test_mirror',
     'test_missing_databases',
     'test_node_provider_model',
     'test_overload',
@@ -48,7 +48,9 @@ SLOW = {
     'test_request_log',
     'test_reservation_model',
     'test_reservation_races',
+    'test_rule_clients',
     'test_rule_commands',
+    'test_rule_run_commands',
     'test_runbook_clients',
     'test_server',
     'test_signals',
@@ -171,7 +173,9 @@ def new_database(database_server, tmp_path_factory, memory_folder):
 @pytest.fixture(scope='session')
 def shared_database_url(new_database):
     """The URL of a database with the newest schema, which all tests with the same kind of database share."""
-    return upgraded(new_database())
+    url = upgraded(new_database())
+    SHARED.add(url)
+    return url
 
 
 @pytest.fixture
@@ -179,18 +183,6 @@ def database_url(shared_database_url):
     """The URL of a database with the newest schema, which has only the standard names in it."""
     empty(shared_database_url)
     return shared_database_url
-
-
-def empty(url):
-    """Delete all rows of a database except the standard names, and the writers of traits, which processes cache."""
-    with database(url) as opened, opened.write() as connection:
-        # MariaDB checks foreign keys row by row, also those between the providers of a tree.
-        connection.execute(sa.update(tables.resource_providers).values(parent_provider_uuid=None))
-        for table in reversed(tables.metadata.sorted_tables):
-            if table is tables.trait_writers:
-                continue
-            custom = [table.c.name.startswith('CUSTOM_')] if table in (tables.traits, tables.resource_classes) else []
-            connection.execute(sa.delete(table).where(*custom))
 
 
 @pytest.fixture

@@ -18,17 +18,18 @@ _MAX_DIGITS = 20
 _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
-def read(context, datatype, optional):
+def read(context, datatype, optional, limit=None):
     """Return the body of the request as an object of a WSME type.
 
     :param context: of the request.
     :param datatype: WSME type.
     :param optional: whether the body may be missing.
+    :param limit: most bytes; None for [api] max_request_body_size.
     :returns: an object of the type; None for no body.
     :raises failures.InvalidInput: the body is missing, is not JSON, or not of the type.
-    :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
+    :raises failures.BodyTooLarge: it is larger than the limit.
     """
-    raw = content(context)
+    raw = content(context, limit)
     if not raw.strip():
         if optional:
             return None
@@ -54,12 +55,13 @@ def refuse(context):
         raise failures.InvalidInput(reason='The request takes no body.')
 
 
-def content(context):
+def content(context, limit=None):
     """Return the bytes of the request's body.
 
-    :raises failures.BodyTooLarge: it is larger than [api] max_request_body_size.
+    :param limit: most bytes; None for [api] max_request_body_size.
+    :raises failures.BodyTooLarge: it is larger than the limit.
     """
-    limit = context.conf.api.max_request_body_size
+    limit = limit or context.conf.api.max_request_body_size
     if (pecan.request.content_length or 0) > limit:
         raise failures.BodyTooLarge(limit=limit)
     if not pecan.request.is_body_readable:

@@ -48,7 +48,17 @@ class Response:
 
 
 def expose(  # noqa: PLR0913, each keyword says one thing of the route
-    rule, returns=None, *, of=None, within=None, since=1, before=404, query=None, body=None, optional_body=False
+    rule,
+    returns=None,
+    *,
+    of=None,
+    within=None,
+    since=1,
+    before=404,
+    query=None,
+    body=None,
+    optional_body=False,
+    max_body_size=None,
 ):
     """Make a method a route of the Bare Metal API.
 
@@ -69,12 +79,15 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param query: {name: WSME type} of the query parameters.
     :param body: WSME type of the body.
     :param optional_body: whether the body may be missing; ``body`` is None then.
+    :param max_body_size: function of the configuration that returns the largest body in bytes; None for the option
+        that limits the bodies of most routes.
     """
     rules = rule_names(rule)
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body)
         takes_grant = 'grant' in inspect.signature(method).parameters
+        limit = max_body_size or (lambda conf: conf.api.max_request_body_size)
 
         def admit(context, path):
             """Raise unless policy and version allow the request; return the first arguments of the method."""
@@ -92,7 +105,8 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
             if not accepts_json():
                 raise failures.NotAcceptable
             # Cached, because a body can be read only once.
-            arguments = functools.cache(lambda: _arguments(context, definition, body is not None, optional_body))
+            read = functools.partial(request_body.read, optional=optional_body, limit=limit(context.conf))
+            arguments = functools.cache(lambda: _arguments(context, definition, read if body is not None else None))
             try:
                 return method(self, *admit(context, path), **arguments())
             except _NAME_FAILURES:
@@ -199,11 +213,14 @@ def _too_early(status, since):
     return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
 
 
-def _arguments(context, definition, takes_body, optional_body):
-    """Return the query parameters and the body as the keyword arguments of a method."""
+def _arguments(context, definition, read):
+    """Return the query parameters and the body as the keyword arguments of a method.
+
+    :param read: function of the context and the WSME type of the body that returns the body; None for no body.
+    """
     arguments = _query(definition)
-    if takes_body:
-        arguments['body'] = request_body.read(context, definition.body_type, optional_body)
+    if read:
+        arguments['body'] = read(context, definition.body_type)
     else:
         request_body.refuse(context)
     return arguments

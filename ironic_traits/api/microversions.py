@@ -2,7 +2,7 @@
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are BIOS
 settings, boot_mode, secure_boot and raid below a node's states, consoles, events, firmware, heartbeats and lookup,
-indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media.
+indicators, inventory, NMIs, vendor passthru and virtual media.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -86,10 +86,10 @@ indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media
 1.78   history of a node
 1.79   allocations prefer a node of their name (done at all versions)
 1.80   projects may create and delete nodes of their own (policy only)
-1.81   inventory of a node (not served)
+1.81   inventory of a node
 1.82   shard, the filters ``shard`` (of ports, too) and ``sharded``, /v1/shards
 1.83   parent_node, and the filter; the filter ``include_children``; /v1/nodes/X/children
-1.84   continuing an inspection (not served)
+1.84   continuing an inspection (at 1.1, too)
 1.85   the verb unhold
 1.86   firmware_interface (firmware is not served)
 1.87   the verb service, with service_steps; service_step
@@ -101,7 +101,7 @@ indicators, inspection rules, inventory, NMIs, vendor passthru and virtual media
 1.93   virtual media that is attached (not served)
 1.94   ``node_ident`` of a new port: the node, by its name
 1.95   disable_power_off
-1.96   inspection rules (not served)
+1.96   inspection rules
 1.97   description of ports, and the filter ``description_contains``
 1.98   ``~0`` and ``~1`` in the paths of a PATCH (accepted at every version)
 1.99   the filter ``conductor_groups`` of ports and portgroups

@@ -36,7 +36,8 @@ BARE_METAL = Protocol(
     name='baremetal',
     prefix='',
     minimum=microversions.MINIMUM,
-    public=('', '/', '/v1', '/v1/'),
+    # Ramdisks cannot authenticate.
+    public=('', '/', '/v1', '/v1/', '/v1/continue_inspection', '/continue_inspection'),
     negotiate=microversions.negotiate,
     headers=microversions.headers,
     failure=rendering.failure,

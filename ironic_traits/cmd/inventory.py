@@ -223,6 +223,7 @@ def _connector(conf):
     conf.set_override('serve', 'all', group='api')
     # Waiting for a lock of a node is useless here: inside one transaction, no lock is ever seen to be released.
     conf.set_override('node_locked_retry_attempts', 0, group='deploy')
-    service = Service(conf)
+    with setup.usable():
+        service = Service(conf)
     service.enforcer = local.Everything()
     return functools.partial(local.LocalClient, app.build(service), service)

@@ -120,6 +120,17 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
             ),
         },
     ),
+    'changes': (
+        'the change feed',
+        {
+            'reset': (
+                'managing:reset_changes',
+                'Make the tokens of all clients invalid. Do this after the database was restored from a backup: the '
+                'clients then read everything again.',
+                None,
+            )
+        },
+    ),
     'inventory': (
         'nodes, ports and traits, as a file',
         {

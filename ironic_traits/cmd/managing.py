@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ironic_traits import validation
 from ironic_traits.cmd import rules, setup
 from ironic_traits.db import migrations
-from ironic_traits.inventory import history_purge, reservations
+from ironic_traits.inventory import change_feed, history_purge, reservations
 from ironic_traits.placement import standard
 
 
@@ -53,6 +53,12 @@ def check(conf, database):
 def purge(conf, database):
     """Delete expired reservations, and print how many there were."""
     print(f'{reservations.purge(database)} reservations were deleted')
+
+
+def reset_changes(conf, database):
+    """Make the tokens of the change feed invalid."""
+    change_feed.begin_again(database)
+    print('All tokens of the change feed are invalid now')
 
 
 def purge_history(conf, database):

@@ -4,13 +4,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
-import yaml
-
-from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation
+from ironic_traits import yaml_documents
+from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation, rule_files
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rule_evaluation import Evaluation, InvalidInventory, RuleResult
-from ironic_traits.transfer import files, rule_files
+from ironic_traits.printing import printable
 
 #: Exit codes. 1: a rule fails on a node, or an expectation is not met. 2: a file cannot be used.
 _BAD, _UNUSABLE = 1, 2
@@ -109,11 +108,6 @@ def _count(items: Sized, noun: str) -> str:
     return f'{len(items)} {noun}{"s" * (len(items) != 1)}'
 
 
-def printable(text: str) -> str:
-    """Return a text without control characters: inventories may contain those that change the terminal."""
-    return ''.join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-
-
 def import_rules(conf: Any) -> None:
     """Convert rules of ironic-inspector, and print them as YAML.
 
@@ -130,7 +124,7 @@ def import_rules(conf: Any) -> None:
         sys.exit(_UNUSABLE)
     conversion = inspector_rules.convert(document)
     if conversion.rules:
-        print(yaml.dump(conversion.rules, Dumper=files.Dumper, sort_keys=False, width=120), end='')
+        print(yaml_documents.dump(conversion.rules, width=120), end='')
     for sentence in (*conversion.problems, *conversion.notes):
         print(printable(sentence), file=sys.stderr)
     if conversion.problems:

@@ -47,6 +47,8 @@ def serve(argv):
         server.on_startup(functools.partial(banner.announce, conf, address))
         if conf.start_worker:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.worker', [*argv, '--port', str(conf.port)]))
+        if conf.mirror.clouds and conf.mirror.start_mirror:
+            stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
         counter = _InFlight(application)
         supervisor.separate_forks(counter.is_busy)
         stop.exit_code(functools.partial(server.serve, target_loader=lambda: counter, wrap_loader=False))

@@ -9,9 +9,8 @@ systemd and ``pkill`` send SIGTERM to several processes, too.  So each child pro
 - is killed by the kernel when the main process is killed (``end_with``).
 
 Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried)?  It runs a service in a thread
-beside the main thread.  Neither granian nor our worker can run there, because both need signal handlers of their own:
-granian for SIGTERM, the worker for SIGALRM, which ends a driver that hangs, and which cotyledon uses itself.  Also,
-cotyledon reacts to Ctrl-C by exiting at once with code 1, in the middle of requests.  It can reload by SIGHUP, which
+beside the main thread.  granian cannot run there, because it needs a handler of its own for SIGTERM.  Also, cotyledon
+reacts to Ctrl-C by exiting at once with code 1, in the middle of requests.  It can reload by SIGHUP, which
 this module cannot; granian does that for the processes that answer requests.
 """
 

@@ -3,10 +3,9 @@
 import contextlib
 import signal
 
-from ironic_traits import wakeup
+from ironic_traits import upkeep, wakeup
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.heartbeat import Heartbeat
-from ironic_traits.purges import Purges
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
 
@@ -19,9 +18,11 @@ def work():
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
     setup.schema(conf)
-    with contextlib.closing(Service(conf)) as service:
+    with setup.usable():
+        service = Service(conf)
+    with contextlib.closing(service):
         worker = Worker(service, wakeup.receiver())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *signaled: worker.stop())
-        with Heartbeat(service), Purges(service):
+        with Heartbeat(service), upkeep.of(service):
             worker.run()

@@ -16,6 +16,7 @@ from oslo_policy import opts as policy_opts
 
 from ironic_traits.conf import (
     api,
+    changes,
     default,
     deploy,
     fake_hardware,
@@ -24,12 +25,27 @@ from ironic_traits.conf import (
     inspection,
     inventory,
     metrics,
+    mirror,
     placement,
     reservations,
 )
 from ironic_traits.version import version
 
-GROUPS = (default, api, deploy, fake_hardware, inventory, inspection, history, reservations, placement, glance, metrics)
+GROUPS = (
+    default,
+    api,
+    deploy,
+    fake_hardware,
+    inventory,
+    inspection,
+    history,
+    changes,
+    reservations,
+    placement,
+    glance,
+    metrics,
+    mirror,
+)
 
 #: Response headers that web pages of other origins may read (CORS).
 EXPOSED_HEADERS = [

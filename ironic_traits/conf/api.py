@@ -87,6 +87,12 @@ OPTIONS = [
         'that changes the host, the port or the scheme.',
     ),
     cfg.BoolOpt(
+        'enable_ramdisk_endpoints',
+        default=True,
+        help='Whether ramdisks may send the data of inspections (POST /v1/continue_inspection). They cannot '
+        'authenticate. With false, the service answers 403.',
+    ),
+    cfg.BoolOpt(
         'access_log',
         default=False,
         help='Whether to log a line for each request to the logger ironic_traits.access: method, path, status, '

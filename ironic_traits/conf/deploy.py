@@ -47,6 +47,13 @@ OPTIONS = [
         'service checks more often whether the node is still locked.',
     ),
     cfg.IntOpt(
+        'threads',
+        min=1,
+        default=100,
+        help='Number of transitions that a worker performs at a time. Each has a thread of its own, which waits while '
+        'the driver waits for the machine.',
+    ),
+    cfg.IntOpt(
         'lease_seconds',
         min=1,
         default=60,

@@ -1,6 +1,6 @@
 """Options of [inspection]: the data of inspections, and the rules that run on it."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = 'inspection'
 
@@ -14,7 +14,79 @@ OPTIONS = [
     cfg.MultiStrOpt(
         'rules_dirs',
         default=[],
-        help='Directories with further rules, in files *.yaml and *.json. The option can be repeated.',
+        help='Directories with further rules, in files whose names end in .yaml or .json. The option can be repeated.',
+    ),
+    cfg.IntOpt(
+        'max_data_size',
+        min=1,
+        default=8 * 1024 * 1024,
+        help='Maximum size of the data of an inspection in a request, in bytes, from a ramdisk or from PUT '
+        '/v1/nodes/{node}/inventory. Larger data is refused with 413. [api] max_request_body_size does not limit these '
+        'two requests.',
+    ),
+    cfg.ListOpt(
+        'hooks',
+        item_type=types.String(
+            choices=[
+                ('ramdisk-error', 'the inspection fails if the ramdisk reports an error'),
+                ('validate-interfaces', 'the inspection fails without network interfaces that can get ports'),
+                ('ports', 'adds, updates and removes ports: see add_ports and keep_ports'),
+                ('architecture', 'sets cpu_arch; the inspection fails without it'),
+                ('cpus', 'sets cpus'),
+                ('memory', 'sets memory_mb'),
+                ('root-device', 'sets local_gb; the inspection fails if no disk is as properties.root_device says'),
+                ('boot-mode', 'sets the capability boot_mode'),
+                ('cpu-capabilities', 'sets the capabilities of cpu_capabilities'),
+            ]
+        ),
+        default=['ramdisk-error', 'validate-interfaces', 'ports', 'architecture', 'cpus', 'memory', 'root-device'],
+        help='What an inspection changes of a node besides its traits, in this order, when data has come from a '
+        'ramdisk: ports, and properties. Ironic runs the first four by default. The others are: cpus, memory, '
+        'root-device, boot-mode and cpu-capabilities.',
+    ),
+    cfg.StrOpt(
+        'add_ports',
+        default='pxe',
+        choices=[
+            ('all', 'all network interfaces'),
+            ('active', 'network interfaces with IP addresses'),
+            ('pxe', 'the network interface that the node has booted from; all of them if that is not known'),
+            ('disabled', 'none'),
+        ],
+        help='For which network interfaces an inspection adds ports.',
+    ),
+    cfg.StrOpt(
+        'keep_ports',
+        default='all',
+        choices=[
+            ('all', 'all ports of the node'),
+            ('present', 'the ports of network interfaces that the inspection has found'),
+            ('added', 'the ports that add_ports adds'),
+        ],
+        help='Which ports a node keeps after an inspection. The others are deleted.',
+    ),
+    cfg.BoolOpt(
+        'update_pxe_enabled',
+        default=True,
+        help='Whether an inspection sets pxe_enabled of the ports of a node: to true for the network interface that '
+        'the node has booted from, to false for the others.',
+    ),
+    cfg.BoolOpt(
+        'disk_partitioning_spacing',
+        default=True,
+        help='Whether local_gb is 1 GiB less than the size of the root disk, to leave space for partitioning.',
+    ),
+    cfg.DictOpt(
+        'cpu_capabilities',
+        default={
+            'vmx': 'cpu_vt',
+            'svm': 'cpu_vt',
+            'aes': 'cpu_aes',
+            'pse': 'cpu_hugepages',
+            'pdpe1gb': 'cpu_hugepages_1g',
+            'smx': 'cpu_txt',
+        },
+        help='The capability that the hook cpu-capabilities sets to true for each flag of the CPU.',
     ),
 ]
 

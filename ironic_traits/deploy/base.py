@@ -4,6 +4,9 @@ import abc
 import dataclasses
 from typing import Any
 
+#: The argument of the action "inspect" that is there once a ramdisk has sent the data of the inspection: when it came.
+DATA_RECEIVED = 'data_received_at'
+
 
 class WorkFailed(Exception):
     """The failure of an action; its text becomes the node's ``last_error``."""
@@ -42,7 +45,7 @@ class Task:
     :ivar action: one of ``states.ACTIONS``.
     :ivar phase: how many times the driver has returned Later for this action, or for this step of it.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
-        ``service_steps``, ``disable_ramdisk``, ``rescue_password``.
+        ``service_steps``, ``disable_ramdisk``, ``rescue_password``; and DATA_RECEIVED.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.
     :ivar step: the step of the action: {'interface': …, 'step': its name, 'args': {…}, 'priority': …}; None if the
         driver performs the action as a whole.
@@ -80,7 +83,8 @@ class Driver(abc.ABC):
     def work(self, task):
         """Perform an action or a step, or a phase of it.
 
-        A call may take [deploy] lease_seconds; after that, TimeoutError is raised in it.
+        Threads call it for several nodes at a time, so it must not keep anything of a task in the driver itself.
+        A call may take [deploy] lease_seconds. After that the action has failed, and what the call returns is ignored.
         When a worker dies, another one calls again with the same step and phase.  So each phase must be idempotent.
         Deploy steps need not be among ``steps``: clients and deploy templates may name any.
 

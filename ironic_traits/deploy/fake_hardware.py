@@ -44,7 +44,7 @@ class FakeHardware(base.Driver):
         'console': ('fake', 'no-console'),
         'deploy': ('fake',),
         'firmware': ('fake', 'no-firmware'),
-        'inspect': ('fake', 'no-inspect'),
+        'inspect': ('fake', 'agent', 'no-inspect'),
         'management': ('fake',),
         'network': ('noop',),
         'power': ('fake',),
@@ -80,12 +80,20 @@ class FakeHardware(base.Driver):
                 raise base.WorkFailed(f'fake-hardware is configured to fail "{name}".')
         if task.step and task.step['step'] == 'trigger_servicewait':
             return base.Later(_ENDLESS)
+        if task.action == 'inspect' and task.node['inspect_interface'] == 'agent':
+            return self._inspect(task)
         if task.action == 'power':
             return base.Done(power_state=states.POWER_TARGETS[task.arguments['target']])
         after = _POWER_AFTER.get(task.action)
         if after == states.POWER_OFF and task.node['disable_power_off']:
             after = None
         return base.Done(power_state=after or task.node['power_state'] or states.POWER_OFF)
+
+    def _inspect(self, task):
+        """Wait for the data of a ramdisk, and power the node off then, as Ironic's interface "agent" does."""
+        if base.DATA_RECEIVED not in task.arguments:
+            return base.Later(_ENDLESS)
+        return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
 
     def _delay(self, task):
         try:

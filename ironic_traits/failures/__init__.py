@@ -22,6 +22,7 @@ from ironic_traits.failures.holders import (
     ReservationNotFound,
     ReservationUnknown,
 )
+from ironic_traits.failures.inspection import PreviewOutdated
 from ironic_traits.failures.nodes import (
     ConductorNotFound,
     DeployRefused,
@@ -29,10 +30,12 @@ from ironic_traits.failures.nodes import (
     HistoryNotFound,
     InvalidState,
     InvalidTransition,
+    InventoryNotFound,
     NodeAssociated,
     NodeExists,
     NodeInMaintenance,
     NodeLocked,
+    NodeMirrored,
     NodeNotFound,
     NodeNotLocked,
     NodeProtected,
@@ -66,6 +69,7 @@ from ironic_traits.failures.requests import (
     NotImplementedHere,
     Overloaded,
     ResourceNotFound,
+    TokenOutdated,
     Unauthorized,
     UnexpectedArguments,
     UnsupportedMediaType,

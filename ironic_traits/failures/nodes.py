@@ -59,6 +59,14 @@ class HistoryNotFound(Failure):
     text = 'Node history record {history} could not be found.'
 
 
+class InventoryNotFound(Failure):
+    """The node has no data of an inspection."""
+
+    status = 404
+    code = 'baremetal.node.no_inventory'
+    text = 'Node inventory record for node {node} could not be found.'
+
+
 class DriverNotFound(Failure):
     """The driver is not enabled."""
 
@@ -116,6 +124,14 @@ class NodeWaiting(NodeLocked):
     """The node is not locked, but is in a state that lasts until work ends, which may take long."""
 
     is_short = False
+
+
+class NodeMirrored(Failure):
+    """The node is one of another Ironic, which must do what was requested."""
+
+    status = 409
+    code = 'baremetal.node.mirrored'
+    text = 'Node {node} is managed by the Ironic of cloud {cloud}. Send the request to its endpoint: {endpoint}.'
 
 
 class NodeNotLocked(Failure):

@@ -129,6 +129,14 @@ class UnsupportedMediaType(Failure):
     text = 'The body was sent with {content_type}. Send it with "Content-Type: application/json".'
 
 
+class TokenOutdated(Failure):
+    """A token of the change feed with which changes would be missed."""
+
+    status = 410
+    code = 'baremetal.changes.token_outdated'
+    text = 'The token is too old, or not of this service. Get one with GET /v1/changes, then read everything again.'
+
+
 class HostNotAllowed(Failure):
     """The Host header does not have a name of the service. This is checked only under noauth."""
 

@@ -57,7 +57,7 @@ class EditForbidden(Failure):
 
     status = 403
     code = 'baremetal.forbidden'
-    text = 'You may not change the traits of {forbidden} of the {selected} selected nodes ({rule}). Nothing changed.'
+    text = 'You may not do this with {forbidden} of the {selected} selected nodes ({rule}). Nothing changed.'
 
 
 class TraitNotFound(Failure):

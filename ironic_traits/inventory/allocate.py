@@ -14,7 +14,16 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
-from ironic_traits.inventory import free_nodes, history, matches, node_providers, records, reservations, trait_filters
+from ironic_traits.inventory import (
+    free_nodes,
+    history,
+    matches,
+    node_providers,
+    origins,
+    records,
+    reservations,
+    trait_filters,
+)
 from ironic_traits.inventory.allocations import ACTIVE, ERROR, KIND, end
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.matches import NodeRequest
@@ -148,6 +157,7 @@ def _hold_once(
 def _backfill(context: Context, values: Values, row: Values, ident: str, fields: tuple[str, ...]) -> sa.Row:
     with context.write() as connection:
         node = take(connection, ident, *_HELD, *_BACKFILLED)
+        origins.check_own(connection, node)
         if node.reservation:
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         row['uuid'] = values['uuid'] or node.instance_uuid or row['uuid']

@@ -134,7 +134,9 @@ def _hosts(rows: Sequence[sa.Row]) -> Hosts:
 
 def _column(hosts: Hosts) -> sa.Label[Any]:
     cases = [(_have(*key), _of_node(names)) for key, names in hosts.items()]
-    return sa.case(*cases).label('conductor') if cases else sa.null().label('conductor')
+    # That of a mirrored node is known from the cloud.
+    mirrored = (tables.nodes.c.origin.is_not(None), tables.nodes.c.origin_conductor)
+    return sa.case(mirrored, *cases).label('conductor')
 
 
 def _of_node(names: tuple[str, ...]) -> sa.ColumnElement[str]:
@@ -145,12 +147,13 @@ def _of_node(names: tuple[str, ...]) -> sa.ColumnElement[str]:
 
 
 def _nodes_of(hosts: Hosts, name: str) -> Condition:
+    is_own = tables.nodes.c.origin.is_(None)
     conditions = [
-        sa.and_(_have(*key), tables.nodes.c.id % len(names) == names.index(name))
+        sa.and_(is_own, _have(*key), tables.nodes.c.id % len(names) == names.index(name))
         for key, names in hosts.items()
         if name in names
     ]
-    return sa.or_(sa.false(), *conditions)
+    return sa.or_(tables.nodes.c.origin_conductor == name, *conditions)
 
 
 def _have(driver: str, group: str) -> Condition:

@@ -12,7 +12,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.types import clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import mismatches, node_providers
 
 #: Conditions on reservations: the reservation is live (LIVE); it has expired (EXPIRED); it is live and holds the node
 #: of the surrounding SELECT (OF_NODE).
@@ -34,6 +34,7 @@ STATE = (
     tables.reservations.c.uuid.label('reservation_uuid'),
     tables.reservations.c.expires_at,
     node_providers.CONSUMER,
+    *mismatches.FIRST,
 )
 
 
@@ -43,11 +44,11 @@ def eligible_for(instance: str | None = None) -> Condition:
     :param instance: uuid; a node that is allocated to this consumer in Placement is eligible. None for no instance:
         then no allocated node is eligible.
     """
-    return sa.and_(node_providers.OFFERED, ~RESERVED, ~_allocated(instance))
+    return sa.and_(node_providers.OFFERED, ~RESERVED, ~_allocated(instance), ~mismatches.MISMATCHED)
 
 
 def reasons(instance: str | None = None) -> dict[str, Condition]:
-    """Return the conditions that each make a node ineligible.
+    """Return the conditions that each make a node ineligible, but for mismatches, which depend on the rules.
 
     :param instance: as for ``eligible_for``.
     :returns: {reason, as in ``refusal``: condition on nodes}.
@@ -67,8 +68,9 @@ def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
 
     :param node: a row with the columns of STATE; None when the node does not exist.
     :param instance: as for ``eligible_for``.
-    :returns: {'reason': one of ``reasons`` or 'not found', 'message': a sentence}, with ``provision_state`` or
-        ``reserved_until`` where they are the reason; None when the node can be reserved.
+    :returns: {'reason': one of ``reasons``, 'expectation' or 'not found', 'message': a sentence}, with
+        ``provision_state``, ``reserved_until`` or ``rule`` where they are the reason; None when the node can be
+        reserved.
     """
     if node is None:
         return {'reason': 'not found', 'message': 'There is no such node.'}
@@ -86,6 +88,9 @@ def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
         return {'reason': 'reserved', 'reserved_until': node.expires_at, 'message': f'It is reserved {until}.'}
     if node.consumer_uuid not in (None, instance):
         return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}
+    if node.mismatch_rule:
+        text = mismatches.text(node.mismatch_rule, node.mismatch_message)
+        return {'reason': 'expectation', 'rule': node.mismatch_rule, 'message': f'It does not meet {text}.'}
     return None
 
 

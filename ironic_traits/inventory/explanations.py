@@ -15,12 +15,14 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility
+from ironic_traits.inventory import eligibility, mismatches
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
 #: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
 _MAX_BITS = 62
+#: Most rules that have a clause of their own; the others share one.
+_MAX_RULES = 20
 #: The integers of a node, in the order of ``_Facts.numbers``.
 _Numbers = tuple[int, ...]
 
@@ -37,8 +39,8 @@ def explain(
         'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
         [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}.
     """
-    facts = _Facts(context, node_request, instance)
     with context.read() as connection:
+        facts = _Facts(context, connection, node_request, instance)
         numbers_of_mask: dict[int, list[_Numbers]] = {}
         failing: Counter[int] = Counter()
         for *numbers, count in connection.execute(facts.counted()):
@@ -66,8 +68,8 @@ def rejections(context: Context, node_request: NodeRequest, instance: str | None
     :param instance: as for ``explain``.
     :returns: {uuid of a node: [clause, …]}.
     """
-    facts = _Facts(context, node_request, instance)
     with context.read() as connection:
+        facts = _Facts(context, connection, node_request, instance)
         rows = connection.execute(sa.select(facts.inner.c.uuid, *facts.numbers)).all()
     explanation = Explanation(facts.clauses, Counter())
     return {uuid: explanation.names(facts.mask(tuple(numbers))) for uuid, *numbers in rows}
@@ -92,13 +94,17 @@ class _Facts:
         LIMIT 2147483647
     """
 
-    def __init__(self, context: Context, node_request: NodeRequest, instance: str | None) -> None:
+    def __init__(
+        self, context: Context, connection: sa.Connection, node_request: NodeRequest, instance: str | None
+    ) -> None:
         self._of_traits = TraitClauses(node_request.request)
         names = self._of_traits.traits
         self._words = [names[begin : begin + _MAX_BITS] for begin in range(0, len(names), _MAX_BITS)]
         flags = node_request.flags() | {
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
+        conditions = node_request.considered(context)
+        flags |= _expectations(connection, conditions)
         self.clauses = [*self._of_traits.names, *flags]
         columns = [tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name, _number(flags.values()).label('failed')]
         source: sa.FromClause = tables.nodes
@@ -106,7 +112,7 @@ class _Facts:
             carried = _carried(self._words)
             source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
             columns += [sa.func.coalesce(carried.c[_word(number)], 0).label(_word(number)) for number in self._range]
-        statement = sa.select(*columns).select_from(source).where(*node_request.considered(context))
+        statement = sa.select(*columns).select_from(source).where(*conditions)
         if node_request.idents is not None:
             statement = statement.where(among(node_request.idents))
         # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the
@@ -146,6 +152,17 @@ class _Facts:
         failed, *words = numbers
         carried = sum(word << number * _MAX_BITS for number, word in enumerate(words))
         return self._failed(carried) | failed << len(self._of_traits.names)
+
+
+def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Condition]:
+    """Return the clauses of the rules whose expectations are not met now: {name of the clause: condition on nodes}.
+
+    :param conditions: on the nodes that the request is about.
+    """
+    rules = mismatches.rules(connection, conditions, _MAX_RULES + 1)
+    named, more = rules[:_MAX_RULES], rules[_MAX_RULES:]
+    clauses = {f'expect:{rule}': ~mismatches.of_rule(rule) for rule in named}
+    return clauses | ({'expect': ~mismatches.of_other_rules(named)} if more else {})
 
 
 def _carried(words: Sequence[Sequence[str]]) -> sa.Subquery:

@@ -7,7 +7,7 @@ needs no lock. Its place among the others does not matter.)
 
 import datetime
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,17 +22,19 @@ from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_filters, single_node
 from ironic_traits.inventory.eligibility import moment_text
 from ironic_traits.inventory.paging import Page, Rows, fetch
+from ironic_traits.matching.sources import RULES, Edit
 
 #: The types of events, as Ironic's own, and what this service adds.
-PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT = EVENT_TYPES = (
+PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT, INSPECTION = EVENT_TYPES = (
     'provisioning',
     'power',
     'maintenance',
     'reservation',
     'node',
     'trait',
+    'inspection',
 )
-INFO, ERROR = 'INFO', 'ERROR'
+INFO, WARNING, ERROR = 'INFO', 'WARNING', 'ERROR'
 #: The event of the first entry of a node. A deleted node may be created again, with the same uuid.
 CREATED = 'The node was created.'
 
@@ -146,7 +148,7 @@ def maintenance(author: Author, node: Any, is_set: bool, reason: str | None) -> 
 
 
 def trait_edit(
-    context: Context,
+    author: Author,
     node_uuid: str,
     moment: datetime.datetime,
     source: str,
@@ -155,27 +157,44 @@ def trait_edit(
 ) -> Values:
     """Return the row of a write of traits.
 
+    :param author: ``entry`` with its first argument.
     :param added: the traits that the node did not have before; may be empty, when only the sources changed.
     :param removed: the traits that the node has no longer.
     """
-    return entry(
-        *(context, node_uuid, moment, TRAIT, None),
-        source=source,
-        added=','.join(sorted(added)),
-        removed=','.join(sorted(removed)),
-    )
+    changes = {'added': ','.join(sorted(added)), 'removed': ','.join(sorted(removed))}
+    return author(node_uuid, moment, TRAIT, None, source=source, **changes)
+
+
+def rules_edit(author: Author, node_uuid: str, moment: datetime.datetime, changed: Sequence[str], edit: Edit) -> Values:
+    """Return the row of a write of traits by inspection rules.
+
+    :param author: ``entry`` with its first argument.
+    :param changed: the sources that hold more or less than before, at least one.
+    """
+    if len(changed) == 1:
+        return trait_edit(author, node_uuid, moment, changed[0], edit.added, edit.removed)
+    row = trait_edit(author, node_uuid, moment, RULES, edit.added, edit.removed)
+    names = ', '.join(source.removeprefix('rule:') for source in changed)
+    return row | {'event': f'Rules {names}: {_changes(row["added"], row["removed"])}.'}
 
 
 def event(row: sa.Row) -> str:
     """Return what happened, as a sentence.
 
-    :param row: an entry. That of a write of traits has no text of its own, because its other columns say all.
+    :param row: an entry. That of a write of traits by one source has no text of its own: its other columns say all.
     """
-    if row.event is not None:
-        return row.event
-    edits = (('added', row.added), ('removed', row.removed))
+    return row.event if row.event is not None else f'Source {row.source}: {_changes(row.added, row.removed)}.'
+
+
+def _changes(added: str, removed: str) -> str:
+    """Return what a write of traits changed, as a part of a sentence.
+
+    :param added: names, joined by commas.
+    :param removed: names, joined by commas.
+    """
+    edits = (('added', added), ('removed', removed))
     changes = [f'{verb} {names.replace(",", ", ")}' for verb, names in edits if names]
-    return f'Source {row.source}: {"; ".join(changes) or "no change of the effective traits"}.'
+    return '; '.join(changes) or 'no change of the effective traits'
 
 
 def record(connection: sa.Connection, *entries: Values) -> None:

@@ -6,6 +6,7 @@ creation depends on other rows is refused here with ``Unusual``; the caller then
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import history, node_providers, nodes
+from ironic_traits.inventory import change_feed, history, node_providers, nodes
 from ironic_traits.inventory.records import Kind, stored
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.trait_store import Hold
@@ -57,6 +58,7 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
         ids = {row.uuid: row.id for row in rows}
         if node_providers.of_uuids(connection, uuids):
             raise Unusual
+        change_feed.record(connection, change_feed.NODE, uuids)
         node_providers.create_all(connection, [(ids[node.row['uuid']], node.row) for node in new_nodes])
         moment = read_clock(connection)
         holds = {
@@ -71,12 +73,13 @@ def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewN
 
 
 def _events(context: Context, new_nodes: Sequence[NewNode], moment: datetime.datetime) -> Iterator[Values]:
+    author = functools.partial(history.entry, context)
     for node in new_nodes:
         yield nodes.created(context, node.row, moment)
         added: set[str] = set()
         for source, node_names in node.traits.items():
             yield history.trait_edit(
-                context, node.row['uuid'], moment, source, [name for name in node_names if name not in added], []
+                author, node.row['uuid'], moment, source, [name for name in node_names if name not in added], []
             )
             added.update(node_names)
 

@@ -9,7 +9,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility, trait_filters
+from ironic_traits.inventory import eligibility, origins, trait_filters
 
 
 def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
@@ -74,6 +74,8 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'include_children': lambda value: sa.true(),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
     'reserved': lambda value: eligibility.RESERVED if value else ~eligibility.RESERVED,
+    # '' for the nodes that are not mirrored.
+    'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,
     'shard': tables.nodes.c.shard.in_,
     'project': _is_of,
     'trait_source': trait_filters.held_by,

@@ -22,7 +22,9 @@ from ironic_traits.deploy import states, steps, validate
 from ironic_traits.inventory import (
     deploy_templates,
     history,
+    mismatches,
     node_providers,
+    origins,
     reservations,
     runbooks,
     secrets,
@@ -85,6 +87,7 @@ def provision(
     try:
         with context.write() as connection:
             locked_node = take(connection, ident, *_VISIBLE)
+            origins.check_own(connection, locked_node)
             node = _as_dict(locked_node)
             state = _next(node, verb, event)
             _check_flags(node, event)
@@ -131,6 +134,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     """
     with context.write() as connection:
         node = take(connection, ident, *_POWERED)
+        origins.check_own(connection, node)
         if target not in states.POWER_TARGETS:
             raise failures.InvalidTransition(action=target, node=node.uuid, state=node.power_state)
         if node.provision_state in (states.CLEANING, states.CLEANWAIT):
@@ -165,6 +169,7 @@ def place(context: Writer, ident: str, provision_state: str = states.ENROLL, pow
     """
     with context.write() as connection:
         node = take(connection, ident, *_PLACED)
+        origins.check_own(connection, node)
         moment = read_clock(connection)
         changes = placed(node._mapping, moment, provision_state, power_state)
         change(connection, node, changes)
@@ -264,6 +269,9 @@ def _check_interface(node: Values, event: str) -> None:
 
 def _reasons(context: Context, connection: sa.Connection, node: Values) -> dict[str, str | None]:
     reasons = validate.reasons(context.hooks, node)
+    unmet = mismatches.read_all(connection, [node['id']]).get(node['id'], {})
+    problems = [reasons['inspect'], *(mismatches.text(*each) for each in unmet.items())]
+    reasons['inspect'] = ' '.join(filter(None, problems)) or None
     if not reasons['deploy']:
         templates = deploy_templates.of_node(connection, node)
         reasons['deploy'] = deploy_templates.errors(context, node, templates) or None
@@ -299,6 +307,8 @@ def _changes(node: Values, verb: str, state: str, moment: datetime.datetime) -> 
 
 
 def _abort_text(node: Values) -> str:
+    if node['provision_state'] == states.INSPECTWAIT:
+        return 'Inspection was aborted by request.'
     if node['provision_state'] not in (states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL):
         return f'The provision state "{node["provision_state"]}" was aborted by request.'
     step = node['service_step']

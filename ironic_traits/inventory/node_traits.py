@@ -6,7 +6,7 @@ what it says, whatever the sources.
 
 import datetime
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from oslo_db import exception as db_exception
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import names, tables, together
+from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.inventory import history, node_providers, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
@@ -242,27 +243,16 @@ def lift_veto(context: Context, ident: str, name: str) -> Written:
     return _write(context, [], ident, None, decide)
 
 
-def store(
-    context: Context,
-    connection: sa.Connection,
-    source: str | None,
-    moment: datetime.datetime,
-    edits: Sequence[NodeEdit],
-) -> None:
-    """Store edits of the traits of nodes, with a history entry for each, and update the nodes' providers.
+def store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Iterable[Values]) -> None:
+    """Store edits of the traits of nodes, and update the nodes' providers.
 
     :param connection: of a writer that has taken the nodes' locks.
-    :param source: name of the source; None for a plain write.
-    :param moment: time of the edits, by the database's clock.
     :param edits: edits that change something.
+    :param entries: the rows of the history: one for each edit.
     :raises together.MissingRows: traits are not in the table ``traits``.
     :raises oslo_db.exception.DBReferenceError: the same.
     """
     changes = [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits]
-    entries = [
-        history.trait_edit(context, each.node.uuid, moment, source or OPERATOR, each.edit.added, each.edit.removed)
-        for each in edits
-    ]
     together.execute(
         connection,
         [
@@ -271,6 +261,19 @@ def store(
             *history.writes(*entries),
         ],
     )
+
+
+def entries(
+    context: Context, source: str | None, moment: datetime.datetime, edits: Iterable[NodeEdit]
+) -> Iterator[Values]:
+    """Yield the rows of the history for edits by one source.
+
+    :param source: name of the source; None for a plain write.
+    :param moment: time of the edits, by the database's clock.
+    """
+    author = functools.partial(history.entry, context)
+    for node, _, edit in edits:
+        yield history.trait_edit(author, node.uuid, moment, source or OPERATOR, edit.added, edit.removed)
 
 
 @adding_names
@@ -299,7 +302,8 @@ def _write(
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
         if edit.changes:
             _check_limit(context, node.uuid, edit, source)
-            store(context, connection, source, node.moment, [NodeEdit(node, stored, edit)])
+            edits = [NodeEdit(node, stored, edit)]
+            store(connection, edits, entries(context, source, node.moment, edits))
     retired = context.retired_traits.among(context, requested_traits)
     return Written(sorted(edit.after.holders), sorted(edit.refused), sorted(retired))
 

@@ -15,6 +15,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import now
+from ironic_traits.inventory import origins
 from ironic_traits.inventory.single_node import read, take
 
 
@@ -43,6 +44,7 @@ def attach(context: Context, ident: str, vif: str, info: Mapping[str, Any]) -> N
     """
     with context.write() as connection:
         node = take(connection, ident)
+        origins.check_own(connection, node)
         if connection.execute(sa.select(tables.node_vifs.c.id).where(*_is(node, vif))).first():
             raise failures.VifAlreadyAttached(vif=vif, node=node.uuid)
         row = {'node_uuid': node.uuid, 'vif': vif, 'info': info, 'created_at': now()}
@@ -60,6 +62,7 @@ def detach(context: Context, ident: str, vif: str) -> None:
     """
     with context.write() as connection:
         node = take(connection, ident)
+        origins.check_own(connection, node)
         if not connection.execute(sa.delete(tables.node_vifs).where(*_is(node, vif))).rowcount:
             raise failures.VifNotAttached(vif=vif, node=node.uuid)
 

@@ -26,12 +26,14 @@ from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
     allocations,
+    change_feed,
     history,
     node_filters,
     node_guards,
     node_parents,
     node_providers,
     node_traits,
+    origins,
     records,
     reservations,
     secrets,
@@ -113,19 +115,47 @@ def find(
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
     visible = node_filters.visible(context, grant)
-    statement = sa.select(*_columns(context, fields)).where(
-        *visible,
-        *node_filters.conditions(filters).values(),
-        *trait_filters.where(traits),
-        # Last, because nearly all nodes fulfil it, and SQLite evaluates conditions in their order.
-        *node_filters.without_children(filters),
-    )
+    statement = _listed(context, grant, fields, filters, traits)
     with context.read() as connection:
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
         marker = functools.partial(read, connection, visible=visible)
         rows, has_more = fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
         return Rows(_with_sources(context, connection, fields, rows), has_more)
+
+
+def find_changed(
+    context: Context,
+    grant: Grant,
+    fields: tuple[str, ...],
+    filters: Mapping[str, Any],
+    traits: Filter,
+    uuids: Collection[str],
+) -> Sequence[sa.Row]:
+    """Return those of some nodes that are in a list.
+
+    :param fields: names of the fields.
+    :param filters: as for ``find``, as the next one.
+    :param uuids: of the nodes.
+    :returns: [row with these fields, …], in the order of creation.
+    """
+    statement = _listed(context, grant, fields, filters, traits).where(tables.nodes.c.uuid.in_(uuids))
+    with context.read() as connection:
+        rows = connection.execute(statement.order_by(tables.nodes.c.id)).all()
+        return _with_sources(context, connection, fields, rows)
+
+
+def _listed(
+    context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, Any], traits: Filter
+) -> sa.Select:
+    """Return the SELECT of the nodes in a list; parameters as for ``find``."""
+    return sa.select(*_columns(context, fields)).where(
+        *node_filters.visible(context, grant),
+        *node_filters.conditions(filters).values(),
+        *trait_filters.where(traits),
+        # Last, because nearly all nodes fulfil it, and SQLite evaluates conditions in their order.
+        *node_filters.without_children(filters),
+    )
 
 
 @retried
@@ -148,6 +178,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
                 values['parent_node'] = node_parents.resolved(context, connection, values)
             inserted = connection.execute(sa.insert(tables.nodes).values(with_masks(tables.nodes, values)))
             node_providers.create(connection, inserted.inserted_primary_key.id)
+            change_feed.record(connection, change_feed.NODE, [values['uuid']])
             history.record(connection, created(context, values, None))
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
@@ -216,6 +247,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
     try:
         with context.write() as connection:
             node = take(connection, ident, *_GUARDED, *(tables.nodes.c[name] for name in NODES.settable), MOMENT)
+            origins.check_own(connection, node)
             old = {name: getattr(node, name) for name in NODES.settable}
             new = change(old)
             new |= _interfaces(context, new)
@@ -232,7 +264,7 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
                 reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
-                _check_free(connection, node)
+                check_free(connection, node)
             changes |= _cleared(changes)
             if node.allocation_uuid:
                 changes |= allocations.follow(context, connection, node, changes)
@@ -263,6 +295,7 @@ def delete(context: Context, ident: str) -> None:
     """
     with context.write() as connection:
         node = take(connection, ident, *_GUARDED, *_HELD, MOMENT)
+        origins.check_own(connection, node)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         _check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
@@ -283,6 +316,7 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
     """
     with context.write() as connection:
         node = take(connection, ident, *_MAINTENANCE, MOMENT)
+        origins.check_own(connection, node)
         changes = _maintenance(maintenance, reason)
         write(connection, node, changes)
         if any(getattr(node, name) != value for name, value in changes.items()):
@@ -418,7 +452,7 @@ def _check_reservation(connection: sa.Connection, uuid: str, instance: str | Non
         raise reservations.reserved(uuid, reservation)
 
 
-def _check_free(connection: sa.Connection, node: sa.Row) -> None:
+def check_free(connection: sa.Connection, node: sa.Row) -> None:
     """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
 
     :raises failures.NodeAssociated: the node has an instance.

@@ -23,7 +23,7 @@ from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import states
-from ironic_traits.inventory import node_filters, secrets, single_node
+from ironic_traits.inventory import node_filters, origins, secrets, single_node
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.secrets import with_masks
@@ -73,6 +73,7 @@ class Kind:
     :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
         Their default is set after that.
     :ivar computed: {field that is no column: expression that a SELECT from the table computes it with}.
+    :ivar noun: its name, for messages, if Ironic does not call it by that of its path.
     :ivar visible: function (context, grant) that returns the conditions on the records that the caller may see, for
         a kind whose records do not belong to nodes; None if callers see all of them.
     """
@@ -84,6 +85,7 @@ class Kind:
     implicit: tuple[str, ...] = ()
     computed: dict[str, sa.ColumnElement[Any]] = dataclasses.field(default_factory=dict)
     visible: Callable[[Context, Grant], list[Condition]] | None = None
+    noun: str = ''
 
     @functools.cached_property
     def table(self) -> sa.Table:
@@ -93,7 +95,7 @@ class Kind:
     @property
     def what(self) -> str:
         """Its name, for messages."""
-        return self.resource.singular
+        return self.noun or self.resource.singular
 
     @property
     def settable(self) -> dict[str, Any]:
@@ -184,6 +186,8 @@ def create(context: Context, kind: Kind, values: Mapping[str, Any], fields: tupl
     values = new_row(kind, values)
     try:
         with context.write() as connection:
+            if kind.has_node:
+                origins.check_own_uuid(connection, values['node_uuid'])
             kind.decide(connection, None, None, values)
             connection.execute(sa.insert(kind.table).values(stored(kind, values)))
             return read(connection, kind, values['uuid'], columns(context, kind, fields))
@@ -250,6 +254,8 @@ def update(
             node, record = _take(connection, kind, ident)
             old = {name: getattr(record, name) for name in ('uuid', *kind.settable)}
             new = {'uuid': record.uuid, **change({name: old[name] for name in kind.settable})}
+            if kind.has_node and new['node_uuid'] != old['node_uuid']:
+                origins.check_own_uuid(connection, new['node_uuid'])
             kind.decide(connection, node, old, new)
             changes = {name: value for name, value in new.items() if differ(value, old[name])}
             if changes:
@@ -328,6 +334,7 @@ def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
                 node = single_node.take(connection, unlocked.node_uuid, *_STATE)
             except failures.NodeNotFound:
                 raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident) from None
+            origins.check_own(connection, node)
             if node.reservation:
                 raise failures.NodeLocked(node=node.uuid, host=node.reservation)
             same.append(table.c.node_uuid == unlocked.node_uuid)

@@ -22,7 +22,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import Writer, retried
 from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import history, node_filters, node_providers
+from ironic_traits.inventory import change_feed, history, node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.single_node import MOMENT, take
@@ -108,6 +108,7 @@ def renew(context: Context, uuid: str, expiry: 'Expiry') -> sa.Row:
         live = tables.reservations.c.uuid == uuid, LIVE
         if not connection.execute(sa.update(tables.reservations).where(*live).values(values)).rowcount:
             raise failures.ReservationNotFound(reservation=uuid)
+        change_feed.record(connection, change_feed.RESERVATION, [uuid])
         return _read(connection, uuid, _columns(FIELDS))
 
 
@@ -120,6 +121,7 @@ def delete(context: Context, uuid: str) -> None:
     with context.write() as connection:
         node = _take(connection, uuid)
         connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.uuid == uuid))
+        change_feed.record(connection, change_feed.RESERVATION, [uuid])
         node_providers.bump_for_reservation(connection, node.id)
         history.record(connection, _event(context, node.uuid, node.moment, f'Reservation {uuid} was deleted.'))
 
@@ -160,6 +162,8 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
         node_providers.bump_for_expired(connection, [row.node_uuid for row in rows])
         connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.id.in_([row.id for row in rows])))
         history.record(connection, *map(_expired, rows))
+        change_feed.record(connection, change_feed.RESERVATION, [row.uuid for row in rows])
+        change_feed.record(connection, change_feed.NODE, [row.node_uuid for row in rows])
     return len(rows)
 
 
@@ -271,6 +275,7 @@ def use(
     ).rowcount:
         # It has expired since it was read, and another transaction has deleted it.
         raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=reservation.uuid))
+    change_feed.record(connection, change_feed.RESERVATION, [reservation.uuid])
     if not node.offered_before:
         # Otherwise the deploy itself moves the provider's generation, by what it changes in the node.
         node_providers.bump_for_reservation(connection, node.id)

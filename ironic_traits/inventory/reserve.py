@@ -16,7 +16,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import free_nodes, history, matches, node_filters, node_providers
+from ironic_traits.inventory import change_feed, free_nodes, history, matches, node_filters, node_providers
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.reservations import FIELDS, Expiry, created, held_elsewhere, settle
@@ -144,6 +144,7 @@ def _insert(
         for instance, node in chosen.items()
     ]
     connection.execute(sa.insert(tables.reservations), rows)
+    change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])
     history.record(connection, *(created(context, row) for row in rows))
     for node in chosen.values():
         node_providers.bump_for_reservation(connection, node.id)

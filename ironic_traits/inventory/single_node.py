@@ -17,11 +17,12 @@ from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import clock, now
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import change_feed, node_providers, origins
 from ironic_traits.inventory.secrets import with_masks
 
 #: A column for ``take``: the time by the database's clock, once the lock is taken.
 MOMENT = clock().label('moment')
+_ALWAYS = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
 
 
 def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
@@ -31,22 +32,25 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
     :param connection: of a writer.
     :param ident: uuid or name of the node.
-    :param columns: columns to read besides ``id``, ``uuid`` and ``node_providers.BEFORE``.
+    :param columns: columns to read besides ``id``, ``uuid``, ``origin`` and ``node_providers.BEFORE``.
     :returns: a row with all these columns.
     :raises failures.NodeNotFound: there is no such node.
     """
     key = _key(ident)
     # Each column once, even if the caller names the id or the uuid, too.
-    columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *node_providers.BEFORE, *columns)))
+    columns = tuple(dict.fromkeys((*_ALWAYS, *node_providers.BEFORE, *columns)))
     # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
     # is used only for columns of the locked row: of other tables it would return the values before the wait for the
     # lock.
     returning = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
-    result = connection.execute(_raise_generation(key, columns if returning else ()), {'ident': ident, 'now': now()})
+    values = {'ident': ident, 'now': now()}
     if returning:
-        row = result.first()
+        row = connection.execute(_taken(key, columns), values).first()
+    elif connection.execute(_raise_generation(key), values).rowcount:
+        row = connection.execute(_select_one(columns, key), values).one()
+        change_feed.record(connection, change_feed.NODE, [row.uuid])
     else:
-        row = connection.execute(_select_one(columns, key), {'ident': ident}).one() if result.rowcount else None
+        row = None
     if row is None:
         raise failures.NodeNotFound(node=ident)
     return row
@@ -58,9 +62,11 @@ def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     :param connection: of a writer.
     :param node: the result of ``take``.
     :param changes: {column: value}.
+    :raises failures.NodeMirrored: the node is mirrored.
     :raises failures.ProviderTaken: as ``node_providers.follow``.
     :raises failures.ProviderInUse: as ``node_providers.follow``.
     """
+    origins.check_own(connection, node)
     connection.execute(
         sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(with_masks(tables.nodes, changes))
     )
@@ -89,14 +95,19 @@ def _select_one(columns: Columns, key: str) -> sa.Select:
     return sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident'))
 
 
-@functools.lru_cache(maxsize=256)
-def _raise_generation(key: str, columns: Columns) -> sa.Update:
+@functools.cache
+def _raise_generation(key: str) -> sa.Update:
     return (
         sa.update(tables.nodes)
         .where(tables.nodes.c[key] == sa.bindparam('ident'))
         .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
-        .returning(*columns)
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _taken(key: str, columns: Columns) -> sa.Select:
+    """Return the statement that locks a node and reads columns of it, for PostgreSQL."""
+    return change_feed.with_record(_raise_generation(key).returning(*columns).cte('taken'))
 
 
 def _of_the_row(column: sa.ColumnElement[Any]) -> bool:

@@ -7,54 +7,35 @@ grow with the traits of all nodes.
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits import failures
-from ironic_traits.context import Context, Grant, target_of
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import now, read_clock
-from ironic_traits.inventory import node_filters, trait_filters, trait_store
+from ironic_traits.db.types import read_clock
+from ironic_traits.inventory import node_filters, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.matches import among
-from ironic_traits.inventory.node_traits import NodeEdit, adding_names, store
+from ironic_traits.inventory.node_selection import MAX_NAMED, Selection, batches, check_rights, lock, select
+from ironic_traits.inventory.node_traits import NodeEdit, adding_names, entries, store
 from ironic_traits.inventory.paging import Page
 from ironic_traits.inventory.single_node import read
 from ironic_traits.inventory.trait_store import Hold
 from ironic_traits.matching.sources import OPERATOR
 from ironic_traits.matching.trait_edits import BulkEdit, Digest
-from ironic_traits.matching.traits import Filter, is_trait, nearest
+from ironic_traits.matching.traits import is_trait, nearest
 
 LOG = logging.getLogger(__name__)
 
 #: Policy rules that must allow an edit for each of the nodes: its own, and those of the single writes it stands for.
 RULE = 'baremetal:trait:edit'
 _SET_RULE, _DELETE_RULE = 'baremetal:node:traits:set', 'baremetal:node:traits:delete'
-#: Nodes in one statement.
-BATCH = 500
 #: The log has a line after each of this many nodes.
 _LOG_EVERY = 5000
-#: Most nodes that the message of a failure names.
-_MAX_NAMED = 10
-_COLUMNS = tuple(tables.nodes.c[name] for name in ('id', 'uuid', 'name', 'owner', 'lessee', 'reservation'))
-_Item = TypeVar('_Item')
-
-
-class Selection(NamedTuple):
-    """Which nodes an edit selects, of those that the caller may see.
-
-    :ivar filters: {filter: value}, as for ``node_filters.conditions``.
-    :ivar traits: filter on traits.
-    :ivar idents: uuids and names of the nodes; None for all nodes that pass the filters.
-    """
-
-    filters: Mapping[str, Any]
-    traits: Filter
-    idents: tuple[str, ...] | None = None
 
 
 class Effects:
@@ -138,9 +119,9 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
         if page.marker:
             visible = node_filters.visible(context, grant)
             start = read(connection, page.marker, (tables.nodes.c.id,), visible).id
-        selected = _select(context, connection, grant, selection)
+        selected = select(context, connection, grant, selection)
         _check_rights(context, edit, selected)
-        for batch in _batches(selected):
+        for batch in batches(selected):
             for each in _edits(context, connection, edit, batch, Hold(None, None)):
                 effects.add(each)
                 is_shown = each.node.id > start and (each.edit.changes or each.edit.refused)
@@ -176,12 +157,12 @@ def _execute(
     """Execute an edit, as ``execute``. All names in ``requested`` are in the table ``traits``, unless deleted since."""
     writer_id = context.writers.id_of(context, edit.source or OPERATOR)
     with context.write() as connection:
-        selected = _select(context, connection, grant, selection)
+        selected = select(context, connection, grant, selection)
         _check_unlocked(context, connection, edit, selected)
         locked = {node.id for node in selected}
-        _lock(connection, sorted(locked))
+        lock(connection, sorted(locked))
         # Selected again: another transaction may have changed the nodes before they were locked.
-        selected = _select(context, connection, grant, selection)
+        selected = select(context, connection, grant, selection)
         _check_rights(context, edit, selected)
         is_complete = locked.issuperset(node.id for node in selected)
         effects = _write_all(context, connection, edit, selected, writer_id, is_complete)
@@ -206,13 +187,14 @@ def _write_all(
     :raises failures.NodeLocked: a node that would change is locked by a worker.
     """
     effects, moment = _effects(context, edit), read_clock(connection)
-    for batch in _batches(selected):
+    for batch in batches(selected):
         edits = _edits(context, connection, edit, batch, Hold(writer_id, moment))
         for each in edits:
             effects.add(each)
         _check_work(effects)
         if write and not effects.exceeding:
-            store(context, connection, edit.source, moment, [each for each in edits if each.edit.changes])
+            changes = [each for each in edits if each.edit.changes]
+            store(connection, changes, entries(context, edit.source, moment, changes))
         if effects.matched % _LOG_EVERY < len(batch):
             LOG.info('Editing traits: %d of %d nodes', effects.matched, len(selected))
     return effects
@@ -226,28 +208,6 @@ def _edits(
     return [NodeEdit(node, stored[node.id], edit.of(stored[node.id].traits, hold)) for node in nodes]
 
 
-def _select(context: Context, connection: sa.Connection, grant: Grant, selection: Selection) -> Sequence[sa.Row]:
-    """Return the selected nodes, sorted by id: [row with _COLUMNS, …].
-
-    :raises failures.NodeNotFound: the selection names nodes that do not exist, or that the caller may not see.
-    """
-    statement = sa.select(*_COLUMNS).where(*node_filters.visible(context, grant)).order_by(tables.nodes.c.id)
-    if selection.idents is None:
-        conditions = [
-            *node_filters.without_children(selection.filters),
-            *node_filters.conditions(selection.filters).values(),
-        ]
-        return connection.execute(statement.where(*conditions, *trait_filters.where(selection.traits))).all()
-    rows: dict[int, sa.Row] = {}
-    for batch in _batches(selection.idents):
-        rows |= {row.id: row for row in connection.execute(statement.where(among(batch)))}
-    existing = {ident for row in rows.values() for ident in (row.uuid, row.name)}
-    missing = [ident for ident in selection.idents if ident not in existing]
-    if missing:
-        raise failures.NodeNotFound(node=', '.join(missing[:_MAX_NAMED]))
-    return [rows[node_id] for node_id in sorted(rows)]
-
-
 def _check_names(connection: sa.Connection, edit: BulkEdit) -> None:
     """Raise InvalidTrait if an edit removes or renames a name that is no trait, and never was one of os-traits."""
     doubtful = sorted(name for name in edit.remove.union(edit.rename) if not is_trait(name))
@@ -259,19 +219,10 @@ def _check_names(connection: sa.Connection, edit: BulkEdit) -> None:
 
 def _check_rights(context: Context, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:
     """Raise EditForbidden unless policy allows the edit for each of these nodes."""
-    rules = {RULE}
-    rules |= {_SET_RULE} if edit.requested else set()
-    rules |= {_DELETE_RULE} if edit.remove or edit.rename else set()
-    if all(context.may(rule) for rule in rules):
-        return
-    # Policy depends on the owner and the lessee only, and few projects have many nodes.
-    counts = Counter((node.owner, node.lessee) for node in nodes)
-    targets = {(node.owner, node.lessee): target_of(node) for node in nodes}
-    forbidden = sum(
-        count for key, count in counts.items() if not all(context.may(rule, targets[key]) for rule in rules)
-    )
-    if forbidden:
-        raise failures.EditForbidden(rule=RULE, forbidden=forbidden, selected=len(nodes))
+    rules = [RULE]
+    rules += [_SET_RULE] if edit.requested else []
+    rules += [_DELETE_RULE] if edit.remove or edit.rename else []
+    check_rights(context, rules, nodes)
 
 
 def _check_unlocked(context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:
@@ -280,7 +231,7 @@ def _check_unlocked(context: Context, connection: sa.Connection, edit: BulkEdit,
     It is checked again under the locks. To check it before saves the time of all other nodes while a request waits.
     """
     effects = _effects(context, edit)
-    for batch in _batches([node for node in nodes if node.reservation]):
+    for batch in batches([node for node in nodes if node.reservation]):
         for each in _edits(context, connection, edit, batch, Hold(None, None)):
             effects.add(each)
         _check_work(effects)
@@ -301,38 +252,7 @@ def _exceeding(context: Context, effects: Effects) -> failures.EditExceedsLimit:
         {'uuid': each.node.uuid, 'name': each.node.name, 'traits': len(each.edit.after.holders)}
         for each in effects.exceeding_nodes
     ]
-    named = ', '.join(each.node.name or each.node.uuid for each in effects.exceeding_nodes[:_MAX_NAMED])
-    more = ', …' if effects.exceeding > _MAX_NAMED else ''
+    named = ', '.join(each.node.name or each.node.uuid for each in effects.exceeding_nodes[:MAX_NAMED])
+    more = ', …' if effects.exceeding > MAX_NAMED else ''
     limit = context.conf.inventory.max_traits_per_node
     return failures.EditExceedsLimit(nodes, count=effects.exceeding, limit=limit, names=named + more)
-
-
-#: Locks nodes in the order of their ids, as all transactions that lock several nodes, to avoid deadlocks. An UPDATE of
-#: several rows has no order on PostgreSQL.
-_IN_ORDER = (
-    sa.select(tables.nodes.c.id)
-    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
-    .order_by(tables.nodes.c.id)
-    .with_for_update(key_share=True)
-)
-_RAISE_GENERATIONS = (
-    sa.update(tables.nodes)
-    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
-    .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
-)
-
-
-def _lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
-    """Lock nodes until the end of the transaction (invariant 1).
-
-    :param node_ids: sorted.
-    """
-    moment = now()
-    for batch in _batches(node_ids):
-        if connection.dialect.name != 'sqlite':
-            connection.execute(_IN_ORDER, {'ids': batch}).all()
-        connection.execute(_RAISE_GENERATIONS, {'ids': batch, 'now': moment})
-
-
-def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))

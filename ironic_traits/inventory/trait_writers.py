@@ -3,7 +3,8 @@
 The ids never change. So each process looks up a writer once, and remembers its id.
 """
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
@@ -13,6 +14,18 @@ from ironic_traits.db.engine import Writer as Database
 from ironic_traits.db.engine import retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.matching.sources import OPERATOR
+
+
+class Actor(Protocol):
+    """Who acts: the Context of a request, or the Service of a worker, which has no user."""
+
+    @property
+    def user_id(self) -> str | None:
+        """The user; None for none."""
+
+    @property
+    def project_id(self) -> str | None:
+        """The project; None for none."""
 
 
 class Writer(NamedTuple):
@@ -48,6 +61,24 @@ class Writers:
         if writer not in self._ids:
             self._remember(writer, _store(context, writer))
         return self._ids[writer]
+
+    def ids_in(self, connection: sa.Connection, actor: Actor, sources: Collection[str]) -> dict[str, int]:
+        """Return the ids of the writers of several sources, inside a transaction.
+
+        New writers are stored in this transaction. It may be rolled back, so they are not remembered.
+
+        :param connection: of a writer.
+        :param actor: who writes.
+        :returns: {source: id}.
+        """
+        writers = {source: Writer(source, actor.user_id or '', actor.project_id or '') for source in sources}
+        for writer_id, writer in _select(connection, [each for each in writers.values() if each not in self._ids]):
+            self._remember(writer, writer_id)
+        missing = [each for each in writers.values() if each not in self._ids]
+        # Sorted, so that two transactions that insert the same writers cannot deadlock.
+        insert_missing(connection, tables.trait_writers, [each._asdict() for each in sorted(missing)])
+        new = {writer: writer_id for writer_id, writer in _select(connection, missing)}
+        return {source: new.get(writer) or self._ids[writer] for source, writer in writers.items()}
 
     def writer(self, connection: sa.Connection, writer_id: int | None) -> Writer:
         """Return the writer with an id.
@@ -87,6 +118,17 @@ def ensure(database: Database, source: str) -> None:
 def of_source(source: str) -> sa.Select:
     """Return the SELECT of the ids of all writers of a source."""
     return sa.select(tables.trait_writers.c.id).where(tables.trait_writers.c.source == source)
+
+
+def _select(connection: sa.Connection, writers: Collection[Writer]) -> list[tuple[int, Writer]]:
+    """Return those of some writers, which all have the same user and project, that are stored: [(id, Writer), …]."""
+    if not writers:
+        return []
+    columns, (_, user_id, project_id) = tables.trait_writers.c, next(iter(writers))
+    same = (columns.user_id == user_id, columns.project_id == project_id)
+    statement = sa.select(columns.id, columns.source, columns.user_id, columns.project_id)
+    rows = connection.execute(statement.where(columns.source.in_([each.source for each in writers]), *same))
+    return [(row.id, Writer(*row[1:])) for row in rows]
 
 
 @retried

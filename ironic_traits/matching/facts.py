@@ -27,11 +27,13 @@ class Facts:
     :ivar inventory: the ramdisk's inventory.
     :ivar plugin_data: everything else that an inspection collected.
     :ivar node: fields of the node, as the API shows them.
+    :ivar unmasked: those of the fields in which secrets are masked, with the secrets.
     """
 
     inventory: Mapping[str, Any]
     plugin_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     node: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    unmasked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass

@@ -9,12 +9,13 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_traits.matching import rule_actions, rule_changes, rule_conditions, rule_values
+from ironic_traits.matching import rule_actions, rule_changes, rule_conditions, rule_holds, rule_values
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import Rule
 from ironic_traits.matching.rule_actions import Effects, Failed
 from ironic_traits.matching.rule_changes import Change, InvalidPath
 from ironic_traits.matching.rule_values import Scope, Unusable
+from ironic_traits.matching.sources import Traits
 
 #: How deep inspection data may be nested, and most values of it.
 MAX_DEPTH, MAX_VALUES = 50, 2_000_000
@@ -57,12 +58,14 @@ class Evaluation:
     :ivar node: the fields of the node, changed.
     :ivar plugin_data: the plugin data, changed.
     :ivar failure: the message with which a rule ends the inspection; None if none does.
+    :ivar unmasked: the fields with secrets, as sensitive rules see them, changed.
     """
 
     results: list[RuleResult]
     node: Mapping[str, Any]
     plugin_data: Mapping[str, Any]
     failure: str | None = None
+    unmasked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def traits(self) -> dict[str, list[str]]:
@@ -119,16 +122,17 @@ def _check_size(document: Any) -> None:
     raise InvalidInventory(f'it is nested deeper than {MAX_DEPTH}')
 
 
-def evaluate(rules: Iterable[Rule], facts: Facts, limit: int = MAX_TRAITS) -> Evaluation:
+def evaluate(rules: Iterable[Rule], facts: Facts, limit: int | None = MAX_TRAITS) -> Evaluation:
     """Evaluate rules on the facts of a node.
 
-    :param limit: most traits that the rules may hold together. Those of the rules that run first are kept.
+    :param limit: most traits that the rules may hold together; None for any number. A rule with which they would hold
+        more fails: those that run first come first.
     :raises ValueError: two rules have the same name.
     """
     ordered = sorted(rules, key=lambda rule: (-rule.priority, rule.name))
     if len({rule.name for rule in ordered}) != len(ordered):
         raise ValueError('two rules have the same name')
-    evaluation = Evaluation([], facts.node, facts.plugin_data)
+    evaluation = Evaluation([], facts.node, facts.plugin_data, unmasked=facts.unmasked)
     work = [MAX_WORK]
     for _, group in itertools.groupby(ordered, key=lambda rule: rule.priority):
         results = [_run(rule, facts.inventory, evaluation, work) for rule in group]
@@ -149,24 +153,34 @@ def _settle(evaluation: Evaluation, results: Sequence[RuleResult]) -> None:
                 evaluation.node, evaluation.plugin_data = rule_changes.applied(
                     change, evaluation.node, evaluation.plugin_data
                 )
+                if change.kind == 'node' and change.path[0] in evaluation.unmasked:
+                    evaluation.unmasked, _ = rule_changes.applied(change, evaluation.unmasked, {})
             except InvalidPath as error:
                 # Another rule of the same priority has changed what this one expects.
                 result.warnings.append(str(error))
 
 
-def _hold(results: Sequence[RuleResult], limit: int) -> None:
-    """Set the traits that rules hold: without those that a rule removes, and at most the limit."""
+def _hold(results: Sequence[RuleResult], limit: int | None) -> None:
+    """Set the traits that rules hold: without those that a rule removes. A rule that exceeds the limit holds none."""
     removed = {trait for result in results for trait in result.effects.removed}
-    held: set[str] = set()
-    for _, group in itertools.groupby(results, key=lambda result: result.rule.priority):
-        members = list(group)
-        wanted = {trait for result in members for trait in result.effects.added} - removed
-        held.update(sorted(wanted - held)[: limit - len(held)])
-        for result in members:
-            added = result.effects.added - removed
-            result.traits = added & held
-            if left_out := sorted(added - held):
-                result.warnings.append(f'a node has at most {limit} traits. Left out: {", ".join(left_out)}')
+    for result in results:
+        result.traits = result.effects.added - removed
+    if limit is None:
+        return
+    wanted = {result.rule.name: result.traits for result in results}
+    excess = rule_holds.settle(Traits(), wanted, lambda source: None, limit).excess
+    for result in results:
+        if result.rule.name in excess:
+            result.traits = set()
+            result.failure = no_room(excess[result.rule.name], limit)
+
+
+def no_room(traits: Sequence[str], limit: int) -> str:
+    """Return why a rule adds nothing.
+
+    :param traits: what it would add.
+    """
+    return f'the node would have more than {limit} traits with {", ".join(traits)}'
 
 
 def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation, work: list[int]) -> RuleResult:
@@ -176,7 +190,8 @@ def _run(rule: Rule, inventory: Mapping[str, Any], before: Evaluation, work: lis
     """
     result = RuleResult(rule)
     allowed = min(work[0], rule_values.MAX_WORK)
-    scope = Scope(before.node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive, work=[allowed])
+    node = {**before.node, **before.unmasked} if rule.is_sensitive else before.node
+    scope = Scope(node, inventory, before.plugin_data, is_sensitive=rule.is_sensitive, work=[allowed])
     try:
         result.unmet = _unmet(rule, scope, result.warnings)
         result.is_matched = result.unmet is None

@@ -24,6 +24,8 @@ from typing import Any
 OPERATOR = 'operator'
 #: The source under which the foreign traits of a node's provider are shown. Only Placement clients change them.
 PLACEMENT = 'placement'
+#: Shown as the source of a write by several inspection rules, each of which is a source of its own, "rule:NAME".
+RULES = 'rules'
 #: Sources whose names begin so belong to the service itself.
 RESERVED = ('rule:', 'import:', 'mirror:')
 MAX_LENGTH = 64
@@ -37,7 +39,7 @@ def is_source(name: str) -> bool:
 
 def is_reserved(name: str) -> bool:
     """Whether clients cannot write as a source."""
-    return name == PLACEMENT or name.startswith(RESERVED)
+    return name in (PLACEMENT, RULES) or name.startswith(RESERVED)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ _REQUIREMENTS = {
     'required_any': 'has one of the traits {}',
     'forbidden': 'does not have the trait {}',
     'resource_class': 'is of the class {}',
+    'expect': 'is what the inspection rule {} expects',
 }
 #: {eligibility clause: how to describe it}.  Each is a condition that a node must meet to be reserved.
 _ELIGIBLE = {
@@ -23,6 +24,8 @@ def requirement(clause):
     kind, _, value = clause.partition(':')
     if kind == 'eligible':
         return _ELIGIBLE.get(value, value)
+    if clause == 'expect':
+        return 'is what other inspection rules expect'
     return _REQUIREMENTS.get(kind, kind.replace('_', ' ') + ' is {}').format(value.replace(',', ', '))
 
 

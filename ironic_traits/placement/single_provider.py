@@ -7,7 +7,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from ironic_traits.inventory import node_providers
+from ironic_traits.inventory import change_feed, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED
 from ironic_traits.inventory.reservations import settle
 from ironic_traits.placement import failures
@@ -81,6 +81,7 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
     for node_id in sorted(locked):
         connection.execute(lock.where(tables.nodes.c.id == node_id))
     if locked:
+        change_feed.record(connection, change_feed.NODE, locked.values())
         settle(connection, tables.reservations.c.node_uuid.in_(list(locked.values())))
     statement = sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id)
     providers = {row.uuid: row for row in connection.execute(statement.with_for_update())}

@@ -7,6 +7,7 @@ This package imports nothing of the others, and no library of the database or of
 from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.chassis import CHASSIS
 from ironic_traits.resources.deploy_templates import DEPLOY_TEMPLATES
+from ironic_traits.resources.inspection_rules import INSPECTION_RULES
 from ironic_traits.resources.nodes import NODES
 from ironic_traits.resources.portgroups import PORTGROUPS
 from ironic_traits.resources.ports import PORTS
@@ -14,4 +15,15 @@ from ironic_traits.resources.runbooks import RUNBOOKS
 from ironic_traits.resources.volume import CONNECTORS, TARGETS
 
 #: All resources with a table.
-RESOURCES = (NODES, CHASSIS, PORTGROUPS, PORTS, CONNECTORS, TARGETS, DEPLOY_TEMPLATES, RUNBOOKS, ALLOCATIONS)
+RESOURCES = (
+    NODES,
+    CHASSIS,
+    PORTGROUPS,
+    PORTS,
+    CONNECTORS,
+    TARGETS,
+    DEPLOY_TEMPLATES,
+    RUNBOOKS,
+    INSPECTION_RULES,
+    ALLOCATIONS,
+)

@@ -105,6 +105,8 @@ _FIELDS = (
     Field('name', 5, When.ALWAYS, change_rule=_update('name', NODE_OWNER)),
     Field('network_data', 66, When.ALWAYS, {}, change_rule=_update('network_data', NODE_OWNER)),
     _interface('network', 20),
+    # The cloud of a mirrored node. Responses with all fields have it for mirrored nodes only: Ironic does not have it.
+    Field('origin', 38, filter=Filter(Argument.TEXT, in_requests=False)),
     Field('owner', 50, When.ALWAYS, filter=_TEXT, change_rule=_update('owner', _SYSTEM_OR_SERVICE)),
     # The uuid of the node that this one is a part of. Lists leave such nodes out.
     Field('parent_node', 83, When.ALWAYS, filter=_TEXT, change_rule=_update('parent_node', SYSTEM_MEMBER)),
@@ -167,7 +169,7 @@ NODES = Resource(
         Filter(Argument.BOOLEAN, 83, 'include_children'),
     ),
     links={'ports': 1, 'states': 14, 'portgroups': 24, 'volume': 32},
-    hidden=('generation', 'configdrive'),
+    hidden=('generation', 'configdrive', 'origin_conductor'),
 )
 
 #: The driver interfaces of a node. Each has a field ``{name}_interface``.

@@ -4,12 +4,13 @@ import contextlib
 import errno
 import json
 import os
-import re
 import sys
 import tempfile
 
 import yaml
 from oslo_utils import fileutils
+
+from ironic_traits import yaml_documents
 
 
 class Source:
@@ -17,7 +18,7 @@ class Source:
 
     :param path: path of a JSON or YAML file; - for stdin.
     :raises OSError: the file cannot be read.
-    :raises ValueError: it is neither JSON nor YAML.
+    :raises ValueError: it is neither JSON nor YAML, or is nested too deep.
     :ivar document: the document, parsed.
     """
 
@@ -26,10 +27,11 @@ class Source:
         with contextlib.nullcontext(sys.stdin) if path == '-' else open(path) as file:
             self._text = file.read()
         try:
-            with contextlib.suppress(json.JSONDecodeError):
+            # What is nested too deep for the parser of JSON is refused as YAML.
+            with contextlib.suppress(json.JSONDecodeError, RecursionError):
                 self.document = json.loads(self._text)
                 return
-            self.document = yaml.load(self._text, Loader=Loader)  # noqa: S506, it is a safe loader
+            self.document = yaml_documents.load(self._text)
         except yaml.YAMLError as error:
             raise ValueError(str(error)) from error
 
@@ -43,8 +45,8 @@ class Source:
 
     def _tree(self):
         # JSON is a subset of YAML, apart from tabs.
-        with contextlib.suppress(yaml.YAMLError):
-            return yaml.compose(self._text.replace('\t', ' '), Loader=Loader)
+        with contextlib.suppress(yaml.YAMLError, ValueError):
+            return yaml_documents.compose(self._text.replace('\t', ' '))
         return None
 
 
@@ -87,7 +89,7 @@ def write(document, path):
     :raises OSError: the file cannot be written.
     """
     as_json = path.endswith('.json')
-    text = json.dumps(document, indent=2) + '\n' if as_json else yaml.dump(document, Dumper=Dumper, sort_keys=False)
+    text = json.dumps(document, indent=2) + '\n' if as_json else yaml_documents.dump(document)
     if path == '-':
         print(text, end='')
         return
@@ -101,28 +103,3 @@ def write(document, path):
         with open(descriptor, 'w') as file:
             file.write(text)
         os.rename(new_path, path)
-
-
-class Dumper(yaml.CSafeDumper):
-    """A dumper that writes equal values in full each time, without YAML's anchors and aliases."""
-
-    def ignore_aliases(self, data):
-        return True
-
-
-class Loader(yaml.CSafeLoader):
-    """A loader that recognizes only JSON's numbers, and no dates.
-
-    YAML 1.1 would read some MAC addresses as numbers to the base of 60.
-    """
-
-    yaml_implicit_resolvers = {
-        first: [pair for pair in pairs if pair[0].rpartition(':')[2] not in ('int', 'float', 'timestamp')]
-        for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-for _tag, _pattern in (('int', r'-?(0|[1-9][0-9]*)\Z'), ('float', r'-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?\Z')):
-    # The dumper needs the loader's rules, too: it must quote strings that the loader would read as numbers.
-    for _class in (Loader, Dumper):
-        _class.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))

@@ -129,6 +129,7 @@ def ask(access_template, access_app):
         'target_uuid': f'{RECORD}5',
         'runbook_ident': f'{RECORD}6',
         'template_ident': f'{RECORD}7',
+        'rule_ident': f'{RECORD}9',
         'hostname': 'conductor1',
         'reservation_uuid': reservation,
         'allocation_ident': ALLOCATION,

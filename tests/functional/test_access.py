@@ -36,6 +36,7 @@ class Unread:
 #: Routes whose rule depends on the body: on the node, the fields or the instance that it names.
 BY_BODY = {'PATCH /v1/nodes/{node_ident}', 'POST /v1/ports', 'POST /v1/portgroups'}
 BY_BODY |= {'POST /v1/volume/connectors', 'POST /v1/volume/targets', 'POST /v1/traits/edits'}
+BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/apply'}
 #: Routes whose rule allows a caller without a project, who is refused for that later.
 WITH_PROJECT = {
     'POST /v1/nodes',

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import datetime
-import multiprocessing
 import random
 
 import pytest
@@ -12,7 +11,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from ironic_traits.inventory import node_providers
 from tests.support.client import Client
-from tests.support.concurrency import at_once
+from tests.support.concurrency import at_once, in_processes
 from tests.support.reservations import instance, reserve
 from tests.support.service import make_app
 
@@ -96,11 +95,11 @@ def reserve_until_none(client, number, uuids):
         got.append((held, response.json['reservation']['node_uuid']))
 
 
-def _grab(url, process, uuids, gate, results):
+def _grab(process, wait_for_others, url, uuids):
     """Run some clients in this process. Every other one reserves, the others claim."""
     with make_app(url) as app:
         client = Client(app)
-        gate.wait()
+        wait_for_others()
 
         def work(number):
             who = process * CLIENTS + number
@@ -109,19 +108,12 @@ def _grab(url, process, uuids, gate, results):
             return claim_until_none(client, who, 'CUSTOM_GOLD:1' if uuids else 'VCPU:1')
 
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-            results.put(list(pool.map(work, range(CLIENTS))))
+            return list(pool.map(work, range(CLIENTS)))
 
 
 def grab(url, uuids=()):
     """Run all clients until nothing is left, and return ([(consumer, provider), …], statuses)."""
-    context = multiprocessing.get_context('spawn')
-    gate, results = context.Barrier(PROCESSES), context.Queue()
-    processes = [context.Process(target=_grab, args=(url, number, uuids, gate, results)) for number in range(PROCESSES)]
-    for process in processes:
-        process.start()
-    taken = [result for _ in processes for result in results.get(timeout=500)]
-    for process in processes:
-        process.join()
+    taken = in_processes(PROCESSES, _grab, url, uuids)
     return [each for got, _ in taken for each in got], set().union(*(seen for _, seen in taken))
 
 

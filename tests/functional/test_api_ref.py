@@ -18,6 +18,7 @@ from ironic_traits.api.v1 import node_types
 from ironic_traits.api.v1.allocations import ALLOCATIONS
 from ironic_traits.api.v1.chassis import CHASSIS as CHASSIS_NOUN
 from ironic_traits.api.v1.deploy_templates import TEMPLATES
+from ironic_traits.api.v1.inspection_rule_fields import RULES
 from ironic_traits.api.v1.node_filters import QUERY as LIST_QUERY
 from ironic_traits.api.v1.nodes import FIELDS_QUERY
 from ironic_traits.api.v1.portgroup_fields import PORTGROUPS
@@ -63,12 +64,17 @@ GIVEN_BY = {
     'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
     'node-history': 'GET /v1/nodes/{node_ident}/history',
+    'node-inventory': 'GET /v1/nodes/{node_ident}/inventory',
+    'continue-inspection': 'POST /v1/continue_inspection',
     'node-history-detail': 'GET /v1/nodes/{node_ident}/history',
     'node-history-entry': 'GET /v1/nodes/{node_ident}/history/{event_uuid}',
     'history': 'GET /v1/history',
+    'changes': 'GET /v1/changes',
     'node-validate': 'GET /v1/nodes/{node_ident}/validate',
     'node-states': 'GET /v1/nodes/{node_ident}/states',
     'trait-edit': 'POST /v1/traits/edits',
+    'inspection-rules-preview': 'POST /v1/inspection_rules/preview',
+    'inspection-rules-apply': 'POST /v1/inspection_rules/apply',
     'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
@@ -96,6 +102,8 @@ GIVEN_BY = {
     'conductor-show': 'GET /v1/conductors/{hostname}',
     'deploy-templates-list': 'GET /v1/deploy_templates',
     'deploy-template-show': 'GET /v1/deploy_templates/{template_ident}',
+    'inspection-rules-list': 'GET /v1/inspection_rules',
+    'inspection-rule-show': 'GET /v1/inspection_rules/{rule_ident}',
     'runbooks-list': 'GET /v1/runbooks',
     'runbook-show': 'GET /v1/runbooks/{runbook_ident}',
     'runbook-traits': 'GET /v1/runbooks/{runbook_ident}/traits',
@@ -182,7 +190,7 @@ def test_every_key_of_a_body_is_documented(documented, noun, route):
 
 @pytest.mark.parametrize(
     'noun',
-    [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, TEMPLATES, RUNBOOKS],
+    [ALLOCATIONS, CHASSIS_NOUN, PORTS, PORTGROUPS, CONNECTORS, TARGETS, TEMPLATES, RUNBOOKS, RULES],
     ids=lambda noun: noun.path,
 )
 def test_records_are_documented(documented, noun):

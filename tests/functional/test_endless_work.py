@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
+from ironic_traits.inventory import outcomes
 from ironic_traits.inventory import transitions as carried
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
@@ -159,7 +160,7 @@ def test_a_lock_is_broken(endless, client, action):
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['reservation']) == (failed, None)
     assert node['last_error'] == 'The lock of the node was broken by request.'
-    assert carried.settle(endless.service, claim, base.Done(power_state='power on')) is False
+    assert outcomes.settle(endless.service, claim, base.Done(power_state='power on')) is False
     assert client.get(f'/v1/nodes/{uuid}')['provision_state'] == failed
     again = client.ask('DELETE', f'/v1/nodes/{uuid}/lock')
     assert (again.status_int, again.json['code']) == (409, 'baremetal.node.not_locked')

@@ -133,7 +133,7 @@ def test_requests_that_end_work(app, client):
     new = Recorder(client, node)
     new()
     ask(client, node, 'abort')
-    event = 'The provision state "inspect wait" was aborted by request.'
+    event = 'Inspection was aborted by request.'
     assert new() == [('provisioning', 'ERROR', event, True)]
     ask(client, node, 'inspect')
     assert client.ask('DELETE', f'/v1/nodes/{node}/lock').status_int == 204

@@ -30,10 +30,11 @@ def paths(client):
             'name': 'CUSTOM_A',
             'steps': [{'interface': 'bios', 'step': 'reset', 'args': {}, 'priority': 1}],
         },
+        'inspection_rules': {'name': 'gold', 'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_A'}}]},
     }
     uuids = {}
     for noun, body in bodies.items():
-        node = {} if noun in ('chassis', 'runbooks', 'deploy_templates') else {'node_uuid': UUID}
+        node = {} if noun in ('chassis', 'runbooks', 'deploy_templates', 'inspection_rules') else {'node_uuid': UUID}
         uuids[noun] = client.ask('POST', f'/v1/{noun}', body | node).json['uuid']
     return {
         'chassis_uuid': uuids['chassis'],
@@ -47,6 +48,7 @@ def paths(client):
         'allocation_ident': INSTANCE,
         'runbook_ident': uuids['runbooks'],
         'template_ident': uuids['deploy_templates'],
+        'rule_ident': 'gold',
         'hostname': 'none',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'trait': 'CUSTOM_A',

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import datetime
-import multiprocessing
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +9,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
 from tests.support.client import Client
-from tests.support.concurrency import at_once
+from tests.support.concurrency import at_once, in_processes
 from tests.support.reservations import PATH, available, instance, reserve
 from tests.support.service import make_app
 
@@ -105,11 +104,11 @@ def by_request(uuids, offset, who):
     return request | ({'instance_uuid': who[0]} if offset % 2 else {'instance_uuids': who})
 
 
-def _grab(url, wants, process, uuids, gate, results):
+def _grab(process, wait_for_others, url, wants, uuids):
     """Run some clients in this process that reserve until no node is left."""
     with make_app(url) as app:
         client = Client(app)
-        gate.wait()
+        wait_for_others()
 
         def work(number):
             mine, seen, offset = [], set(), (process * CLIENTS + number) * 31
@@ -123,7 +122,7 @@ def _grab(url, wants, process, uuids, gate, results):
                 mine += [held['node_uuid'] for held in created]
 
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-            results.put([result for result in pool.map(work, range(CLIENTS))])
+            return list(pool.map(work, range(CLIENTS)))
 
 
 @pytest.mark.parametrize('wants', [of_the_list, by_request])
@@ -147,17 +146,7 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, want
         carried = sa.select(tables.nodes.c.id, sa.literal('CUSTOM_A'))
         connection.execute(sa.insert(tables.node_traits).from_select(['node_id', 'trait'], carried))
     uuids = [node['uuid'] for node in new_rows]
-    context = multiprocessing.get_context('spawn')
-    gate, results = context.Barrier(PROCESSES), context.Queue()
-    processes = [
-        context.Process(target=_grab, args=(database_url, wants, number, uuids, gate, results))
-        for number in range(PROCESSES)
-    ]
-    for process in processes:
-        process.start()
-    got = [result for _ in processes for result in results.get(timeout=300)]
-    for process in processes:
-        process.join()
+    got = in_processes(PROCESSES, _grab, database_url, wants, uuids)
     assert set().union(*(seen for _, seen in got)) == {201, 409}
     held = [uuid for mine, _ in got for uuid in mine]
     assert sorted(held) == uuids

@@ -95,6 +95,15 @@ def test_wrong_configuration(text, reason, workers, tmp_path):
     assert_refused(run('ironic-traits-api', *arguments, cwd=tmp_path), 'cannot be used', reason)
 
 
+@pytest.mark.parametrize('program', ['ironic-traits-api', 'ironic-traits-worker'])
+def test_rules_that_are_invalid(program, tmp_path):
+    (tmp_path / 'gold.yaml').write_text('- name: one\n- name: two\n')
+    (tmp_path / 'wrong.conf').write_text('[inspection]\nrules_dirs = .\n')
+    options = ['--config-file', 'wrong.conf', '--port', str(servers.free_port())]
+    problems = '[inspection] rules_dirs: ./gold.yaml: rule one: it has no actions; ./gold.yaml: rule two: it has no'
+    assert_refused(run(program, *options, cwd=tmp_path), f'The configuration cannot be used: {problems}')
+
+
 def test_a_policy_file_that_cannot_be_read(tmp_path):
     (tmp_path / 'policy.yaml').write_text('{')
     (tmp_path / 'wrong.conf').write_text(

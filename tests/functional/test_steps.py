@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import base
-from ironic_traits.inventory import transitions
+from ironic_traits.inventory import outcomes, transitions
 from tests.support.client import message
 from tests.support.service import finish_work
 from tests.support.transitions import pass_time
@@ -289,7 +289,7 @@ def test_a_worker_dies_in_a_step(app, client, node_in, executed):
     claim = transitions.claim(app.service, uuid)
     assert claim.step is None
     assert transitions.begin(app.service, claim, [DEPLOY, BURN])
-    assert transitions.settle(app.service, claim, base.Done(power_state='power on'))
+    assert outcomes.settle(app.service, claim, base.Done(power_state='power on'))
     claim = transitions.claim(app.service, uuid)
     assert (claim.step, claim.attempts, claim.phase) == (BURN, 1, 0)
     finish_work(app)
@@ -299,7 +299,7 @@ def test_a_worker_dies_in_a_step(app, client, node_in, executed):
     finish_work(app)
     assert shown(client, uuid) == ('active', {}, {})
     assert executed == ['management.burn']
-    assert not transitions.settle(app.service, claim, base.Done())
+    assert not outcomes.settle(app.service, claim, base.Done())
 
 
 def test_a_worker_that_comes_too_late_does_not_begin(app, client, node_in):

@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import base, states
+from ironic_traits.inventory import outcomes
 from ironic_traits.inventory import transitions as carried
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
@@ -213,10 +214,10 @@ def test_one_worker_claims_a_transition(app, client, available):
     assert carried.due(app.service, 10) == [uuid]
     second = carried.claim(app.service, uuid)
     assert second.attempts == 2
-    assert carried.settle(app.service, late, base.WorkFailed('late')) is False
+    assert outcomes.settle(app.service, late, base.WorkFailed('late')) is False
     assert state(client, uuid) == 'deploying'
-    assert carried.settle(app.service, second, base.Done(power_state='power on')) is True
-    assert carried.settle(app.service, second, base.Done()) is False
+    assert outcomes.settle(app.service, second, base.Done(power_state='power on')) is True
+    assert outcomes.settle(app.service, second, base.Done()) is False
     node = client.get(f'/v1/nodes/{uuid}')
     assert (node['provision_state'], node['last_error']) == ('active', None)
 

@@ -3,6 +3,7 @@
 import json
 
 from ironic_traits.inventory import workers
+from tests.support import inspection_samples
 from tests.support.service import finish_work
 
 NODE = {
@@ -109,6 +110,25 @@ RECORDS = {
             ],
         },
         [{'op': 'replace', 'path': '/steps/0/priority', 'value': 160}],
+    ),
+    'inspection-rule': (
+        '/v1/inspection_rules',
+        {
+            'uuid': f'{RECORD}9',
+            'name': 'nvme',
+            'description': 'Nodes that have only NVMe disks',
+            'priority': 100,
+            'conditions': [
+                {
+                    'op': 'matches',
+                    'args': {'value': '{item[name]}', 'regex': '/dev/nvme.*'},
+                    'loop': '{inventory[disks]}',
+                    'multiple': 'all',
+                }
+            ],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_NVME'}}],
+        },
+        [{'op': 'replace', 'path': '/priority', 'value': 200}],
     ),
     'chassis': ('/v1/chassis', CHASSIS, [{'op': 'replace', 'path': '/description', 'value': 'row one'}]),
 }
@@ -330,6 +350,14 @@ def _sampled_sources(client):
     return client.get('/v1/nodes/rack1-2/traits?detail=true')
 
 
+def _sampled_changes(client, token):
+    """Return the sample of changes. Its token and its times are made up, because they differ in each run."""
+    page = client.get(f'/v1/changes?since={token}')
+    for each in page['changes']:
+        each['changed_at'] = '2026-11-22T09:30:00+00:00'
+    return page | {'token': f'5d1e0c4b8f7a4e239d6c1b0a2f8e7d35-{len(page["changes"])}'}
+
+
 def _sampled_history(client):
     """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
     uuid = f'{RECORD}f'
@@ -364,6 +392,36 @@ def _sampled_edits(client):
     client.ask('DELETE', '/v1/nodes/rack1-3')
 
 
+RULES_PREVIEW = {
+    'rules': [
+        {
+            'name': 'big-memory',
+            'conditions': [{'op': 'gt', 'args': {'values': ['{inventory[memory][physical_mb]}', 500000]}}],
+            'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_BIG_MEMORY'}}],
+        }
+    ],
+    'without': ['standard.disks', 'standard.nics'],
+    'where': {'resource_class': 'baremetal.gold'},
+    'limit': 10,
+}
+FOUND = {'cpu': {'architecture': 'x86_64', 'flags': ['avx2']}, 'memory': {'physical_mb': 196608}}
+
+
+def _sampled_rules(client):
+    """Generate (name, sample) of a run of inspection rules. The digests depend on times: the samples have others."""
+    client.node(uuid=f'{RECORD}b', name='rack1-3', driver='fake-hardware', resource_class='baremetal.gold')
+    client.ask('PUT', '/v1/nodes/rack1-3/inventory', {'inventory': FOUND})
+    path, digest = '/v1/inspection_rules', 64 * '9'
+    yield 'inspection-rules-preview-request', RULES_PREVIEW
+    draft = client.ask('POST', f'{path}/preview', RULES_PREVIEW).json
+    yield 'inspection-rules-preview', draft | {'digest': digest}
+    body = {'where': RULES_PREVIEW['where']}
+    yield 'inspection-rules-apply-request', body | {'digest': digest}
+    in_force = client.ask('POST', f'{path}/preview', body).json
+    yield 'inspection-rules-apply', client.ask('POST', f'{path}/apply', body | {'digest': in_force['digest']}).json
+    client.ask('DELETE', '/v1/nodes/rack1-3')
+
+
 def _sampled_children(client):
     """Return the children of a node."""
     child = {'uuid': f'{RECORD}e', 'name': 'rack1-1-dpu', 'driver': 'fake-hardware', 'parent_node': 'rack1-1'}
@@ -381,16 +439,20 @@ def sampled(client):
     yield 'conductor-show', client.get('/v1/conductors/conductor1')
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
+    token = client.get('/v1/changes')['token']
     yield 'node-create-request', NODE
     client.node(**NODE)
     yield 'node-traits-put-request', TRAITS
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
+    yield 'changes', _sampled_changes(client, token)
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
     yield from _sampled_edits(client)
+    yield from _sampled_rules(client)
     yield 'node-update-request', PATCH
     client.ask('PATCH', '/v1/nodes/rack1-1', PATCH)
     yield 'node-show', client.get('/v1/nodes/rack1-1')
     yield 'node-children', _sampled_children(client)
+    yield from inspection_samples.sampled(client)
     yield from _sampled_records(client)
     yield 'node-provision-request', PROVISION
     for target in ('manage', 'provide'):

@@ -10,6 +10,7 @@ the fork is the entry point of the command, as its script in ``bin`` would call 
 import atexit
 import contextlib
 import functools
+import gc
 import importlib.metadata
 import inspect
 import json
@@ -24,15 +25,18 @@ import tempfile
 import traceback
 import warnings
 
-#: How the groups of entry points begin that the commands load, most of them each time.
-_GROUPS = ('cliff.formatter.', 'ironic_traits.', 'keystoneauth1.', 'openstack.')
+CLIENTS = ('baremetal', 'openstack')
+#: How the groups of entry points begin that the clients load, most of them each time.
+_GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
+#: How the groups of entry points begin that our own commands load.
+_OWN_GROUPS = ('ironic_traits.',)
 #: Modules that our own commands import when they run.
-_MODULES = (
+_OWN_MODULES = (
+    'ironic_traits.app',
     'ironic_traits.cmd.checks',
     'ironic_traits.cmd.inventory',
     'ironic_traits.cmd.managing',
     'ironic_traits.cmd.rules',
-    'ironicclient.v1.client',
     'ironic_traits.transfer.local',
     'psycopg2',
     'pymysql',
@@ -90,8 +94,7 @@ class Command:
         shutil.rmtree(os.path.dirname(path))
 
 
-_PROGRAMS = ('baremetal', 'openstack', 'ironic-traits-manage', 'ironic-traits-status')
-_COMMANDS = {program: Command(program) for program in _PROGRAMS}
+_COMMANDS = {program: Command(program) for program in (*CLIENTS, 'ironic-traits-manage', 'ironic-traits-status')}
 
 
 def run(program, *arguments, env=None, cwd=None):
@@ -148,13 +151,22 @@ def serve(path, program):
     main = script.load()
     for distribution in importlib.metadata.distributions():
         for point in distribution.entry_points:
-            if point.group.startswith(_GROUPS):
+            if point.group.startswith(_GROUPS if program in CLIENTS else _OWN_GROUPS):
                 with contextlib.suppress(ImportError):
                     point.load()
-    for name in _MODULES:
+    for name in ('ironicclient.v1.client',) if program in CLIENTS else _OWN_MODULES:
         importlib.import_module(name)
-    # After a 409 the client asks five times again, with two seconds in between.
-    importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
+    if program in CLIENTS:
+        # After a 409 the client asks five times again, with two seconds in between.
+        importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
+        # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
+        importlib.import_module('cliff.command')._get_distributions_by_modules()
+    else:
+        # It imports the libraries whose options it knows.
+        importlib.import_module('ironic_traits.validation')._schema()
+    # A fork copies the memory that its garbage collector looks at.
+    gc.collect()
+    gc.freeze()
     # Children are not waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:

@@ -1,9 +1,25 @@
 """Clients that work concurrently."""
 
 import concurrent.futures
+import multiprocessing
 
 #: Number of clients of the ``clients`` fixture.
 CLIENTS = 16
+
+#: Processes are forks of one that has imported the service: to import it takes a second of CPU.
+_PROCESSES = multiprocessing.get_context('forkserver')
+_PROCESSES.set_forkserver_preload(
+    [
+        'tests.support.client',
+        'tests.support.service',
+        'psycopg2',
+        'pymysql',
+        'pytest',
+        'sqlalchemy.dialects.mysql.pymysql',
+        'sqlalchemy.dialects.postgresql.psycopg2',
+        'sqlalchemy.dialects.sqlite.pysqlite',
+    ]
+)
 
 
 def at_once(clients, work):
@@ -14,3 +30,26 @@ def at_once(clients, work):
     """
     with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
         return list(pool.map(work, clients, range(len(clients))))
+
+
+def in_processes(count, work, *arguments):
+    """Run some work in several processes at once, and return the results.
+
+    :param work: function at the top level of a module. It is called with the number of the process, a function that
+        waits until all processes are as far, and the arguments. It returns a list.
+    :returns: the lists of all processes as one.
+    """
+    barrier, results = _PROCESSES.Barrier(count), _PROCESSES.Queue()
+    processes = [
+        _PROCESSES.Process(target=_work, args=(results, work, number, barrier, arguments)) for number in range(count)
+    ]
+    for process in processes:
+        process.start()
+    gathered = [result for _ in processes for result in results.get(timeout=500)]
+    for process in processes:
+        process.join()
+    return gathered
+
+
+def _work(results, work, number, barrier, arguments):
+    results.put(work(number, barrier.wait, *arguments))

@@ -1,5 +1,6 @@
 """The differences from Ironic 39.0.0 that were decided: one table, for ``tests/functional/test_conformance.py``."""
 
+from tests.support import inspection_differences
 from tests.support.recorded_calls import (
     VERSION,
     allocations_in,
@@ -26,6 +27,7 @@ from tests.support.recorded_calls import (
     without_links,
     written,
 )
+from tests.support.rule_differences import RULE_DIFFERENCES
 
 _NO_STEP = (
     'Cannot service node 22222222-2222-4222-8222-00000000000a: node does not support this service step: '
@@ -355,4 +357,6 @@ DIFFERENCES = [
         named('conductors: list ?limit=1'),
         lambda call: call['answer'].pop('next'),
     ),
+    *RULE_DIFFERENCES,
+    *inspection_differences.DIFFERENCES,
 ]

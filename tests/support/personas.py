@@ -78,6 +78,7 @@ def make_template(path):
             ]
             assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
         client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
+        client.ask('PUT', f'/v1/nodes/{NODE}/inventory', {'inventory': {}})
         with app.service.write() as connection:
             # No client gets there: a trait of the node is vetoed. So DELETE of the trait, and of its veto, succeed.
             node_id = connection.scalar(sa.select(tables.nodes.c.id).where(tables.nodes.c.uuid == NODE))
@@ -97,6 +98,8 @@ def make_template(path):
         template = {'uuid': f'{RECORD}7', 'name': 'CUSTOM_A', 'steps': [steps[0] | {'args': {}, 'priority': 1}]}
         del template['steps'][0]['order']
         make('/v1/deploy_templates', template)
+        rule = {'uuid': f'{RECORD}9', 'actions': [{'op': 'add-trait', 'args': {'name': 'CUSTOM_A'}}]}
+        make('/v1/inspection_rules', rule, version='1.96')
         make('/v1/runbooks', {'uuid': f'{RECORD}6', 'name': 'CUSTOM_A', 'steps': steps}, version='1.92')
         patch = [{'op': 'add', 'path': '/owner', 'value': 'alpha'}]
         assert client.ask('PATCH', f'/v1/runbooks/{RECORD}6', patch, version='1.92').status_int == 200

@@ -7,7 +7,15 @@ import re
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
 CALLS = [
     call
-    for name in ('golden', 'golden-ladder', 'golden-allocations', 'golden-runbooks', 'golden-steps')
+    for name in (
+        'golden',
+        'golden-ladder',
+        'golden-allocations',
+        'golden-runbooks',
+        'golden-steps',
+        'golden-inspection-rules',
+        'golden-inspection',
+    )
     for call in json.loads((_DATA / f'ironic-{name}.json').read_text())
 ]
 #: {name of a call: the call as it was recorded}.
@@ -18,7 +26,16 @@ VERSION = 'X-OpenStack-Ironic-API-Version'
 #: The node of most calls.
 FIRST = '11111111-1111-4111-8111-000000000001'
 #: The keys of lists.
-NOUNS = ('nodes', 'ports', 'portgroups', 'allocations', 'runbooks', 'deploy_templates', 'conductors')
+NOUNS = (
+    'nodes',
+    'ports',
+    'portgroups',
+    'allocations',
+    'runbooks',
+    'deploy_templates',
+    'conductors',
+    'inspection_rules',
+)
 
 
 def named(*names):

@@ -16,6 +16,8 @@ import urllib.request
 from ironic_traits import app, conf
 from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
+from ironic_traits.inventory import transitions
+from ironic_traits.performer import Performer, Run
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
 from tests.support import logs
@@ -72,28 +74,33 @@ def make_app(url, *arguments, **options):
 
 #: {(URL, (option, value), …): [Database that is not in use, …]}.
 _IDLE = collections.defaultdict(list)
+#: URLs of the databases that many tests share. Connections to them stay open from test to test.
+SHARED = set()
 
 
 @contextlib.contextmanager
 def database(url, **options):
-    """Provide a Database without open connections that nothing else uses; the arguments are those of ``make_conf``.
+    """Provide a Database that nothing else uses; the arguments are those of ``make_conf``.
 
     Later tests use it again: it has the SQL of the statements that the tests before them have sent. To compile these
-    statements for each test takes longer than to run them.
+    statements for each test takes longer than to run them. Its connections are closed, unless the database is SHARED.
     """
     idle = _IDLE[url, *sorted(options.items())]
     opened = idle.pop() if idle else Database(make_conf(url, **options))
     try:
         yield opened
     finally:
-        opened.close()
+        if url not in SHARED:
+            opened.close()
         idle.append(opened)
 
 
 def finish_work(application):
-    """Perform all transitions that are due, as a worker would."""
-    while Worker(application.service).work():
-        pass
+    """Perform all transitions that are due, one after another."""
+    performer = Performer(application.service)
+    while due := transitions.due(application.service, 20):
+        for uuid in due:
+            performer.perform(Run(uuid))
 
 
 @contextlib.contextmanager

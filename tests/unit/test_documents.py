@@ -46,6 +46,22 @@ def test_invalid_documents(tmp_path, text):
         documents.units(files.read(str(path)))
 
 
+@pytest.mark.parametrize('text', ['[' * 100_000, '{"a": ' * 100_000, '[' * 100_000 + ']' * 100_000, '- ' * 100_000])
+def test_documents_that_are_nested_too_deep(tmp_path, text):
+    """The parser of YAML would end the process."""
+    path = tmp_path / 'rack.yaml'
+    path.write_text(text)
+    with pytest.raises(ValueError, match='nested deeper than 100'):
+        files.read(str(path))
+
+
+def test_sentences_about_documents_that_only_json_can_read(tmp_path):
+    path = tmp_path / 'rack.json'
+    path.write_text('[' * 500 + ']' * 500)
+    (sentence,) = files.Source(str(path)).sentences([documents.Problem((), 'A document is an object')])
+    assert sentence.startswith(f'{path}, line 1: ')
+
+
 def test_round_trip(tmp_path):
     """Strings that YAML could take for another type stay strings."""
     texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', '1.5e5', '-1.0E3', 'yes', '~', '', 'a\nb: [c']

@@ -13,6 +13,7 @@ from ironic_traits.api.v1 import (
     allocations,
     chassis,
     deploy_templates,
+    inspection_rule_fields,
     node_types,
     portgroup_fields,
     ports,
@@ -27,6 +28,7 @@ from ironic_traits.resources import (
     CHASSIS,
     CONNECTORS,
     DEPLOY_TEMPLATES,
+    INSPECTION_RULES,
     NODES,
     PORTGROUPS,
     PORTS,
@@ -71,6 +73,9 @@ LAYERS = {
     TARGETS: declared(TARGETS, volume_targets.TargetBody, volume_targets.Target, _TARGET_RULES, {'node'}),
     DEPLOY_TEMPLATES: declared(DEPLOY_TEMPLATES, deploy_templates.TemplateBody, deploy_templates.Template),
     RUNBOOKS: declared(RUNBOOKS, runbook_fields.RunbookBody, runbook_fields.Runbook, _RUNBOOK_RULES, {'project'}),
+    INSPECTION_RULES: declared(
+        INSPECTION_RULES, inspection_rule_fields.InspectionRuleBody, inspection_rule_fields.InspectionRule
+    ),
 }
 
 
@@ -189,7 +194,8 @@ def test_lists_take_the_filters_of_the_table(resource):
     parameters = {argument.name for argument in function.definition.arguments}
     filters = {each.argument for each in resource.list_filters.values()}
     detail = {'detail'} if resource.detail_since else set()
-    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields'} | detail
+    changed = {'changed-since'} if resource.name == 'nodes' else set()
+    assert parameters == filters | {'limit', 'marker', 'sort_key', 'sort_dir', 'fields'} | detail | changed
 
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
@@ -209,7 +215,7 @@ def test_tables_of_records_say_only_what_records_support(resource):
 
 @pytest.mark.parametrize('module', [
     'client', 'osc', 'osc.inventory', 'osc.matches', 'osc.nodes', 'osc.reservations', 'osc.trait_catalogue',
-    'osc.trait_edits', 'osc.traits', 'resources',
+    'osc.rule_runs', 'osc.trait_edits', 'osc.traits', 'resources',
     'transfer.documents', 'transfer.exports', 'transfer.files', 'transfer.imports',
 ])  # fmt: skip
 def test_clients_load_no_library_of_the_service(module):

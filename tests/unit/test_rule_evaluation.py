@@ -158,11 +158,15 @@ def test_a_rule_can_fail_the_inspection():
     assert not evaluation.is_good
 
 
-def test_the_limit_keeps_the_traits_of_rules_that_run_first():
+def test_the_limit_refuses_a_rule_as_a_whole():
+    """Rules that run first come first."""
     high = rule('z', ('add-traits', {'names': ['CUSTOM_Y', 'CUSTOM_Z']}), priority=1)
-    evaluation = evaluate(add('a', 'CUSTOM_A'), add('b', 'CUSTOM_B'), high, limit=3)
+    both = rule('b', ('add-traits', {'names': ['CUSTOM_B', 'CUSTOM_Y', 'CUSTOM_C']}))
+    evaluation = evaluate(add('a', 'CUSTOM_A'), both, add('c', 'CUSTOM_Z'), high, limit=4)
     assert list(evaluation.traits) == ['CUSTOM_A', 'CUSTOM_Y', 'CUSTOM_Z']
-    assert evaluation.results[2].warnings == ['a node has at most 3 traits. Left out: CUSTOM_B']
+    assert evaluation.results[2].failure == 'the node would have more than 4 traits with CUSTOM_B, CUSTOM_C, CUSTOM_Y'
+    assert not evaluation.is_good
+    assert evaluate(both, limit=None).is_good
 
 
 def test_sensitive_rules_hide_values():
@@ -177,6 +181,17 @@ def test_sensitive_rules_hide_values():
         texts = [result.failure, result.unmet, *result.effects.mismatches, *result.effects.messages, *result.warnings]
         assert 'hush' not in str(texts)
         assert bool(result.failure) == (count == 3)
+
+
+def test_only_sensitive_rules_see_secrets():
+    """What the API masks is masked, and a change of it changes both views."""
+    facts = Facts({}, {}, {'driver_info': {'token': '******'}}, {'driver_info': {'token': 'HUSH'}})
+    change = rule('change', ('set-attribute', {'path': 'driver_info/x', 'value': 'CUSTOM_X'}), priority=5)
+    names = {'names': ['{node.driver_info[x]}', 'CUSTOM_{node.driver_info[token]}'], 'format': True}
+    shown = rule('a', ('add-traits', names))
+    assert "'CUSTOM_******' is not a trait" in evaluate(change, shown, facts=facts).results[1].failure
+    assert list(evaluate(change, {**shown, 'sensitive': True}, facts=facts).traits) == ['CUSTOM_HUSH', 'CUSTOM_X']
+    assert evaluate(change, facts=facts).unmasked == {'driver_info': {'token': 'HUSH', 'x': 'CUSTOM_X'}}
 
 
 def test_facts_of_documents():

@@ -102,6 +102,7 @@ def test_renaming_to_a_present_trait_joins_the_sources(before):
         ('import:cmdb', True, True),
         ('mirror:east', True, True),
         ('placement', True, True),
+        ('rules', True, True),
         ('a' * 64, True, False),
         ('a' * 65, False, False),
         ('', False, False),

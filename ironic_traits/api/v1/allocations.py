@@ -257,8 +257,11 @@ def _candidates(context, idents):
 
 
 def _filters(values):
-    """Return the filters of nodes for a new allocation. Its owner is a project that owns or leases the node."""
-    filters = {'resource_class': values['resource_class']}
+    """Return the filters of nodes for a new allocation. Its owner is a project that owns or leases the node.
+
+    A mirrored node is not chosen: it would get an ``instance_uuid``, and only the Ironic that it is of can set that.
+    """
+    filters = {'resource_class': values['resource_class'], 'origin': ''}
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 

@@ -59,10 +59,15 @@ def presenter(context, fields, links=False):
     converters = [(name, _converter(context, name)) for name in fields]
     members = [name for name, since in NODES.links.items() if since <= context.minor] if links == 'all' else []
 
+    # Clients of Ironic do not know the field, which most inventories do not use.
+    has_origin = links == 'all' and 'origin' in fields
+
     def show(row):
         node = {
             name: convert(value) if convert else value for (name, convert), value in zip(converters, row, strict=True)
         }
+        if has_origin and node['origin'] is None:
+            del node['origin']
         if links:
             uuid = node['uuid']
             node['links'] = context.links('nodes', uuid)

@@ -5,15 +5,12 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
+from ironic_traits.inventory.node_names import PATTERN, RESERVED
 
-#: The unreserved characters of RFC 3986.
-_NAME = re.compile(r'[A-Za-z0-9\-._~]{1,255}')
 #: A host name, which names had to be before version 1.10.
 _HOST_NAME = re.compile(
     r'(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*'
 )
-#: Words that cannot be names, because they are path segments below /v1/nodes.
-RESERVED = ('maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate')
 
 
 def ident(context, text):
@@ -33,12 +30,12 @@ def ident(context, text):
 
 def is_ident(text):
     """Whether a text can be a uuid or a name, at any version."""
-    return bool(_NAME.fullmatch(text))
+    return bool(PATTERN.fullmatch(text))
 
 
 def is_name(context, text):
     """Whether a text can be a name, at the version of the request."""
-    valid = _NAME if context.minor >= 10 else _HOST_NAME
+    valid = PATTERN if context.minor >= 10 else _HOST_NAME
     return bool(valid.fullmatch(text)) and not uuidutils.is_uuid_like(text)
 
 

@@ -5,7 +5,7 @@ import logging
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
-from ironic_traits.inventory import transitions
+from ironic_traits.inventory import outcomes
 
 LOG = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ class NodeLockController(Resource):
     @expose('baremetal:node:unlock', of=access.node, since=38, before=406)
     def delete(self, context, node_ident, /):
         caller = f'user {context.user_id}' if context.user_id else 'request'
-        action = transitions.give_up(context, node_ident, f'The lock of the node was broken by {caller}.')
+        action = outcomes.give_up(context, node_ident, f'The lock of the node was broken by {caller}.')
         LOG.warning(
             'Node %s: user %s of project %s broke its lock, and gave up %s',
             node_ident,

@@ -78,6 +78,7 @@ class Node(Settable):
     service_step = types.OBJECT
     fault = str
     health = str
+    origin = str
     boot_mode = str
     secure_boot = types.BOOLEAN
     conductor = str
@@ -94,7 +95,9 @@ class Node(Settable):
 
 
 class Nodes(types.Base):
-    """A page of nodes; ``next`` is missing on the last one."""
+    """A page of nodes; ``next`` is missing on the last one. ``token`` and ``removed`` are those of changed nodes."""
 
     nodes = [Node]
     next = str
+    removed = [types.UUID]
+    token = str

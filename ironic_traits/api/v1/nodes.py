@@ -10,8 +10,10 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
+from ironic_traits.api.v1.changes import changed_nodes
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
+from ironic_traits.api.v1.node_inventory import NodeInventoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
 from ironic_traits.api.v1.node_states import NodeStatesController
@@ -26,12 +28,13 @@ from ironic_traits.inventory import nodes
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
+LIST_QUERY = node_filters.QUERY | {'changed-since': types.TEXT}
 
 
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose('baremetal:node:list', node_types.Nodes, query=node_filters.QUERY)
+    @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY)
     def get_all(self, context, grant, /, **query):
         return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
@@ -44,6 +47,7 @@ class NodesController(Resource):
         'allocation': NodeAllocationController(),
         'children': NodeChildrenController(),
         'history': NodeHistoryController(),
+        'inventory': NodeInventoryController(),
         'lock': NodeLockController(),
         'maintenance': NodeMaintenanceController(),
         'states': NodeStatesController(),
@@ -58,7 +62,7 @@ class NodesController(Resource):
     @expose(
         'baremetal:node:list',
         node_types.Nodes,
-        query=node_filters.QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
+        query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
     )
     def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
         if detail is not None:
@@ -157,6 +161,8 @@ def list_page(context, grant, fields, links, query):
     :param links: as ``node_fields.presenter`` takes it.
     :param query: {query parameter: value}, with filters.
     """
+    if 'changed_since' in query:
+        return _changed(context, grant, fields, links, query)
     page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     rows, more = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
@@ -165,3 +171,11 @@ def list_page(context, grant, fields, links, query):
     if more:
         document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
     return document
+
+
+def _changed(context, grant, fields, links, query):
+    """Return the nodes that have changed since a token; parameters as for ``list_page``."""
+    filters, traits = node_filters.parse(context, query)
+    rows, ending = changed_nodes(context, grant, ('uuid', *fields), filters, traits, query)
+    show = node_fields.presenter(context, fields, links)
+    return {'nodes': [show(row[1:]) for row in rows]} | ending

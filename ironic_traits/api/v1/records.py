@@ -37,12 +37,14 @@ class Records:
     :ivar body: WSME type of the fields that clients may set.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
+    :ivar optional: fields that responses have only where they are not null, unless ``fields`` selects them.
     :ivar views: {JSON field: function of the context and its stored text that returns the text to show}.
     """
 
     kind: Kind
     body: type
     check: Callable = _no_check
+    optional: frozenset[str] = frozenset()
     views: dict[str, Callable] = dataclasses.field(default_factory=dict)
 
     @property
@@ -87,7 +89,7 @@ class Records:
         if 'node' in filters:
             filters['node'] = parse_node(context, filters['node'])
         rows, more = records.find(context, grant, self.kind, self._columns(names), filters, page)
-        show = self._presenter(context, names)
+        show = self._presenter(context, names, 'fields' in selection)
         document = {self.path.rpartition('/')[2]: [show(row) for row in rows]}
         if more:
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
@@ -105,7 +107,7 @@ class Records:
         """
         names = self._all(context) if fields is None else self._selected(context, fields)
         row = records.get(context, grant, self.kind, self._columns(names))
-        return self._presenter(context, names)(row)
+        return self._presenter(context, names, fields is not None)(row)
 
     def create(self, context, grant, body):
         """Create a record from a body, and return the response."""
@@ -230,10 +232,18 @@ class Records:
         stored = (name for name in names if name in self.kind.table.c or name in self.kind.computed)
         return ('uuid', *(name for name in stored if name != 'uuid'))
 
-    def _presenter(self, context, names):
-        """Return a function that turns a row into a record for the response."""
+    def _presenter(self, context, names, is_selection=False):
+        """Return a function that turns a row into a record for the response.
+
+        :param is_selection: whether ``fields`` selects the names.
+        """
         getters = [(name, self._getter(context, name)) for name in names]
-        return lambda row: {name: get(row) for name, get in getters}
+        optional = () if is_selection else self.optional.intersection(names)
+        if not optional:
+            return lambda row: {name: get(row) for name, get in getters}
+        return lambda row: {
+            name: get(row) for name, get in getters if name not in optional or getattr(row, name) is not None
+        }
 
     def _getter(self, context, name):
         """Return a function that returns a field of a row for the response."""

@@ -9,11 +9,14 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
+from ironic_traits.api.v1.changes import ChangesController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
+from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
+from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
@@ -35,10 +38,13 @@ class V1Controller(Resource):
 
     children = {
         'allocations': AllocationsController(),
+        'changes': ChangesController(),
         'chassis': ChassisController(),
         'conductors': ConductorsController(),
+        'continue_inspection': ContinueInspectionController(),
         'deploy_templates': DeployTemplatesController(),
         'history': HistoryController(),
+        'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),
         'nodes': NodesController(),
         'ports': PortsController(),

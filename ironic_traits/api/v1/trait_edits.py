@@ -1,28 +1,18 @@
 """/v1/traits/edits: one edit of the traits of many nodes."""
 
-import re
-
 import pecan
-import wsme.exc
-import wsme.types
 
 from ironic_traits import failures
-from ironic_traits.api import arguments, paging, types
+from ironic_traits.api import paging, types
 from ironic_traits.api.expose import expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import node_filters, node_ident
+from ironic_traits.api.v1 import node_selection
 from ironic_traits.inventory import trait_edits
-from ironic_traits.inventory.trait_edits import Selection
 from ironic_traits.matching.trait_edits import BulkEdit
-from ironic_traits.matching.traits import MAX_NAMES, Filter
-from ironic_traits.resources.nodes import NODES
+from ironic_traits.matching.traits import MAX_NAMES
 
 SINCE = 38
-_FILTERS = arguments.query(NODES)
-#: The filters that a query may have more than once.
-_OF_TRAITS = {name for name, datatype in _FILTERS.items() if isinstance(datatype, list)}
-_DIGEST = re.compile(r'[0-9a-f]{64}')
 _TRAIT = types.Trait()
 _PAGE = {'limit': types.Limit(), 'marker': types.UUID}
 
@@ -91,7 +81,7 @@ class TraitEditsController(Resource):
     @expose(trait_edits.RULE, TraitEdit, since=SINCE, query=_PAGE, body=EditBody)
     def post(self, context, grant, /, *, body, **query):
         fields = {name: value for name, value in stated_fields(body).items() if value is not None}
-        edit, selection = _edit(fields), _selection(context, fields)
+        edit, selection = _edit(fields), node_selection.parse(context, fields)
         if ('digest' in fields) == bool(fields.get('preview')):
             raise failures.InvalidInput(
                 reason="The request needs either 'preview' (true), or the 'digest' of a preview, which executes it."
@@ -143,8 +133,8 @@ def _edit(fields):
     :raises failures.Failure: it is invalid, or contradicts itself.
     """
     edit = BulkEdit(
-        frozenset(_names(fields, 'add')),
-        frozenset(_names(fields, 'remove')),
+        frozenset(node_selection.names(fields, 'add')),
+        frozenset(node_selection.names(fields, 'remove')),
         {name: _TRAIT.validate(_string('rename', new)) for name, new in fields.get('rename', {}).items()},
         fields.get('source'),
     )
@@ -164,79 +154,13 @@ def _edit(fields):
     return edit
 
 
-def _names(fields, key):
-    names = fields.get(key, [])
-    if None in names:
-        raise failures.InvalidInput(reason=f"'{key}' must be a list of strings, without null.")
-    return names
-
-
 def _string(key, value):
     if not isinstance(value, str):
         raise failures.InvalidInput(reason=f"'{key}' must have strings: {{trait: new name, …}}.")
     return value
 
 
-def _selection(context, fields):
-    """Return the nodes that the fields of a body select.
-
-    :raises failures.Failure: a filter is invalid, or there is none.
-    """
-    if ('where' in fields) == ('nodes' in fields):
-        raise failures.InvalidInput(
-            reason="The request needs either 'where' (filters of nodes) or 'nodes' (a list of uuids and names)."
-        )
-    if 'nodes' in fields:
-        idents = _names(fields, 'nodes')
-        if not idents:
-            raise failures.InvalidInput(reason="'nodes' must name at least one node.")
-        return Selection({}, Filter(), tuple(dict.fromkeys(node_ident.ident(context, ident) for ident in idents)))
-    unknown = sorted(fields['where'].keys() - _FILTERS.keys())
-    if unknown:
-        raise failures.InvalidInput(reason=f"'where' has unknown filters: {', '.join(unknown)}")
-    query = {name.replace('-', '_'): _filter(name, value) for name, value in fields['where'].items()}
-    return Selection(*node_filters.parse(context, query))
-
-
-def _filter(name, value):
-    """Return the value of a filter in ``where``, as the same query parameter would have it."""
-    datatype = _FILTERS[name]
-    try:
-        if value is None:
-            raise ValueError('it may not be null')
-        if name in _OF_TRAITS:
-            return [datatype[0].validate(text) for text in _sets(value)]
-        return wsme.types.validate_value(datatype, value)
-    except (TypeError, ValueError) as error:
-        raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error}") from error
-    except wsme.exc.InvalidInput as error:
-        raise failures.InvalidInput(reason=f"Invalid {name} in 'where': {error.msg}") from error
-
-
-def _sets(value):
-    """Return the sets of traits of a filter, each joined by commas: one for each time the query parameter is used.
-
-    :param value: names joined by commas, a list of names, or a list of such lists.
-    """
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and value:
-        if all(isinstance(each, str) for each in value):
-            return [_joined(value)]
-        if all(isinstance(each, list) and each and all(isinstance(name, str) for name in each) for each in value):
-            return [_joined(each) for each in value]
-    raise ValueError(f'{value!r} is neither a string, nor a list of traits, nor a list of lists of traits')
-
-
-def _joined(names):
-    for name in names:
-        if ',' in name:
-            raise ValueError(f'{name!r} in a list has a comma')
-    return ','.join(names)
-
-
 def _check_digest(digest, query):
-    if not _DIGEST.fullmatch(digest):
-        raise failures.InvalidInput(reason=f"'{digest}' is not the digest of a preview: 64 hexadecimal digits.")
+    node_selection.check_digest(digest)
     if query:
         raise failures.InvalidInput(reason=f'Only a preview has pages: {", ".join(sorted(query))} with a digest.')

@@ -6,8 +6,8 @@ Each is a 404 at every version, whose message says so.
 from ironic_traits import failures
 
 #: Below /v1, below a node, below the states of a node, and below a driver.
-_TOP = frozenset({'continue_inspection', 'events', 'heartbeat', 'inspection_rules', 'lookup'})
-_NODE = frozenset({'bios', 'firmware', 'inventory', 'management', 'vendor_passthru', 'vmedia'})
+_TOP = frozenset({'events', 'heartbeat', 'lookup'})
+_NODE = frozenset({'bios', 'firmware', 'management', 'vendor_passthru', 'vmedia'})
 _STATES = frozenset({'boot_mode', 'console', 'raid', 'secure_boot'})
 _DRIVER = frozenset({'raid', 'vendor_passthru'})
 

@@ -8,6 +8,8 @@ from ironic_traits.resources.nodes import INTERFACES
 
 #: Condition of an index: the node is a child.
 HAS_PARENT = sa.text('parent_node IS NOT NULL')
+#: The same: the node is mirrored.
+HAS_ORIGIN = sa.text('origin IS NOT NULL')
 
 nodes = sa.Table(
     'nodes',
@@ -68,6 +70,10 @@ nodes = sa.Table(
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
+    # The cloud that a mirrored node is a node of; NULL for a node of this service's own.
+    sa.Column('origin', ascii_string(57)),
+    # The conductor of a mirrored node. (That of an own node is computed.)
+    sa.Column('origin_conductor', exact_string(255)),
     # Never shown. It is large, so only few columns come after it: SQLite has to read past it to get to them.
     sa.Column('configdrive', long_text()),
     # The two fields as callers see them who may not see secrets (inventory/secrets.py).
@@ -83,6 +89,8 @@ nodes = sa.Table(
     # Partial: nearly all nodes have no parent, and no list is to be read in the order of an index of those.
     sa.Index(None, 'parent_node', sqlite_where=HAS_PARENT, postgresql_where=HAS_PARENT),
     sa.Index(None, 'instance_name'),
+    # Partial: an own node has no origin.
+    sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',
 )

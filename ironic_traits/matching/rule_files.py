@@ -1,20 +1,60 @@
 """Files with inspection rules, and files with the data of inspections."""
 
+import os
 import pathlib
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 import yaml
 
+from ironic_traits import yaml_documents
 from ironic_traits.matching import facts, inspection_rules, rule_evaluation
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rule_evaluation import InvalidInventory
-from ironic_traits.transfer import files
 
-#: Most bytes of a file with rules, of a file with inspection data, and how deep YAML may be nested.
-MAX_RULES_SIZE, MAX_INVENTORY_SIZE, MAX_DEPTH = 2**20, 16 * 2**20, 50
+#: Most bytes of a file with rules, and of a file with inspection data.
+MAX_RULES_SIZE, MAX_INVENTORY_SIZE = 2**20, 16 * 2**20
+#: How the names of files with rules in a directory end.
+_SUFFIXES = ('.yaml', '.json')
+
+
+def read_directories(paths: Iterable[str]) -> list[Rule]:
+    """Return the rules in all files *.yaml and *.json of directories.
+
+    :raises InvalidRules: a directory or a file cannot be read, a file does not contain rules, or two of them have rules
+        of the same name. All problems are named, with the files.
+    """
+    rules: dict[str, Rule] = {}
+    problems: list[str] = []
+    for path in _files(paths, problems):
+        try:
+            found = read_rules(path)
+        except OSError as error:
+            problems.append(str(error))
+        except InvalidRules as error:
+            problems += [f'{path}: {problem}' for problem in error.problems]
+        else:
+            problems += [f'{path}: another file has a rule {rule.name}, too' for rule in found if rule.name in rules]
+            rules |= {rule.name: rule for rule in found}
+    if problems:
+        raise InvalidRules(problems)
+    return list(rules.values())
+
+
+def _files(directories: Iterable[str], problems: list[str]) -> list[str]:
+    """Return the paths of the files with rules in directories, sorted within each."""
+    paths: list[str] = []
+    for directory in directories:
+        try:
+            names = sorted(os.listdir(directory))
+        except OSError as error:
+            problems.append(str(error))
+        else:
+            paths += [os.path.join(directory, name) for name in names if name.endswith(_SUFFIXES)]
+    return paths
 
 
 def read_rules(path: str) -> list[Rule]:
@@ -23,8 +63,13 @@ def read_rules(path: str) -> list[Rule]:
     :raises OSError: the file cannot be read.
     :raises InvalidRules: it does not contain rules.
     """
+    return inspection_rules.parse(read_document(path), prefix(path))
+
+
+def prefix(path: str) -> str:
+    """Return what the names of the rules in a file begin with; '' for stdin."""
     stem = '' if path == '-' else re.sub('[^A-Za-z0-9_-]+', '-', pathlib.Path(path).stem)
-    return inspection_rules.parse(read_document(path), f'{stem}.' if stem else '')
+    return f'{stem}.' if stem else ''
 
 
 def read_document(path: str) -> Any:
@@ -37,20 +82,9 @@ def read_document(path: str) -> Any:
     if len(data) > MAX_RULES_SIZE:
         raise InvalidRules([f'the file is larger than {MAX_RULES_SIZE} bytes'])
     try:
-        text = data.decode()
-        _check_depth(text)
-        return yaml.load(text, Loader=files.Loader)  # noqa: S506, it is a safe loader
+        return yaml_documents.load(data.decode())
     except (ValueError, yaml.YAMLError) as error:
         raise InvalidRules([' '.join(str(error).split())]) from error
-
-
-def _check_depth(text: str) -> None:
-    """Raise ValueError if YAML is nested too deeply: the parser would use up the stack of the process."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ValueError(f'the file is nested deeper than {MAX_DEPTH}')
 
 
 def read_inventory(path: str, node: Any = None) -> facts.Facts:

@@ -1,0 +1,61 @@
+"""/v1/continue_inspection"""
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import node_fields, node_types
+from ironic_traits.api.v1.inspection_types import RAMDISK_DATA, max_size
+from ironic_traits.context import Grant
+from ironic_traits.inventory import inspections, nodes
+
+#: The minor version that brought the route. Ramdisks name no version, which means the first.
+SINCE, FIRST = 84, 1
+_PATH = '/v1/continue_inspection'
+_FIELDS = ('uuid', 'properties', 'instance_info', 'driver_internal_info')
+
+
+class InspectedNode(types.Base):
+    """The node that the data of an inspection is from: its uuid, or, from 1.84 on, the node.
+
+    Ironic's ``config`` is for heartbeats, which this service does not have.
+    """
+
+    uuid = types.UUID
+    node = node_types.Node
+    config = types.OBJECT
+
+
+class ContinueInspectionController(Resource):
+    """The data of inspections, as ramdisks send it. They cannot authenticate."""
+
+    since = SINCE
+
+    @expose(
+        'baremetal:driver:ipa_continue_inspection',
+        InspectedNode,
+        query={'node_uuid': types.UUID},
+        body=RAMDISK_DATA,
+        max_body_size=max_size,
+    )
+    def post(self, context, /, *, body, node_uuid=None):
+        _check_served(context, node_uuid)
+        if not (body.macs or body.bmc_addresses or node_uuid):
+            raise failures.InvalidInput(reason='No lookup information provided')
+        uuid = inspections.receive(context, body, node_uuid)
+        return Response(_shown(context, uuid), status=202)
+
+
+def _check_served(context, node_uuid):
+    """Raise unless the route is enabled, and served at the version of the request."""
+    if not context.conf.api.enable_ramdisk_endpoints:
+        raise failures.Forbidden(rule=_PATH)
+    if context.minor < SINCE and (context.minor != FIRST or node_uuid):
+        raise failures.ResourceNotFound(hint=f' POST {_PATH} needs API version 1.{SINCE}.')
+
+
+def _shown(context, uuid):
+    if context.minor < SINCE:
+        return {'uuid': uuid}
+    row = nodes.get(context, Grant(()).of(uuid), _FIELDS)
+    return {'node': node_fields.presenter(context, _FIELDS, 'node')(row), 'config': {}}

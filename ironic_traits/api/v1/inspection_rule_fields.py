@@ -1,0 +1,116 @@
+"""The fields of an inspection rule."""
+
+import re
+
+import wsme.types
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.v1.records import Records
+from ironic_traits.inventory import inspection_rules
+from ironic_traits.inventory.inspection_rules import INSPECTION_RULES as KIND
+from ironic_traits.matching.inspection_rules import InvalidRules
+
+_DIGITS = re.compile('[0-9]{1,9}')
+#: Paths below the noun, which cannot be names of rules.
+_PATHS = ('preview', 'apply')
+
+
+class _Parts(wsme.types.UserType):
+    """Conditions or actions. Only their form is checked here.
+
+    :param in_loops: {key of a part that has a loop: value if the client does not set it}.
+    """
+
+    basetype = str
+    name = 'parts'
+
+    def __init__(self, **in_loops):
+        self._in_loops = in_loops
+
+    def validate(self, value):
+        if not isinstance(value, list):
+            raise ValueError(f'{value!r:.100} is not a list')
+        return [self._stored(each) if isinstance(each, dict) else each for each in value]
+
+    def _stored(self, part):
+        """Return a part as Ironic shows it: what concerns loops is in parts with a loop only."""
+        if part.get('loop'):
+            return part | {key: value for key, value in self._in_loops.items() if key not in part}
+        return {key: value for key, value in part.items() if key not in ('loop', *self._in_loops)}
+
+
+class _Priority(types.Integer):
+    """A priority. python-ironicclient sends it as text, which Ironic refuses."""
+
+    name = 'priority'
+
+    def validate(self, value):
+        return super().validate(int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value)
+
+
+class InspectionRuleBody(types.Base):
+    """The fields of an inspection rule that clients may set."""
+
+    uuid = types.UUID
+    name = types.TEXT
+    description = types.TEXT_255
+    priority = _Priority()
+    sensitive = types.BOOLEAN
+    phase = types.TEXT
+    conditions = _Parts(multiple='any')
+    actions = _Parts()
+
+
+class InspectionRule(InspectionRuleBody):
+    """An inspection rule in a response."""
+
+    created_at = types.MOMENT
+    updated_at = types.MOMENT
+    links = types.LINKS
+
+
+class InspectionRules(types.Base):
+    """A page of inspection rules."""
+
+    inspection_rules = [InspectionRule]
+    next = str
+
+
+def _check(context, old, new):
+    """Raise unless a rule may become what it would.
+
+    :raises failures.InvalidInput: it does not follow the grammar, or would not be sensitive any more.
+    :raises failures.RecordExists: a rule of a file has the name.
+    """
+    if old.get('sensitive') and not new['sensitive']:
+        raise failures.InvalidInput(
+            reason="Couldn't apply patch. Reason: Inspection rules cannot have the sensitive flag unset."
+        )
+    problems = _problems(new)
+    if old.get('sensitive'):
+        # The sentences quote the rule, which its author may not see any more.
+        shown = [problem for problem in problems if not problem.startswith(('condition', 'action'))]
+        hidden = ['its conditions or actions would be invalid; why is not shown, because the rule is sensitive']
+        problems = [*shown, *(hidden if shown != problems else [])]
+    if problems:
+        raise failures.InvalidInput(reason=f'The inspection rule is invalid: {"; ".join(problems)}')
+    if new['name'] in context.rules.reserved:
+        raise failures.RecordExists(what='rule', key=f'with name {new["name"]}, from a file,')
+
+
+def _problems(values):
+    """Return what is wrong with a rule: [sentence, …]."""
+    problems = []
+    name = values['name']
+    if name is not None and (uuidutils.is_uuid_like(name) or name in _PATHS):
+        problems.append(f'{name} cannot be its name: uuids, {" and ".join(_PATHS)} have a meaning of their own')
+    try:
+        inspection_rules.parsed(values)
+    except InvalidRules as error:
+        problems += error.problems
+    return problems
+
+
+RULES = Records(kind=KIND, body=InspectionRuleBody, check=_check, optional=frozenset({'name'}))

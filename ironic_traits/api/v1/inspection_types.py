@@ -1,0 +1,40 @@
+"""WSME types of the data of inspections."""
+
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.deploy import inspection_data
+
+
+class _Data(wsme.types.UserType):
+    """The data of an inspection, as ``inspection_data.InspectionData``."""
+
+    basetype = str
+
+    def __init__(self, name, read):
+        self.name = name
+        self._read = read
+
+    def validate(self, value):
+        try:
+            return self._read(value)
+        except inspection_data.Invalid as error:
+            raise failures.InvalidInput(reason=str(error)) from error
+
+
+#: As a ramdisk sends it, and as a client does.
+RAMDISK_DATA = _Data('data of a ramdisk', inspection_data.of_ramdisk)
+CLIENT_DATA = _Data('data of an inspection', inspection_data.of_client)
+
+
+class NodeInventory(types.Base):
+    """The data of the last inspection of a node."""
+
+    inventory = types.OBJECT
+    plugin_data = types.OBJECT
+
+
+def max_size(conf):
+    """Return the largest body with the data of an inspection, in bytes: ``max_body_size`` of ``expose``."""
+    return conf.inspection.max_data_size

@@ -1,0 +1,39 @@
+"""/v1/nodes/{node}/inventory"""
+
+import orjson
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import access
+from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory, max_size
+from ironic_traits.inventory import inspections
+
+#: The minor version that brought the inventory of a node.
+SINCE = 81
+
+
+class NodeInventoryController(Resource):
+    """The data of the last inspection of a node."""
+
+    @expose(
+        'baremetal:node:inventory:get',
+        NodeInventory,
+        of=access.node,
+        since=SINCE,
+        query={'previous': types.BOOLEAN},
+    )
+    def get_all(self, context, grant, node_ident, /, *, previous=False):
+        return orjson.Fragment(inspections.get(context, grant, previous).json)
+
+    @expose(
+        'baremetal:node:inventory:set',
+        NodeInventory,
+        of=access.node,
+        since=SINCE,
+        before=405,
+        body=CLIENT_DATA,
+        max_body_size=max_size,
+    )
+    def put(self, context, node_ident, /, *, body):
+        return orjson.Fragment(inspections.put(context, node_ident, body).json)

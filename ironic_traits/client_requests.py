@@ -1,0 +1,150 @@
+"""The requests of the client library, and their failures."""
+
+import json
+import urllib.parse
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from keystoneauth1 import adapter
+
+SERVICE_TYPE = 'baremetal'
+#: The default version, or the latest one of a service that does not have it.  Trait filters need 1.37, the other
+#: additions 1.38.
+VERSION = '1.115'
+#: The minor version that hides the children of nodes in lists.
+_CHILDREN_SINCE = 83
+_MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version'
+
+
+class Failed(Exception):
+    """An error response of the service.
+
+    :param status: the HTTP status.
+    :param reason: the HTTP reason phrase, the message if the response has none.
+    :param document: the JSON document of the response; {} if another server sent something else.
+    :ivar status: the HTTP status.
+    :ivar code: the error code, which stays the same when messages change; None if the response has none.
+    :ivar reasons: why each listed node cannot be reserved; None for other errors.
+    :ivar explanation: why nodes do not match, for a reservation by request; None for other errors.
+    :ivar digest: the digest of a new preview, for an edit of traits whose preview is outdated; None for other errors.
+    """
+
+    def __init__(self, status, reason, document):
+        super().__init__(_message(document) or f'{status} {reason}')
+        self.status = status
+        self.code = document.get('code')
+        self.reasons = document.get('reasons')
+        self.explanation = document.get('explanation')
+        self.digest = document.get('digest')
+
+
+class Requests:
+    """The requests of a client of one service.
+
+    :param connection: an openstacksdk Connection, or a keystoneauth Session.
+    :param version: version of the API, a string.
+    :param options: for a Session, arguments of keystoneauth's Adapter: ``endpoint_override``, ``region_name``, ….
+    """
+
+    def __init__(self, connection, version=VERSION, **options):
+        if hasattr(connection, SERVICE_TYPE):
+            self._adapter = getattr(connection, SERVICE_TYPE)
+        else:
+            self._adapter = adapter.Adapter(connection, service_type=SERVICE_TYPE, **options)
+        self._version = version
+
+    def find(self, path) -> dict[str, Any] | None:
+        """Return the document at a path; None if there is none (404).
+
+        :param path: path that begins with /v1.
+        :raises Failed: any other error response.
+        """
+        try:
+            return self.ask('GET', path)
+        except Failed as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def pages(self, path, key, query) -> Iterator[dict[str, Any]]:
+        """Generate the items of all pages of a list.
+
+        :param path: path of the list, which begins with /v1.
+        :param key: key of the items in a page.
+        :param query: query parameters; lists are joined by commas.
+        """
+        query = {name: ','.join(value) if isinstance(value, list) else value for name, value in query.items()}
+        while True:
+            page = self.ask('GET', path, query=query)
+            yield from page[key]
+            if not page.get('next'):
+                return
+            [marker] = urllib.parse.parse_qs(urllib.parse.urlsplit(page['next']).query)['marker']
+            query = query | {'marker': marker}
+
+    def ask(self, method, path, document=None, query=None):
+        """Send a request of the Bare Metal API.
+
+        :param method: HTTP method.
+        :param path: path that begins with /v1.
+        :param document: body, to be encoded as JSON; None for none.
+        :param query: query parameters, a dict; None for none.
+        :returns: the decoded body of the response; None if it is empty.
+        :raises Failed: an error response.
+        """
+        response = self._send(method, path, document, query)
+        if response.status_code == HTTPStatus.NOT_ACCEPTABLE and self._version == VERSION:
+            # An earlier release of this service, or of Ironic.
+            maximum = response.headers.get(_MAXIMUM, VERSION)
+            if _minor(maximum) < _minor(VERSION):
+                self._version = maximum
+                response = self._send(method, path, document, query)
+        if response.status_code >= 400:
+            raise Failed(response.status_code, response.reason, _document(response))
+        return response.json() if response.content else None
+
+    @property
+    def everything(self) -> dict[str, str]:
+        """The query parameters with which a list of nodes has the children of nodes, too.
+
+        They depend on the version of the service, which is known after the first request.
+        """
+        return {'include_children': 'true'} if _minor(self._version) >= _CHILDREN_SINCE else {}
+
+    def _send(self, method, path, document, query):
+        # The endpoint in a catalog may end in /v1 or not.
+        base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
+        return self._adapter.request(
+            base + path,
+            method,
+            json=document,
+            params=query,
+            microversion=self._version,
+            headers={'X-OpenStack-Ironic-API-Version': self._version},
+            raise_exc=False,
+            # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
+            status_code_retries=0,
+        )
+
+
+def _minor(version):
+    return int(version.partition('.')[2] or 0)
+
+
+def _document(response):
+    try:
+        document = response.json()
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _message(document):
+    """Return the message of an error response; Ironic puts it into a JSON document in a string."""
+    message = document.get('error_message')
+    try:
+        message = json.loads(message)
+    except (TypeError, ValueError):
+        return message
+    return message.get('faultstring') or message.get('description') if isinstance(message, dict) else message

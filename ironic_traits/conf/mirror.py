@@ -1,0 +1,80 @@
+"""Options of [mirror]: the clouds whose nodes ironic-traits-mirror follows."""
+
+from oslo_config import cfg
+
+GROUP = 'mirror'
+
+OPTIONS = [
+    cfg.ListOpt(
+        'clouds',
+        default=[],
+        item_type=cfg.types.String(regex=r'^[A-Za-z0-9._-]+$', max_length=57),
+        help='Clouds of clouds.yaml whose Ironic is followed, by name. With clouds, ironic-traits-api starts '
+        'ironic-traits-mirror.',
+    ),
+    cfg.BoolOpt(
+        'start_mirror',
+        default=True,
+        help='Whether ironic-traits-api starts an ironic-traits-mirror process if there are clouds, and restarts it '
+        'when it ends. Disable it when you run ironic-traits-mirror as a service of its own.',
+    ),
+    cfg.FloatOpt(
+        'interval', min=0.1, default=3, help='Seconds between two requests for the nodes that have changed in a cloud.'
+    ),
+    cfg.FloatOpt(
+        'records_interval',
+        min=0.1,
+        default=30,
+        help='Seconds between two requests for the ports and portgroups that have changed in a cloud.',
+    ),
+    cfg.FloatOpt(
+        'deletions_interval',
+        min=1,
+        default=120,
+        help='Seconds between two reads of the uuids of all nodes, ports and portgroups of a cloud, by which deleted '
+        'ones are noticed. Ironic does not report deletions in any other way.',
+    ),
+    cfg.IntOpt(
+        'full_interval',
+        min=0,
+        default=86400,
+        help='Seconds after which all nodes, ports and portgroups of a cloud are read again, and compared. 0 means '
+        'only once, at the beginning.',
+    ),
+    cfg.IntOpt(
+        'page_size',
+        min=10,
+        max=1000,
+        default=500,
+        help='Nodes in a page of a full read. Ironic limits it, too ([api] max_limit).',
+    ),
+    cfg.FloatOpt(
+        'overlap_seconds',
+        min=0,
+        default=10,
+        help='Seconds for which changes are read again. Set it to more than the clocks of the conductors of a cloud '
+        'differ.',
+    ),
+    cfg.IntOpt(
+        'timeout', min=1, default=60, help='Seconds that a request to a cloud may take. After that it has failed.'
+    ),
+    cfg.IntOpt(
+        'max_pause',
+        min=1,
+        default=60,
+        help='Most seconds between two attempts while a cloud does not respond, or refuses requests. The first '
+        'attempt is after one second, and each further one after twice as long.',
+    ),
+    cfg.IntOpt(
+        'lease_seconds',
+        min=5,
+        default=30,
+        help='Seconds after which another ironic-traits-mirror may continue the work of one that has not written '
+        'since. It is longer than a request may take, or another one takes over during slow requests.',
+    ),
+]
+
+
+def register(conf):
+    """Register the options of this group."""
+    conf.register_opts(OPTIONS, group=GROUP)

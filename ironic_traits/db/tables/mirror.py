@@ -1,0 +1,56 @@
+"""The tables of the clouds that ``ironic-traits-mirror`` follows. Mirrored nodes have the cloud in ``nodes.origin``."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db.tables.base import metadata
+from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
+
+# Most characters of the name of a cloud: "mirror:NAME" is the name of a source.
+MAX_CLOUD_NAME = 57
+
+mirror_clouds = sa.Table(
+    'mirror_clouds',
+    metadata,
+    sa.Column('name', ascii_string(MAX_CLOUD_NAME), primary_key=True),
+    sa.Column('endpoint', long_text()),
+    # Of the API there, as it was negotiated.
+    sa.Column('version', ascii_string(16)),
+    # Id of the mirror process whose turn it is; NULL if none has it.
+    sa.Column('lease', ascii_string(36)),
+    sa.Column('leased_until', timestamp()),
+    # The host and the process id of that process, for operators.
+    sa.Column('holder', exact_string(255)),
+    # {resource: where to go on reading}, see ironic_traits/mirror/feed.py.
+    sa.Column('cursors', Json, nullable=False),
+    # Nodes that the full pass has read, which is in progress; NULL if none is.
+    sa.Column('pass_nodes', sa.Integer),
+    # When the last full pass ended.
+    sa.Column('passed_at', timestamp()),
+    # Everything that was written there before this time is known here. By the database's clock.
+    sa.Column('current_at', timestamp()),
+    sa.Column('failing_since', timestamp()),
+    sa.Column('last_error', long_text()),
+    # Since the mirror first ran: requests to the cloud, and nodes and records that were written here.
+    sa.Column('requests', sa.BigInteger, nullable=False, server_default='0'),
+    sa.Column('changes', sa.BigInteger, nullable=False, server_default='0'),
+    mysql_engine='InnoDB',
+)
+
+# What a cloud has and the inventory cannot have as it is there, such as a second node of one name.
+mirror_conflicts = sa.Table(
+    'mirror_conflicts',
+    metadata,
+    sa.Column(
+        'cloud',
+        ascii_string(MAX_CLOUD_NAME),
+        sa.ForeignKey('mirror_clouds.name', ondelete='CASCADE'),
+        primary_key=True,
+    ),
+    # Of the node, port or portgroup there.
+    sa.Column('uuid', ascii_string(36), primary_key=True),
+    sa.Column('resource', ascii_string(16), nullable=False),
+    sa.Column('reason', long_text(), nullable=False),
+    sa.Column('since', timestamp(), nullable=False),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)

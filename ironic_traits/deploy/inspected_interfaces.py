@@ -1,0 +1,111 @@
+"""The network interfaces that an inspection has found, and the ports that follow from them, as in Ironic."""
+
+import dataclasses
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ironic_traits.deploy.inspection_data import normal_mac
+
+#: {name: interface of the inventory, and ``pxe_enabled``}.
+Interfaces = dict[str, dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ports:
+    """What an inspection changes of the ports of a node.
+
+    :ivar added: {MAC address: values of the new port} of ports that the node should have.
+    :ivar kept: MAC addresses of the ports that stay; None for all.
+    :ivar booting: MAC addresses of the ports with ``pxe_enabled``; None to leave it as it is.
+    :ivar client_ids: {MAC address: client id of DHCP}, for the ports whose ``extra`` should have it.
+    """
+
+    added: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    kept: frozenset[str] | None = None
+    booting: frozenset[str] | None = None
+    client_ids: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def named(inventory: Mapping[str, Any]) -> Interfaces:
+    """Return the interfaces that have a name and a MAC address.
+
+    :param inventory: of the data of an inspection.
+    """
+    booting = boot_mac(inventory)
+    interfaces = {}
+    for interface in inventory.get('interfaces') or ():
+        name, mac = interface.get('name'), normal_mac(interface.get('mac_address'))
+        if isinstance(name, str) and name and mac:
+            facts = {'pxe_enabled': mac == booting, 'ipv6_address': _without_scope(interface.get('ipv6_address'))}
+            interfaces[name] = {**interface, **facts}
+    return interfaces
+
+
+def suitable(inventory: Mapping[str, Any], interfaces: Interfaces, add_ports: str) -> Interfaces:
+    """Return the interfaces that get ports.
+
+    :param interfaces: the result of ``named``.
+    :param add_ports: [inspection] add_ports.
+    """
+    booting = boot_mac(inventory)
+    return {
+        name: dict(interface)
+        for name, interface in interfaces.items()
+        if not _is_local(name, interface)
+        and not (add_ports == 'pxe' and booting and not interface['pxe_enabled'])
+        and not (add_ports == 'active' and not _address(interface))
+    }
+
+
+def boot_mac(inventory: Mapping[str, Any]) -> str | None:
+    """Return the MAC address of the interface that the node has booted from; None if that is not known."""
+    text = (inventory.get('boot') or {}).get('pxe_interface')
+    if not isinstance(text, str) or not text:
+        return None
+    # pxelinux writes the kind of hardware before it: 01-aa-bb-cc-dd-ee-ff.
+    return (text.split('-', 1)[1].replace('-', ':') if '-' in text else text).lower()
+
+
+def ports(options: Any, interfaces: Interfaces, chosen: Interfaces) -> Ports:
+    """Return what the interfaces change of the ports of a node.
+
+    :param options: the [inspection] group of ConfigOpts.
+    :param interfaces: the result of ``named``.
+    :param chosen: the result of ``suitable``.
+    """
+    kept = {'all': None, 'present': _macs(interfaces.values()), 'added': _macs(chosen.values())}[options.keep_ports]
+    booting = _macs([each for each in interfaces.values() if each['pxe_enabled']])
+    ids = {normal_mac(each['mac_address']): each.get('client_id') for each in interfaces.values()}
+    added = {normal_mac(each['mac_address']): _new_port(each) for each in chosen.values()}
+    return Ports(
+        added={} if options.add_ports == 'disabled' else {mac: port for mac, port in added.items() if mac},
+        kept=kept,
+        booting=booting if options.update_pxe_enabled else None,
+        client_ids={mac: text for mac, text in ids.items() if mac and isinstance(text, str) and text},
+    )
+
+
+def _new_port(interface: Mapping[str, Any]) -> dict[str, Any]:
+    client_id = interface.get('client_id')
+    extra = {'client-id': client_id} if client_id and isinstance(client_id, str) else {}
+    return {'pxe_enabled': interface['pxe_enabled'], 'extra': extra}
+
+
+def _macs(interfaces: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset(mac for each in interfaces if (mac := normal_mac(each['mac_address'])))
+
+
+def _address(interface: Mapping[str, Any]) -> Any:
+    return interface.get('ipv4_address') or interface.get('ipv6_address')
+
+
+def _is_local(name: str, interface: Mapping[str, Any]) -> bool:
+    try:
+        return name == 'lo' or ipaddress.ip_address(_address(interface)).is_loopback
+    except ValueError:
+        return False
+
+
+def _without_scope(address: Any) -> Any:
+    return address.partition('%')[0] if isinstance(address, str) else address

@@ -1,0 +1,139 @@
+"""The data of an inspection, as a ramdisk or a client sends it.
+
+The ramdisk sends one object: ``inventory``, and beside it whatever its collectors have found, the plugin data. Ironic
+shows the two apart, as ``{"inventory": {…}, "plugin_data": {…}}``, and so is the data stored.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from oslo_utils import netutils
+
+#: Most network interfaces in an inventory, and most problems that a failure names.
+MAX_INTERFACES = 1000
+MAX_PROBLEMS = 10
+#: The parts of an inventory that this service reads, and their types.
+_OBJECTS = ('cpu', 'memory', 'boot', 'system_vendor')
+_LISTS = ('interfaces', 'disks')
+_BMC = ('bmc_address', 'bmc_v6address')
+
+
+class Invalid(ValueError):
+    """The data is not that of an inspection. The text names the problems, a sentence each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectionData:
+    """The data of an inspection.
+
+    :ivar document: {'inventory': {…}, 'plugin_data': {…}}.
+    """
+
+    document: Mapping[str, Any]
+
+    @property
+    def macs(self) -> list[str]:
+        """The MAC addresses of its network interfaces, in lower case, without duplicates."""
+        interfaces = self.document['inventory'].get('interfaces') or ()
+        addresses = (interface.get('mac_address') for interface in interfaces)
+        return list(dict.fromkeys(mac for address in addresses if (mac := normal_mac(address))))
+
+    @property
+    def bmc_addresses(self) -> list[str]:
+        """The addresses of the node's BMC."""
+        return [address for name in _BMC if (address := self.document['inventory'].get(name))]
+
+
+def normal_mac(address: Any) -> str | None:
+    """Return a MAC address in lower case; None for any other value."""
+    return address.lower() if isinstance(address, str) and netutils.is_valid_mac(address) else None
+
+
+def of_ramdisk(document: Any) -> InspectionData:
+    """Return the data that a ramdisk sends.
+
+    :param document: any JSON value.
+    :raises Invalid: it lacks what Ironic demands of a ramdisk: network interfaces with MAC addresses.
+    """
+    if not isinstance(document, dict):
+        raise Invalid('The data of an inspection is a JSON object.')
+    _check(_missing(document))
+    return InspectionData(_parted(document))
+
+
+def of_client(document: Any) -> InspectionData:
+    """Return the data that a client sends: as a ramdisk does, or as ``baremetal node inventory save`` writes it.
+
+    :param document: any JSON value.
+    :raises Invalid: it has no inventory, or parts of it have other types than this service reads.
+    """
+    if not isinstance(document, dict):
+        raise Invalid('The data of an inspection is a JSON object.')
+    _check(problems(document))
+    if 'plugin_data' not in document:
+        return InspectionData(_parted(document))
+    plugin_data = {} if document['plugin_data'] is None else document['plugin_data']
+    if not isinstance(plugin_data, dict) or document.keys() != {'inventory', 'plugin_data'}:
+        raise Invalid("'plugin_data' must be an object. Everything besides 'inventory' goes into it.")
+    return InspectionData({'inventory': document['inventory'], 'plugin_data': _without_logs(plugin_data)})
+
+
+def problems(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why an inventory cannot be read, a sentence each.
+
+    :param document: object with the key ``inventory``.
+    """
+    inventory = document.get('inventory')
+    if not isinstance(inventory, dict):
+        yield "'inventory' is required, and must be an object."
+        return
+    for name in _OBJECTS:
+        if not isinstance(inventory.get(name), dict | None):
+            yield f"'{name}' in the inventory must be an object."
+    for name in _LISTS:
+        items = inventory.get(name)
+        if items is not None and not (isinstance(items, list) and all(isinstance(item, dict) for item in items)):
+            yield f"'{name}' in the inventory must be a list of objects."
+    yield from _other_than_strings(inventory)
+
+
+def _missing(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the data of a ramdisk lacks, a sentence each."""
+    inventory = document.get('inventory')
+    if not isinstance(inventory, dict):
+        yield "'inventory' is required, and must be an object."
+        return
+    interfaces = inventory.get('interfaces')
+    if not isinstance(interfaces, list) or not interfaces:
+        yield "'interfaces' is required in the inventory, and must be a list with at least one network interface."
+    else:
+        for index, interface in enumerate(interfaces):
+            if not isinstance(interface, dict) or not isinstance(interface.get('mac_address'), str):
+                yield f"'mac_address' is required in interfaces[{index}] of the inventory, and must be a string."
+    yield from _other_than_strings(inventory)
+
+
+def _other_than_strings(inventory: Mapping[str, Any]) -> Iterator[str]:
+    for name in _BMC:
+        if not isinstance(inventory.get(name), str | None):
+            yield f"'{name}' in the inventory must be a string, or null."
+    interfaces = inventory.get('interfaces')
+    if isinstance(interfaces, list) and len(interfaces) > MAX_INTERFACES:
+        yield f"'interfaces' in the inventory may have at most {MAX_INTERFACES} network interfaces."
+
+
+def _check(sentences: Iterator[str]) -> None:
+    named = [sentence for sentence, _ in zip(sentences, range(MAX_PROBLEMS), strict=False)]
+    if named:
+        raise Invalid(' '.join(named))
+
+
+def _parted(document: Mapping[str, Any]) -> dict[str, Any]:
+    plugin_data = {name: value for name, value in document.items() if name != 'inventory'}
+    return {'inventory': document['inventory'], 'plugin_data': _without_logs(plugin_data)}
+
+
+def _without_logs(plugin_data: Mapping[str, Any]) -> dict[str, Any]:
+    # The logs of the ramdisk can be huge. Ironic does not keep them with the data either.
+    return {name: value for name, value in plugin_data.items() if name != 'logs'}

@@ -1,0 +1,281 @@
+"""The change feed: what has changed since a moment that a client remembers as a token.
+
+A feed by auto-increment ids misses changes: ids are given out before the commit, and transactions do not commit in the
+order of their ids, on a Galera cluster least of all. A reader that has seen id 8 would never see id 7, which is
+committed later. So changes get their numbers after the commit:
+
+1. Each write inserts a row without a number into ``change_log``, in its own transaction. Writers lock nothing more.
+2. When a reader asks, and when the worker comes by, a short transaction (``number``) takes the lock of
+   ``change_numbers``, reads the rows of the log that are committed, gives each object in them the next number in
+   ``changes``, and deletes these rows.
+3. Readers go by the numbers. All of them up to ``change_numbers.last`` are visible, and later ones are larger. The
+   number of an object only grows. So a reader that goes on from a number misses no object that has changed since.
+
+A row of the log is committed together with what it stands for. So a reader that sees the number sees the change, too.
+"""
+
+import datetime
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+
+from ironic_traits import failures
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.types import read_clock
+
+NODE, RESERVATION = 'node', 'reservation'
+#: Kinds of objects, with their tables.
+KINDS = {NODE: tables.nodes, RESERVATION: tables.reservations}
+#: Rows of the log that one transaction numbers.
+BATCH = 2000
+#: Most rows of the log that are numbered for one request. What is left is numbered with the next one.
+MAX_BATCHES = 10
+_TOKEN = re.compile(r'([0-9a-f]{32})-([0-9]{1,18})')
+_ONE = 1
+
+
+class Database(Reader, Writer, Protocol):
+    """What opens connections for reading and transactions: a Context or a Service."""
+
+
+class Token(NamedTuple):
+    """A place in the feed.
+
+    :ivar feed: which feed, 32 hexadecimal digits.
+    :ivar number: of the last change before this place.
+    """
+
+    feed: str
+    number: int
+
+    def __str__(self) -> str:
+        return f'{self.feed}-{self.number}'
+
+
+class Change(NamedTuple):
+    """The last change of an object.
+
+    :ivar kind: one of ``KINDS``.
+    :ivar changed_at: when it was numbered: datetime by the database's clock.
+    :ivar is_deleted: whether the object does not exist any more.
+    """
+
+    number: int
+    kind: str
+    uuid: str
+    changed_at: datetime.datetime
+    is_deleted: bool
+
+
+class Changes(NamedTuple):
+    """A page of the feed.
+
+    :ivar changes: [Change, …], the oldest first.
+    :ivar token: the Token after this page.
+    :ivar has_more: whether there are more changes now.
+    """
+
+    changes: list[Change]
+    token: Token
+    has_more: bool
+
+
+def parse(text: str) -> Token:
+    """Return the token in a text.
+
+    :raises failures.InvalidInput: it is none.
+    """
+    match = _TOKEN.fullmatch(text)
+    if not match:
+        raise failures.InvalidInput(reason=f'"{text:.100}" is not a token of GET /v1/changes.')
+    return Token(match[1], int(match[2]))
+
+
+_INSERT = sa.insert(tables.change_log).inline()
+
+
+def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
+    """Record that a transaction writes objects.
+
+    :param connection: of the writer.
+    :param kind: one of ``KINDS``.
+    """
+    rows = [{'kind': kind, 'uuid': uuid} for uuid in uuids]
+    if rows:
+        connection.execute(_INSERT, rows if len(rows) > 1 else rows[0])
+
+
+_INSERT_NODES = sa.insert(tables.change_log).from_select(
+    ['kind', 'uuid'],
+    sa.select(sa.literal_column(f"'{NODE}'"), tables.nodes.c.uuid).where(
+        tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
+    ),
+    include_defaults=False,
+)
+
+
+def record_nodes(connection: sa.Connection, node_ids: Sequence[int]) -> None:
+    """Record that a transaction writes nodes.
+
+    :param connection: of the writer.
+    """
+    connection.execute(_INSERT_NODES, {'ids': list(node_ids)})
+
+
+def with_record(taken: sa.CTE) -> sa.Select:
+    """Return the SELECT of all columns of an UPDATE of nodes, which records the change, too.
+
+    :param taken: the UPDATE, with RETURNING, which has ``uuid``. Only PostgreSQL has such statements.
+    """
+    # WITH taken AS (UPDATE nodes … RETURNING id, uuid, …),
+    #      recorded AS (INSERT INTO change_log (kind, uuid) SELECT 'node', uuid FROM taken)
+    # SELECT * FROM taken
+    source = sa.select(sa.literal_column(f"'{NODE}'"), taken.c.uuid)
+    recorded = sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
+    return sa.select(taken).add_cte(recorded.cte('recorded'))
+
+
+def now(context: Database) -> Token:
+    """Return the place in the feed after all changes that are visible now.
+
+    :param context: a Context or a Service.
+    """
+    return _number_all(context)
+
+
+def since(context: Database, token: Token, kinds: Collection[str], limit: int) -> Changes:
+    """Return the changes after a place in the feed.
+
+    :param kinds: of ``KINDS``.
+    :param limit: most changes.
+    :raises failures.TokenOutdated: the token is of another feed, or so old that deleted objects are forgotten.
+    """
+    newest = _number_all(context)
+    # SELECT number, kind, uuid, changed_at FROM changes WHERE number > 8 AND kind IN ('node') ORDER BY number LIMIT 101
+    statement = (
+        sa.select(tables.changes)
+        .where(tables.changes.c.number > token.number, tables.changes.c.kind.in_(kinds))
+        .order_by(tables.changes.c.number)
+        .limit(limit + 1)
+    )
+    with context.read() as connection:
+        rows = connection.execute(statement).all()
+        page = rows[:limit]
+        existing = {
+            (kind, uuid)
+            for kind in kinds
+            for uuid in _existing(connection, kind, [row.uuid for row in page if row.kind == kind])
+        }
+        # Read last: what was forgotten before this statement was not forgotten before the others.
+        _check(token, _state(connection))
+    changes = [
+        Change(row.number, row.kind, row.uuid, row.changed_at, (row.kind, row.uuid) not in existing) for row in page
+    ]
+    if len(rows) > limit:
+        return Changes(changes, token._replace(number=page[-1].number), True)
+    last = max(newest.number, page[-1].number if page else 0)
+    return Changes(changes, token._replace(number=last), False)
+
+
+def _existing(connection: sa.Connection, kind: str, uuids: Collection[str]) -> Collection[str]:
+    table = KINDS[kind]
+    return connection.scalars(sa.select(table.c.uuid).where(table.c.uuid.in_(uuids))).all() if uuids else ()
+
+
+def _check(token: Token, state: sa.Row) -> None:
+    if token.feed != state.feed or not state.forgotten <= token.number <= state.last:
+        raise failures.TokenOutdated
+
+
+def _state(connection: sa.Connection) -> sa.Row:
+    return connection.execute(sa.select(tables.change_numbers)).one()
+
+
+def _number_all(context: Database) -> Token:
+    """Number the changes that are committed, and return the place after them."""
+    for _ in range(MAX_BATCHES):
+        with context.read() as connection:
+            state = connection.execute(sa.select(tables.change_numbers)).first()
+            has_work = connection.scalar(sa.select(sa.exists().select_from(tables.change_log)))
+        if state and not has_work:
+            break
+        number(context)
+    with context.read() as connection:
+        state = _state(connection)
+    return Token(state.feed, state.last)
+
+
+@retried
+def number(context: Writer) -> int:
+    """Number changes in the log that are committed.
+
+    :param context: a Context, a Service or a Database.
+    :returns: how many rows of the log were numbered, BATCH at most.
+    """
+    with context.write() as connection:
+        last = _lock(connection)
+        log = tables.change_log.c
+        rows = connection.execute(sa.select(tables.change_log).order_by(log.id).limit(BATCH)).all()
+        if not rows:
+            return 0
+        objects = sorted({(row.kind, row.uuid) for row in rows})
+        moment = read_clock(connection)
+        for kind in KINDS:
+            uuids = [uuid for each, uuid in objects if each == kind]
+            if uuids:
+                columns = tables.changes.c
+                connection.execute(sa.delete(tables.changes).where(columns.kind == kind, columns.uuid.in_(uuids)))
+        numbered = [
+            {'kind': kind, 'uuid': uuid, 'number': last + position, 'changed_at': moment}
+            for position, (kind, uuid) in enumerate(objects, 1)
+        ]
+        connection.execute(sa.insert(tables.changes), numbered)
+        # By their ids: other rows between them may have been committed since they were read.
+        connection.execute(sa.delete(tables.change_log).where(log.id.in_([row.id for row in rows])))
+        connection.execute(sa.update(tables.change_numbers).values(last=last + len(numbered)))
+        return len(rows)
+
+
+def _lock(connection: sa.Connection) -> int:
+    """Take the lock of the numbers until the end of the transaction, and return the last one."""
+    lock = sa.update(tables.change_numbers).values(last=tables.change_numbers.c.last)
+    if not connection.execute(lock).rowcount:
+        row = {'id': _ONE, 'feed': uuidutils.generate_uuid(dashed=False), 'last': 0, 'forgotten': 0}
+        insert_missing(connection, tables.change_numbers, [row])
+        connection.execute(lock)
+    return _state(connection).last
+
+
+@retried
+def forget(context: Writer, days: int) -> int:
+    """Forget objects that were deleted some days ago. Older tokens are refused afterwards.
+
+    :returns: how many objects were forgotten, BATCH at most.
+    """
+    columns = tables.changes.c
+    with context.write() as connection:
+        _lock(connection)
+        until = read_clock(connection) - datetime.timedelta(days=days)
+        gone = [
+            sa.and_(columns.kind == kind, ~sa.exists().where(table.c.uuid == columns.uuid))
+            for kind, table in KINDS.items()
+        ]
+        statement = sa.select(columns.number).where(columns.changed_at < until, sa.or_(*gone))
+        numbers = connection.scalars(statement.order_by(columns.number).limit(BATCH)).all()
+        if numbers:
+            connection.execute(sa.delete(tables.changes).where(columns.number.in_(numbers)))
+            connection.execute(sa.update(tables.change_numbers).values(forgotten=max(numbers)))
+        return len(numbers)
+
+
+@retried
+def begin_again(context: Writer) -> None:
+    """Make all tokens invalid. After a restore from a backup, they may stand for changes that are lost."""
+    with context.write() as connection:
+        _lock(connection)
+        connection.execute(sa.update(tables.change_numbers).values(feed=uuidutils.generate_uuid(dashed=False)))

@@ -1,0 +1,122 @@
+"""Inspection rules: those that are stored, those in files, and the standard ones."""
+
+import datetime
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from ironic_traits import resources
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.inventory.records import Kind
+from ironic_traits.matching import inspection_rules, rule_files, rule_warnings
+from ironic_traits.matching.inspection_rules import InvalidRules, Rule
+
+LOG = logging.getLogger(__name__)
+
+_TABLE = tables.inspection_rules
+_IS_SENSITIVE = _TABLE.c.sensitive.is_(sa.true())
+
+
+def _unless_sensitive(column: sa.Column[Any]) -> sa.Label[str]:
+    """Return a column that selects a JSON field as text: null for sensitive rules."""
+    return sa.case((_IS_SENSITIVE, sa.literal('null')), else_=sa.type_coerce(column, sa.Text)).label(column.name)
+
+
+INSPECTION_RULES = Kind(
+    resource=resources.INSPECTION_RULES,
+    duplicates={'name': 'with name {name}'},
+    computed={name: _unless_sensitive(_TABLE.c[name]) for name in ('conditions', 'actions')},
+    noun='rule',
+)
+
+#: A stored rule as it was at some time: its uuid, and when it was created and changed.
+_Version = tuple[str, datetime.datetime, datetime.datetime | None]
+
+
+class Rules:
+    """The rules that a process has parsed. ``service.Service`` has one.
+
+    :param built_in: the result of ``built_in``.
+    :ivar built_in: {name: rule} of the rules that are not stored.
+    :ivar reserved: names that stored rules cannot have.
+    """
+
+    def __init__(self, built_in: Iterable[Rule]) -> None:
+        self.built_in: Mapping[str, Rule] = {rule.name: rule for rule in built_in}
+        self.reserved = self.built_in.keys() | {rule.name for rule in inspection_rules.standard()}
+        self._stored: dict[_Version, Rule | None] = {}
+
+    def stored(self, connection: sa.Connection) -> list[Rule]:
+        """Return the stored rules that are in force. Each version of a rule is parsed once."""
+        columns = (_TABLE.c.uuid, _TABLE.c.created_at, _TABLE.c.updated_at)
+        versions = [tuple(row) for row in connection.execute(sa.select(*columns))]
+        known = self._stored
+        unknown = [version[0] for version in versions if version not in known]
+        if unknown:
+            rows = connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))).all()
+            known = known | {(row.uuid, row.created_at, row.updated_at): self._parsed(row) for row in rows}
+        # Without those that were changed or deleted since.
+        self._stored = {version: known[version] for version in versions if version in known}
+        return [rule for rule in self._stored.values() if rule is not None]
+
+    def _parsed(self, row: sa.Row) -> Rule | None:
+        """Return a stored rule; None if it cannot be in force."""
+        try:
+            rule = parsed(row._asdict())
+        except InvalidRules as error:
+            # An earlier release, or another program, stored it.
+            LOG.error('The inspection rule %s is not in force: %s', row.uuid, error)
+            return None
+        if rule.name in self.built_in:
+            LOG.warning('The stored inspection rule %s is not in force: a file has a rule of the same name', rule.name)
+            return None
+        return rule
+
+
+def built_in(conf: cfg.ConfigOpts) -> list[Rule]:
+    """Return the rules in the files of the configuration, and the standard rules if it has them.
+
+    :raises oslo_config.cfg.Error: a file cannot be used. All problems are named, with the files.
+    """
+    try:
+        rules = rule_files.read_directories(conf.inspection.rules_dirs)
+    except InvalidRules as error:
+        raise cfg.Error(f'[inspection] rules_dirs: {error}') from error
+    standard = inspection_rules.standard()
+    names = {rule.name for rule in standard}
+    if taken := sorted(rule.name for rule in rules if rule.name in names):
+        raise cfg.Error(f'[inspection] rules_dirs: standard rules have the names {", ".join(taken)}')
+    return [*rules, *(standard if conf.inspection.standard_rules else ())]
+
+
+def parsed(values: Mapping[str, Any]) -> Rule:
+    """Return the rule of a record.
+
+    :param values: {field: value}; other keys are ignored.
+    :raises InvalidRules: it does not follow the grammar.
+    """
+    names = ('name', 'uuid', 'description', 'priority', 'phase', 'sensitive', 'conditions', 'actions')
+    return inspection_rules.rule({name: values[name] for name in names if values.get(name) is not None})
+
+
+def in_force(service: Any, connection: sa.Connection) -> list[Rule]:
+    """Return the rules that run on inspected nodes: the stored ones, those in files, and the standard ones.
+
+    The name of a rule is the part of its source after ``rule:``. A stored rule without a name has its uuid. If a file
+    has a rule of the same name, that of the file is in force.
+
+    :param service: ironic_traits.service.Service, or the context of a request.
+    :returns: [rule, …], each of another name, in no order.
+    """
+    return [*service.rules.stored(connection), *service.rules.built_in.values()]
+
+
+def warnings(context: Context, uuid: str) -> list[str]:
+    """Return the warnings about a stored rule, [sentence, …]; none if it is sensitive, or was deleted."""
+    with context.read() as connection:
+        row = connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid == uuid, ~_IS_SENSITIVE)).first()
+    return rule_warnings.warnings(parsed(row._asdict())) if row else []

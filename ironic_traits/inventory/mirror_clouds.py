@@ -1,0 +1,237 @@
+"""The clouds that ironic-traits-mirror follows: whose turn it is, how far the reading has come, and errors.
+
+Several mirrors may follow the same cloud. One at a time has the turn, a lease by the database's clock. Each write for
+the cloud checks the lease in its own transaction, so that a process that has lost it, and does not know, writes
+nothing.
+"""
+
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.types import clock, read_clock
+
+_CLOUDS, _CONFLICTS = tables.mirror_clouds, tables.mirror_conflicts
+#: What source holds the traits of the nodes of a cloud: this, and its name.
+SOURCE = 'mirror:'
+#: Most conflicts that are shown of a cloud.
+MAX_CONFLICTS = 1000
+
+
+class Turn(NamedTuple):
+    """The right to write for a cloud.
+
+    :ivar cloud: name of the cloud.
+    :ivar lease: id of the process that has the turn.
+    :ivar seconds: for which each write renews it.
+    """
+
+    cloud: str
+    lease: str
+    seconds: int
+
+    @property
+    def source(self) -> str:
+        """The source that holds the traits that nodes of the cloud have there."""
+        return SOURCE + self.cloud
+
+
+class TurnLost(Exception):
+    """Another mirror follows the cloud by now."""
+
+
+@retried
+def take(service: Writer, turn: Turn, holder: str) -> sa.Row | None:
+    """Take the turn for a cloud, unless another process has it.
+
+    :param holder: host and process id of this process.
+    :returns: the row of the cloud; None if another process has the turn.
+    """
+    columns = _CLOUDS.c
+    with service.write() as connection:
+        insert_missing(connection, _CLOUDS, [{'name': turn.cloud, 'cursors': {}}])
+        moment = read_clock(connection)
+        is_free = sa.or_(columns.lease.is_(None), columns.lease == turn.lease, columns.leased_until <= moment)
+        until = moment + datetime.timedelta(seconds=turn.seconds)
+        statement = sa.update(_CLOUDS).where(columns.name == turn.cloud, is_free)
+        if not connection.execute(statement.values(lease=turn.lease, leased_until=until, holder=holder)).rowcount:
+            return None
+        return connection.execute(sa.select(_CLOUDS).where(columns.name == turn.cloud)).one()
+
+
+@retried
+def give_back(service: Writer, turn: Turn) -> None:
+    """End the turn, so that another process need not wait for the end of the lease."""
+    columns = _CLOUDS.c
+    with service.write() as connection:
+        mine = sa.update(_CLOUDS).where(columns.name == turn.cloud, columns.lease == turn.lease)
+        connection.execute(mine.values(lease=None, leased_until=None, holder=None))
+
+
+def renew(connection: sa.Connection, turn: Turn, **values: Any) -> datetime.datetime:
+    """Renew the turn, and write to the row of the cloud, which is locked until the end of the transaction.
+
+    :param values: {column: value}.
+    :returns: the time by the database's clock.
+    :raises TurnLost: another process has taken it.
+    """
+    columns = _CLOUDS.c
+    moment = read_clock(connection)
+    until = moment + datetime.timedelta(seconds=turn.seconds)
+    mine = sa.update(_CLOUDS).where(columns.name == turn.cloud, columns.lease == turn.lease)
+    if not connection.execute(mine.values(leased_until=until, **values)).rowcount:
+        raise TurnLost
+    return moment
+
+
+@retried
+def save(service: Writer, turn: Turn, **values: Any) -> None:
+    """Renew the turn, and write to the row of the cloud, in a transaction of its own.
+
+    :param values: {column: value}; ``requests`` is added to the number before.
+    :raises TurnLost: another process has taken it.
+    """
+    if 'requests' in values:
+        values['requests'] = _CLOUDS.c.requests + values['requests']
+    with service.write() as connection:
+        renew(connection, turn, **values)
+
+
+@retried
+def fail(service: Writer, turn: Turn, error: str, requests: int) -> None:
+    """Store that the cloud cannot be read at present.
+
+    :param error: why, as a sentence.
+    :param requests: number of requests since the last time.
+    :raises TurnLost: another process has taken the turn.
+    """
+    since = sa.func.coalesce(_CLOUDS.c.failing_since, clock())
+    with service.write() as connection:
+        renew(connection, turn, last_error=error, failing_since=since, requests=_CLOUDS.c.requests + requests)
+
+
+def report(
+    connection: sa.Connection, turn: Turn, resource: str, checked: Collection[str], reasons: Mapping[str, str]
+) -> None:
+    """Store the conflicts of items of a cloud in place of those that they had.
+
+    :param connection: of a writer that has renewed the turn.
+    :param resource: name of the resource, such as ``nodes``.
+    :param checked: uuids of the items.
+    :param reasons: {uuid: what conflicts, as a sentence}.
+    """
+    columns = _CONFLICTS.c
+    before = {row.uuid: row.reason for row in connection.execute(_of(turn.cloud, checked))}
+    gone = [uuid for uuid, reason in before.items() if reasons.get(uuid) != reason]
+    if gone:
+        connection.execute(sa.delete(_CONFLICTS).where(columns.cloud == turn.cloud, columns.uuid.in_(gone)))
+    moment = read_clock(connection)
+    new = [
+        {'cloud': turn.cloud, 'uuid': uuid, 'resource': resource, 'reason': reason, 'since': moment}
+        for uuid, reason in reasons.items()
+        if before.get(uuid) != reason
+    ]
+    if new:
+        connection.execute(sa.insert(_CONFLICTS), new)
+
+
+def reported(connection: sa.Connection, cloud: str, uuids: Collection[str]) -> dict[str, str]:
+    """Return the conflicts of items of a cloud, {uuid: reason}."""
+    return {row.uuid: row.reason for row in connection.execute(_of(cloud, uuids))}
+
+
+def _of(cloud: str, uuids: Collection[str]) -> sa.Select:
+    columns = _CONFLICTS.c
+    return sa.select(columns.uuid, columns.reason).where(columns.cloud == cloud, columns.uuid.in_(list(uuids)))
+
+
+def _number(table: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSelect:
+    return sa.select(sa.func.count()).select_from(table).where(condition).correlate(_CLOUDS).scalar_subquery()
+
+
+#: What is shown of clouds.
+_SHOWN = (
+    *(
+        _CLOUDS.c[name]
+        for name in ('name', 'endpoint', 'version', 'holder', 'leased_until', 'pass_nodes', 'passed_at', 'current_at')
+    ),
+    *(_CLOUDS.c[name] for name in ('failing_since', 'last_error', 'requests', 'changes')),
+    clock().label('now'),
+    _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
+    _number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name).label('conflicts'),
+)
+
+
+def find(context: Reader) -> Sequence[sa.Row]:
+    """Return all clouds that were ever followed, [row with _SHOWN, …], sorted by name."""
+    with context.read() as connection:
+        return connection.execute(sa.select(*_SHOWN).order_by(_CLOUDS.c.name)).all()
+
+
+def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
+    """Return a cloud, and its conflicts.
+
+    :returns: (row with _SHOWN, [row with ``uuid``, ``resource``, ``reason`` and ``since``, …]).
+    :raises failures.RecordNotFound: no cloud of this name was ever followed.
+    """
+    columns = _CONFLICTS.c
+    conflicts = sa.select(columns.uuid, columns.resource, columns.reason, columns.since)
+    with context.read() as connection:
+        row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first() if name.isascii() else None
+        if row is None:
+            raise failures.RecordNotFound(what='Mirror', ident=name)
+        ordered = conflicts.where(columns.cloud == name).order_by(columns.since, columns.uuid).limit(MAX_CONFLICTS)
+        return row, connection.execute(ordered).all()
+
+
+def endpoint(connection: sa.Connection, cloud: str) -> str | None:
+    """Return the URL of the Ironic of a cloud; None if it is not known."""
+    return connection.scalar(sa.select(_CLOUDS.c.endpoint).where(_CLOUDS.c.name == cloud))
+
+
+def state(row: sa.Row) -> str:
+    """Return the state of a cloud in one word.
+
+    :param row: with _SHOWN.
+    :returns: ``failing`` if the last attempt to read it failed, ``stopped`` if no process follows it, ``reading``
+        before the first full pass has ended, and ``following`` after that.
+    """
+    if row.leased_until is None or row.leased_until <= row.now:
+        return 'stopped'
+    if row.failing_since:
+        return 'failing'
+    return 'following' if row.passed_at else 'reading'
+
+
+def lag(row: sa.Row) -> float | None:
+    """Return the seconds since the time up to which everything is known; None before the first full pass has ended.
+
+    :param row: with _SHOWN.
+    """
+    return max((row.now - row.current_at).total_seconds(), 0) if row.current_at else None
+
+
+def summary(context: Reader) -> str:
+    """Return a sentence about each cloud, joined; '' without clouds."""
+    return '; '.join(map(_sentence, find(context)))
+
+
+def _sentence(row: sa.Row) -> str:
+    seconds, word = lag(row), state(row)
+    sentence = f'mirror of {row.name} is {word}, {row.nodes} nodes'
+    sentence += '' if seconds is None else f', {seconds:.0f} seconds behind'
+    return sentence + (
+        f', since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}' if word == 'failing' else ''
+    )
+
+
+def now(context: Reader) -> datetime.datetime:
+    """Return the time by the database's clock."""
+    with context.read() as connection:
+        return read_clock(connection)

@@ -1,0 +1,364 @@
+"""Mirrored nodes: nodes that another Ironic manages, as ironic-traits-mirror has read them there.
+
+Their columns are those of the cloud, whatever is enabled here. Their traits are held by the source ``mirror:CLOUD``,
+beside other sources. The inventory only has what its invariants allow: a node whose uuid another node has, a second
+node of one name, and so on, are reported as conflicts (``mirror_clouds.report``).
+"""
+
+import datetime
+import functools
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from ironic_traits import failures
+from ironic_traits.context import Context
+from ironic_traits.db import names, tables
+from ironic_traits.db.annotations import Values
+from ironic_traits.db.engine import retried
+from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.types import now
+from ironic_traits.deploy import states
+from ironic_traits.inventory import (
+    change_feed,
+    history,
+    mirror_clouds,
+    new_nodes,
+    node_providers,
+    node_traits,
+    nodes,
+    reservations,
+    trait_store,
+)
+from ironic_traits.inventory.mirror_admission import Admission, MirroredNode
+from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.node_traits import NodeEdit
+from ironic_traits.inventory.secrets import is_mask, with_masks
+from ironic_traits.inventory.single_node import MOMENT
+from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.matching import sources
+from ironic_traits.resources.values import differ
+
+LOG = logging.getLogger(__name__)
+
+RESOURCE = 'nodes'
+_NODES = tables.nodes
+#: The columns that a mirror writes.
+COLUMNS = tuple(
+    column.name
+    for column in _NODES.c
+    if column.name not in ('id', 'uuid', 'generation', 'configdrive', 'origin') and not is_mask(column)
+)
+_READ = tuple(_NODES.c[name] for name in ('id', 'uuid', 'origin', *COLUMNS))
+#: Columns whose values only one node has.
+_UNIQUE = ('name', 'instance_uuid')
+#: Nodes that are written in one transaction.
+BATCH = 100
+
+
+class Stored(NamedTuple):
+    """The result of ``store``.
+
+    :ivar written: number of nodes or records that were inserted or changed.
+    :ivar deferred: uuids of those that can be stored only after another one of the same cloud, which is outdated here.
+    """
+
+    written: int
+    deferred: frozenset[str]
+
+
+def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> Stored:
+    """Store nodes of a cloud, unless they are stored as they are already.
+
+    :param mirrored: nodes, each once.
+    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
+    """
+    context.writers.id_of(context, turn.source)
+    written, deferred = 0, set[str]()
+    differing = _differing(context, turn, mirrored)
+    for start in range(0, len(differing), BATCH):
+        batch = differing[start : start + BATCH]
+        try:
+            stored = _store(context, turn, batch)
+        except (db_exception.DBDuplicateEntry, new_nodes.Unusual, failures.Failure):
+            stored = _store_singly(context, turn, batch)
+        written += stored.written
+        deferred |= stored.deferred
+    return Stored(written, frozenset(deferred))
+
+
+def _store_singly(context: Context, turn: Turn, batch: Sequence[MirroredNode]) -> Stored:
+    """Store nodes, each in a transaction of its own, and report those that cannot be stored."""
+    written, deferred = 0, set[str]()
+    for node in batch:
+        uuid = node.row['uuid']
+        try:
+            stored = _store(context, turn, [node], alone=True)
+            written += stored.written
+            deferred |= stored.deferred
+        except db_exception.DBDuplicateEntry:
+            deferred.add(uuid)
+        except failures.Failure as failure:
+            LOG.warning('Node %s of cloud %s cannot be stored: %s', uuid, turn.cloud, failure)
+            report(context, turn, RESOURCE, {uuid: str(failure)})
+    return Stored(written, frozenset(deferred))
+
+
+@retried
+def report(context: Context, turn: Turn, resource: str, reasons: Mapping[str, str]) -> None:
+    """Report conflicts of items of a cloud, in a transaction of its own.
+
+    :param resource: name of the resource.
+    :param reasons: {uuid: reason as a sentence; '' for none}.
+    """
+    with context.write() as connection:
+        mirror_clouds.renew(connection, turn)
+        stated = {uuid: reason for uuid, reason in reasons.items() if reason}
+        mirror_clouds.report(connection, turn, resource, list(reasons), stated)
+
+
+def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
+    """Return the nodes that are not stored as they are, and those with conflicts, which may have ended."""
+    uuids = [node.row['uuid'] for node in mirrored]
+    with context.read() as connection:
+        rows = {row.uuid: row for row in connection.execute(sa.select(*_READ).where(_NODES.c.uuid.in_(uuids)))}
+        stored = trait_store.read_many(connection, context.writers, [row.id for row in rows.values()])
+        conflicts = mirror_clouds.reported(connection, turn.cloud, uuids)
+
+    def is_same(node: MirroredNode) -> bool:
+        row = rows.get(node.row['uuid'])
+        if row is None or row.origin != turn.cloud or _changes(row, node.row):
+            return False
+        return not sources.replace(stored[row.id].traits, None, node.traits, turn.source).changes
+
+    return [node for node in mirrored if node.row['uuid'] in conflicts or node.problem or not is_same(node)]
+
+
+def _changes(row: sa.Row, new: Values) -> Values:
+    return {name: new[name] for name in COLUMNS if differ(new[name], getattr(row, name))}
+
+
+@retried
+def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: bool = False) -> Stored:
+    """Store nodes in one transaction.
+
+    :param alone: whether to store a node that ``new_nodes.create`` calls unusual. Then there is only this one.
+    :raises db_exception.DBDuplicateEntry: a unique value is that of another node.
+    :raises new_nodes.Unusual: a new node cannot be created in bulk.
+    :raises failures.Failure: a provider prevents the change.
+    """
+    with context.write() as connection:
+        moment = mirror_clouds.renew(connection, turn)
+        present = take_many(connection, [node.row['uuid'] for node in batch])
+        admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node)
+        admitted = admission.admit(batch)
+        names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
+        _ensure_chassis(connection, admitted)
+        new = [node for node in admitted if node.row['uuid'] not in present]
+        written = _insert(context, connection, turn, [admission.limited(node) for node in new], alone)
+        if alone:
+            present = take_many(connection, [node.row['uuid'] for node in admitted])
+        changed = [(present[node.row['uuid']], node) for node in admitted if node.row['uuid'] in present]
+        changed_ids = _update(context, connection, turn, moment, changed)
+        edits = [each for each in _edits(context, connection, turn, moment, changed, admission) if each.edit.changes]
+        node_traits.store(connection, edits, node_traits.entries(context, turn.source, moment, edits))
+        written += len(changed_ids.union(each.node.id for each in edits))
+        _end_reservations(context, connection, changed_ids, moment)
+        uuids = [node.row['uuid'] for node in batch]
+        admission.check_holders(uuids)
+        mirror_clouds.report(connection, turn, RESOURCE, uuids, admission.reasons)
+        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + written)
+        return Stored(written, frozenset(admission.deferred))
+
+
+def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa.Row]:
+    """Lock nodes until the end of the transaction, in the order of their ids, and read them.
+
+    :returns: {uuid: row with ``id``, ``uuid``, ``origin``, COLUMNS and ``node_providers.BEFORE``} of those that exist.
+    """
+    rows = connection.execute(_IN_ORDER, {'uuids': list(uuids)}).all()
+    if not rows:
+        return {}
+    ids = [row.id for row in rows]
+    connection.execute(_RAISE_GENERATIONS, {'ids': ids})
+    change_feed.record_nodes(connection, ids)
+    return {row.uuid: row for row in connection.execute(_TAKEN, {'ids': ids})}
+
+
+#: As in ``trait_edits``. Neither moves ``updated_at``, which is that of the cloud.
+_IN_ORDER = (
+    sa.select(_NODES.c.id)
+    .where(_NODES.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .order_by(_NODES.c.id)
+    .with_for_update(key_share=True)
+)
+_RAISE_GENERATIONS = (
+    sa.update(_NODES)
+    .where(_NODES.c.id.in_(sa.bindparam('ids', expanding=True)))
+    .values(generation=_NODES.c.generation + 1)
+)
+_TAKEN = sa.select(*_READ, *node_providers.BEFORE, MOMENT).where(_NODES.c.id.in_(sa.bindparam('ids', expanding=True)))
+
+
+def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode]) -> None:
+    """Insert the chassis of nodes that are missing. Their fields follow (``mirrored_records``)."""
+    uuids = sorted({node.row['chassis_uuid'] for node in admitted} - {None})
+    insert_missing(connection, tables.chassis, [{'uuid': uuid, 'extra': {}, 'created_at': now()} for uuid in uuids])
+
+
+def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequence[MirroredNode], alone: bool) -> int:
+    """Insert new nodes, and return their number.
+
+    :param alone: whether to leave out the traits, and to adopt a provider that the node has already.
+    """
+    rows = [node.row | {'origin': turn.cloud} for node in new]
+    if alone and rows:
+        connection.execute(sa.insert(_NODES).values(with_masks(_NODES, rows[0])))
+        node_id = connection.execute(sa.select(_NODES.c.id).where(_NODES.c.uuid == rows[0]['uuid'])).scalar_one()
+        node_providers.create(connection, node_id)
+        history.record(connection, nodes.created(context, rows[0], None))
+        change_feed.record(connection, change_feed.NODE, [rows[0]['uuid']])
+    elif rows:
+        traits = [{turn.source: sorted(node.traits)} if node.traits else {} for node in new]
+        new_nodes.create(
+            context, connection, [new_nodes.NewNode(row, held) for row, held in zip(rows, traits, strict=True)]
+        )
+    return len(rows)
+
+
+def _update(
+    context: Context,
+    connection: sa.Connection,
+    turn: Turn,
+    moment: datetime.datetime,
+    changed: Sequence[tuple[sa.Row, MirroredNode]],
+) -> set[int]:
+    """Write the columns of nodes that differ, and return the ids of these nodes."""
+    differing = [(row, changes) for row, node in changed if (changes := _changes(row, node.row))]
+    for name in _UNIQUE:
+        # Two nodes may have exchanged their names.
+        ids = [row.id for row, changes in differing if name in changes and getattr(row, name) is not None]
+        if ids:
+            connection.execute(sa.update(_NODES).where(_NODES.c.id.in_(ids)).values({name: None}))
+    for row, changes in differing:
+        connection.execute(sa.update(_NODES).where(_NODES.c.id == row.id).values(with_masks(_NODES, changes)))
+        node_providers.follow(connection, row, changes)
+        history.record(connection, *_events(context, turn, row, moment, changes))
+    return {row.id for row, _ in differing}
+
+
+def _events(context: Context, turn: Turn, row: sa.Row, moment: datetime.datetime, changes: Values) -> Iterator[Values]:
+    """Yield the entries in the history for what has changed in the cloud.
+
+    :param row: the node before the change.
+    :param changes: {column: new value}.
+    """
+    author = functools.partial(history.entry, context, source=turn.source)
+    if 'provision_state' in changes:
+        target = changes.get('target_provision_state', row.target_provision_state)
+        entry = history.transition(author, row, moment, {**changes, 'target_provision_state': target})
+        yield entry | {'duration_seconds': _seconds(row.provision_updated_at, changes.get('provision_updated_at'))}
+    elif 'power_state' in changes:
+        event = f'The power state changed to "{changes["power_state"]}".'
+        yield history.power(author, row, moment, event, changes)
+    if 'maintenance' in changes:
+        yield history.maintenance(author, row, changes['maintenance'], changes.get('maintenance_reason'))
+    if 'instance_uuid' in changes:
+        instance = changes['instance_uuid']
+        event = f'Instance {instance} was set.' if instance else f'Instance {row.instance_uuid} was removed.'
+        yield author(row.uuid, moment, history.NODE, event)
+
+
+def _seconds(begin: datetime.datetime | None, end: datetime.datetime | None) -> int | None:
+    """Return the whole seconds between two times of the clock of the cloud; None if one is not known."""
+    return max(int((end - begin).total_seconds()), 0) if begin and end else None
+
+
+def _edits(
+    context: Context,
+    connection: sa.Connection,
+    turn: Turn,
+    moment: datetime.datetime,
+    changed: Sequence[tuple[sa.Row, MirroredNode]],
+    admission: Admission,
+) -> Iterator[NodeEdit]:
+    """Yield the edits by which nodes get the traits that they have in the cloud."""
+    stored = trait_store.read_many(connection, context.writers, [row.id for row, _ in changed])
+    hold = Hold(context.writers.id_of(context, turn.source), moment)
+    for row, node in changed:
+        before = stored[row.id].traits
+        others = {name for name, holds in before.holders.items() if holds.keys() - {turn.source}}
+        fitting = admission.limited(node._replace(traits=node.traits - before.vetoes.keys()), others)
+        edit = sources.replace(before, hold, fitting.traits, turn.source)
+        yield NodeEdit(row, stored[row.id], edit)
+
+
+def _end_reservations(
+    context: Context, connection: sa.Connection, node_ids: Collection[int], moment: datetime.datetime
+) -> None:
+    """Delete the reservations of nodes on which their instances are deployed in the cloud."""
+    held = tables.reservations
+    statement = (
+        sa.select(held.c.id, held.c.uuid, held.c.node_uuid, _NODES.c.id.label('node_id'))
+        .join(_NODES, _NODES.c.uuid == held.c.node_uuid)
+        .where(_NODES.c.id.in_(list(node_ids)), _NODES.c.provision_state != states.AVAILABLE)
+        .where(_NODES.c.instance_uuid == held.c.instance_uuid)
+    )
+    for row in connection.execute(statement).all():
+        connection.execute(sa.delete(held).where(held.c.id == row.id))
+        node_providers.bump_for_reservation(connection, row.node_id)
+        change_feed.record(connection, change_feed.RESERVATION, [row.uuid])
+        event = f'Reservation {row.uuid} was used: its instance is deployed on the node.'
+        history.record(connection, history.entry(context, row.node_uuid, moment, history.RESERVATION, event))
+
+
+@retried
+def delete(context: Context, turn: Turn, uuid: str) -> bool:
+    """Delete a node that a cloud no longer has, unless it is held here. Then it is put into maintenance.
+
+    :returns: whether it was deleted.
+    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
+    """
+    with context.write() as connection:
+        moment = mirror_clouds.renew(connection, turn)
+        row = take_many(connection, [uuid]).get(uuid)
+        if row is None or row.origin != turn.cloud:
+            return False
+        reason = _keep_reason(connection, row)
+        mirror_clouds.report(connection, turn, RESOURCE, [uuid], {uuid: reason} if reason else {})
+        if reason:
+            changes = {'maintenance': True, 'maintenance_reason': reason}
+            connection.execute(sa.update(_NODES).where(_NODES.c.id == row.id).values(changes))
+            node_providers.follow(connection, row, changes)
+            return False
+        remove(context, connection, row, moment, turn.source)
+        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + 1)
+        return True
+
+
+def remove(
+    context: Context, connection: sa.Connection, row: sa.Row, moment: datetime.datetime, source: str | None
+) -> None:
+    """Delete a node with its provider, traits, ports and other records.
+
+    :param row: result of ``take_many``.
+    :param source: for the entry in the history; None for a command.
+    """
+    node_providers.delete(connection, row)
+    connection.execute(sa.delete(_NODES).where(_NODES.c.id == row.id))
+    deleted = history.entry(context, row.uuid, moment, history.NODE, 'The node was deleted.', source=source)
+    history.record(connection, deleted)
+
+
+def _keep_reason(connection: sa.Connection, row: sa.Row) -> str | None:
+    """Return why a node cannot be deleted although the cloud no longer has it; None if it can be deleted."""
+    try:
+        node_providers.check_allocation(connection, row)
+        if reservation := reservations.of_node(connection, row.uuid):
+            raise reservations.reserved(row.uuid, reservation)
+    except failures.Failure as failure:
+        return f'The cloud no longer has the node, which is kept while it is held here. {failure}'
+    return None

@@ -1,0 +1,238 @@
+"""The chassis, portgroups and ports of clouds, as ironic-traits-mirror has read them there."""
+
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.annotations import Values
+from ironic_traits.db.engine import retried
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes
+from ironic_traits.inventory.chassis import CHASSIS
+from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirrored_nodes import Stored
+from ironic_traits.inventory.portgroups import PORTGROUPS
+from ironic_traits.inventory.ports import PORTS
+from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.secrets import with_masks
+from ironic_traits.resources.values import differ
+
+#: {name of the resource: Kind}, in the order in which they refer to each other.
+KINDS = {kind.resource.name: kind for kind in (CHASSIS, PORTGROUPS, PORTS)}
+#: {name of the resource: the columns whose values only one record has}.
+_UNIQUE = {'chassis': (), 'portgroups': ('name', 'address'), 'ports': ('name', 'address')}
+#: Records that are written in one transaction.
+BATCH = 200
+#: Most items that ``written_before`` returns.
+_LATEST = 5
+
+
+def columns(kind: Kind) -> list[str]:
+    """Return the names of the columns of a kind of records that a mirror writes, besides ``uuid``."""
+    return [column.name for column in kind.table.c if column.name not in ('id', 'uuid')]
+
+
+def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> Stored:
+    """Store records of a cloud, unless they are stored as they are already.
+
+    :param rows: [{column: value} of ``columns`` and ``uuid``, …], each record once.
+    :returns: the result. Deferred are records of nodes, or in portgroups, that are not stored yet.
+    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
+    """
+    written, deferred = 0, set[str]()
+    differing = _differing(context, turn, kind, rows)
+    for start in range(0, len(differing), BATCH):
+        batch = differing[start : start + BATCH]
+        try:
+            stored = _store(context, turn, kind, batch)
+            written += stored.written
+            deferred |= stored.deferred
+        except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
+            # Another transaction has written the same value since, or deleted the node.
+            deferred |= {row['uuid'] for row in batch}
+    return Stored(written, frozenset(deferred))
+
+
+def _differing(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> list[Values]:
+    with context.read() as connection:
+        present = _present(connection, kind, [row['uuid'] for row in rows])
+        conflicts = mirror_clouds.reported(connection, turn.cloud, [row['uuid'] for row in rows])
+    return [row for row in rows if row['uuid'] in conflicts or _changes(kind, present.get(row['uuid']), row)]
+
+
+def _present(connection: sa.Connection, kind: Kind, uuids: Collection[str]) -> dict[str, sa.Row]:
+    rows = connection.execute(sa.select(kind.table).where(kind.table.c.uuid.in_(list(uuids))))
+    return {row.uuid: row for row in rows}
+
+
+def _changes(kind: Kind, present: sa.Row | None, row: Values) -> Values:
+    """Return the columns that differ, {column: new value}; all of them if there is no such record."""
+    if present is None:
+        return row
+    return {name: row[name] for name in columns(kind) if differ(row[name], getattr(present, name))}
+
+
+@retried
+def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values]) -> Stored:
+    table, uuids = kind.table, [row['uuid'] for row in batch]
+    with context.write() as connection:
+        mirror_clouds.renew(connection, turn)
+        node_uuids = {row['node_uuid'] for row in batch} if kind.has_node else set()
+        nodes = mirrored_nodes.take_many(connection, node_uuids)
+        check = _Check(connection, turn, kind, nodes)
+        admitted = check.admit(batch)
+        present = _present(connection, kind, uuids)
+        _vacate(connection, kind, [(present[row['uuid']], row) for row in admitted if row['uuid'] in present])
+        new = [with_masks(table, row) for row in admitted if row['uuid'] not in present]
+        if new:
+            connection.execute(sa.insert(table), new)
+        for row in admitted:
+            if row['uuid'] in present and _changes(kind, present[row['uuid']], row):
+                # All columns, because some were vacated.
+                connection.execute(sa.update(table).where(table.c.uuid == row['uuid']).values(with_masks(table, row)))
+        mirror_clouds.report(connection, turn, kind.resource.name, uuids, check.reasons)
+        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + len(admitted))
+        return Stored(len(admitted), frozenset(check.deferred))
+
+
+def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row, Values]]) -> None:
+    """Put a placeholder into the unique columns of records that change there: two may have exchanged their values."""
+    table = kind.table
+    for name in _UNIQUE[kind.resource.name]:
+        ids = [present.id for present, row in pairs if getattr(present, name) not in (None, row[name])]
+        if ids:
+            placeholder = sa.null() if table.c[name].nullable else sa.func.substr(table.c.uuid, 20, 17)
+            connection.execute(sa.update(table).where(table.c.id.in_(ids)).values({name: placeholder}))
+
+
+class _Check:
+    """The check of which records of a cloud can be stored. See ``mirror_admission``.
+
+    :param nodes: {uuid: row with ``origin``} of the nodes of the records, locked.
+    :ivar reasons: {uuid: what conflicts, as a sentence}.
+    :ivar deferred: uuids of records that are stored later.
+    """
+
+    def __init__(self, connection: sa.Connection, turn: Turn, kind: Kind, nodes: Mapping[str, sa.Row]) -> None:
+        self._connection, self._turn, self._kind, self._nodes = connection, turn, kind, nodes
+        self.reasons: dict[str, str] = {}
+        self.deferred: set[str] = set()
+
+    def admit(self, batch: Sequence[Values]) -> list[Values]:
+        """Return the records that can be stored now."""
+        foreign = self._foreign([row['uuid'] for row in batch])
+        self.reasons |= dict.fromkeys(foreign, f'The uuid is that of another {self._kind.what} here.')
+        admitted = [row for row in batch if row['uuid'] not in foreign]
+        admitted = [row for row in admitted if self._has_node(row)] if self._kind.has_node else admitted
+        admitted = self._in_portgroups(admitted) if 'portgroup_uuid' in self._kind.table.c else admitted
+        for name in _UNIQUE[self._kind.resource.name]:
+            admitted = self._unique(admitted, name)
+        return admitted
+
+    def _foreign(self, uuids: Collection[str]) -> set[str]:
+        """Return which of these uuids are those of records that belong to nodes of others."""
+        table, nodes = self._kind.table, tables.nodes
+        same = nodes.c.uuid == table.c.node_uuid if self._kind.has_node else nodes.c.chassis_uuid == table.c.uuid
+        statement = sa.select(table.c.uuid).join(nodes, same).where(table.c.uuid.in_(list(uuids)))
+        is_other = sa.func.coalesce(nodes.c.origin, '') != self._turn.cloud
+        return set(self._connection.scalars(statement.where(is_other)))
+
+    def _has_node(self, row: Values) -> bool:
+        node = self._nodes.get(row['node_uuid'])
+        if node is None:
+            self.deferred.add(row['uuid'])
+        elif node.origin != self._turn.cloud:
+            self.reasons[row['uuid']] = f'Its node {node.uuid} is not one of cloud {self._turn.cloud} here.'
+        return node is not None and node.origin == self._turn.cloud
+
+    def _in_portgroups(self, rows: Sequence[Values]) -> list[Values]:
+        uuids = {row['portgroup_uuid'] for row in rows} - {None}
+        columns = tables.portgroups.c
+        present = set(self._connection.scalars(sa.select(columns.uuid).where(columns.uuid.in_(uuids))))
+        self.deferred |= {row['uuid'] for row in rows if row['portgroup_uuid'] in uuids - present}
+        return [row for row in rows if row['uuid'] not in self.deferred]
+
+    def _unique(self, rows: Sequence[Values], name: str) -> list[Values]:
+        """Return the records whose value of a unique column no other record has."""
+        by_value: dict[Any, Values] = {}
+        for row in rows:
+            if row[name] is not None and by_value.setdefault(row[name], row) is not row:
+                self.deferred.add(row['uuid'])
+        table, nodes = self._kind.table, tables.nodes
+        statement = (
+            sa.select(table.c[name], nodes.c.origin, nodes.c.uuid)
+            .join(nodes, nodes.c.uuid == table.c.node_uuid)
+            .where(table.c[name].in_(list(by_value)), table.c.uuid.not_in([row['uuid'] for row in rows]))
+        )
+        for value, origin, node_uuid in self._connection.execute(statement):
+            if origin == self._turn.cloud:
+                self.deferred.add(by_value[value]['uuid'])
+            else:
+                what = self._kind.what
+                reason = f'A {what} of node {node_uuid} has the same {name}, {value}: this one is left out.'
+                self.reasons[by_value[value]['uuid']] = reason
+        return [row for row in rows if row['uuid'] not in self.deferred and row['uuid'] not in self.reasons]
+
+
+@retried
+def delete(context: Context, turn: Turn, kind: Kind, uuids: Collection[str]) -> int:
+    """Delete records that a cloud no longer has, and return their number.
+
+    :param kind: of records that belong to nodes.
+    :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
+    """
+    table = kind.table
+    with context.write() as connection:
+        mirror_clouds.renew(connection, turn)
+        rows = connection.execute(sa.select(table.c.node_uuid).where(table.c.uuid.in_(list(uuids))))
+        nodes = mirrored_nodes.take_many(connection, {row.node_uuid for row in rows})
+        ours = [node.uuid for node in nodes.values() if node.origin == turn.cloud]
+        mirror_clouds.report(connection, turn, kind.resource.name, uuids, {})
+        statement = sa.delete(table).where(table.c.uuid.in_(list(uuids)), table.c.node_uuid.in_(ours))
+        deleted = connection.execute(statement).rowcount
+        mirror_clouds.renew(connection, turn, changes=tables.mirror_clouds.c.changes + deleted)
+        return deleted
+
+
+def uuids(context: Context, table: sa.Table, cloud: str) -> set[str]:
+    """Return the uuids of the items of a cloud.
+
+    :param table: of nodes, or of records that belong to nodes.
+    """
+    with context.read() as connection:
+        return set(connection.scalars(_of_cloud(sa.select(table.c.uuid), table, cloud)))
+
+
+def _of_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
+    nodes = tables.nodes
+    if table is not nodes and 'node_uuid' in table.c:
+        statement = statement.join(nodes, nodes.c.uuid == table.c.node_uuid)
+    return statement if table is tables.chassis else statement.where(nodes.c.origin == cloud)
+
+
+def written_before(
+    context: Context, table: sa.Table, cloud: str, moment: datetime.datetime
+) -> list[tuple[str, datetime.datetime]]:
+    """Return the items of a cloud that were changed last before a time, the latest first: [(uuid, when), …].
+
+    :param table: of nodes, or of records.
+    :param moment: by the clock of the cloud, as the times are.
+    """
+    latest = sa.select(table.c.uuid, table.c.updated_at).where(table.c.updated_at < moment)
+    statement = _of_cloud(latest, table, cloud)
+    with context.read() as connection:
+        rows = connection.execute(statement.order_by(table.c.updated_at.desc()).limit(_LATEST))
+        return [(row.uuid, row.updated_at) for row in rows]
+
+
+def unknown(context: Context, table: sa.Table, cloud: str, uuids: Collection[str]) -> set[str]:
+    """Return which of these uuids belong to no item that is stored, or reported as a conflict."""
+    conflicts = tables.mirror_conflicts.c
+    with context.read() as connection:
+        present = set(connection.scalars(sa.select(table.c.uuid).where(table.c.uuid.in_(list(uuids)))))
+        reported = sa.select(conflicts.uuid).where(conflicts.cloud == cloud, conflicts.uuid.in_(list(uuids)))
+        return set(uuids) - present - set(connection.scalars(reported))

@@ -1,0 +1,28 @@
+"""The origins of nodes: a mirrored node refuses what only the Ironic that it is a node of can do."""
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.db import tables
+from ironic_traits.inventory import mirror_clouds
+
+#: Condition on nodes: the node is this service's own.
+OWN = tables.nodes.c.origin.is_(None)
+
+
+def check_own(connection: sa.Connection, node: sa.Row) -> None:
+    """Raise NodeMirrored if a node is mirrored.
+
+    :param node: row with ``uuid`` and ``origin``.
+    """
+    if node.origin:
+        endpoint = mirror_clouds.endpoint(connection, node.origin) or 'unknown'
+        raise failures.NodeMirrored(node=node.uuid, cloud=node.origin, endpoint=endpoint)
+
+
+def check_own_uuid(connection: sa.Connection, uuid: str) -> None:
+    """Raise NodeMirrored if the node with a uuid is mirrored. There need not be one."""
+    columns = (tables.nodes.c.uuid, tables.nodes.c.origin)
+    node = connection.execute(sa.select(*columns).where(tables.nodes.c.uuid == uuid)).first()
+    if node:
+        check_own(connection, node)

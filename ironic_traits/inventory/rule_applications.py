@@ -1,0 +1,118 @@
+"""Runs of the inspection rules in force over the stored data of many nodes.
+
+Nodes are written in batches, each in a transaction of its own. A request that is interrupted, or sent again, leaves
+whole batches: a run that has been done changes nothing when it is repeated.
+"""
+
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.context import Context, Grant
+from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
+from ironic_traits.inventory import node_inventories, node_selection, rule_runs, rule_selection
+from ironic_traits.inventory.node_selection import Selection
+from ironic_traits.inventory.rule_runs import Run
+from ironic_traits.matching import rule_digest
+
+LOG = logging.getLogger(__name__)
+
+#: Policy rule that must allow the request for each of the nodes.
+RULE = 'baremetal:inspection_rule:apply'
+#: Nodes in one transaction: their locks are held for some tenths of a second.
+BATCH = 50
+
+
+@dataclasses.dataclass
+class Application:
+    """What a run over nodes has done.
+
+    :ivar selected: the selected nodes.
+    :ivar applied: number of nodes on which the rules ran.
+    :ivar changed: number of those whose traits or mismatches changed.
+    :ivar failed: {name of a rule: number of nodes on which it failed}.
+    :ivar mismatched: {name of a rule: number of nodes that do not meet its expectations}.
+    :ivar ended: number of nodes on which a rule would end the inspection: nothing changed there.
+    :ivar locked: rows of the nodes that were left out, because a worker has locked them.
+    :ivar marker: of the next page; None after the last one.
+    """
+
+    selected: rule_selection.Selected
+    applied: int = 0
+    changed: int = 0
+    failed: Counter[str] = dataclasses.field(default_factory=Counter)
+    mismatched: Counter[str] = dataclasses.field(default_factory=Counter)
+    ended: int = 0
+    locked: list[sa.Row] = dataclasses.field(default_factory=list)
+    marker: str | None = None
+
+    def add(self, runs: Sequence[Run], locked: Sequence[sa.Row]) -> None:
+        """Add a batch of nodes."""
+        self.applied += len(runs)
+        self.locked += locked
+        for run in runs:
+            self.changed += run.is_changing
+            self.ended += run.evaluation.failure is not None
+            self.failed.update(run.failures.keys())
+            self.mismatched.update(run.mismatches.after.keys())
+
+
+def execute(
+    context: Context, grant: Grant, selection: Selection, digest: str, limit: int, marker: str | None
+) -> Application:
+    """Run the rules in force over the stored data of nodes.
+
+    :param digest: of a preview of the rules in force.
+    :param limit: most nodes.
+    :param marker: uuid of the last node of the page before; None for the first page.
+    :raises failures.PreviewOutdated: a preview has another digest now.
+    :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may
+        not see.
+    :raises failures.EditForbidden: policy does not allow the request for one of the nodes.
+    """
+    with context.read() as connection:
+        rules = rule_digest.of_rules(rule_selection.rules(context, connection))
+        start = rule_selection.start(context, connection, grant, marker)
+        selected = rule_selection.read(context, connection, grant, selection, RULE)
+    current = selected.digest(rules)
+    if current != digest:
+        raise failures.PreviewOutdated(current)
+    nodes, following = selected.page(start, limit)
+    result = Application(selected, marker=following)
+    for begin in range(0, len(nodes), BATCH):
+        result.add(*_batch(context, selected, nodes[begin : begin + BATCH], rules))
+    LOG.info('The inspection rules ran on %d nodes, %d of them changed', result.applied, result.changed)
+    return result
+
+
+@retried
+def _batch(
+    context: Context, selected: rule_selection.Selected, nodes: Sequence[sa.Row], digest: str
+) -> tuple[list[Run], list[sa.Row]]:
+    """Run the rules on nodes in one transaction.
+
+    :param digest: of the rules.
+    :returns: ([Run, …], rows of the nodes that workers have locked).
+    :raises failures.PreviewOutdated: other rules are in force now.
+    """
+    with context.write() as connection:
+        ids = [node.id for node in nodes]
+        node_selection.lock(connection, ids)
+        # Read again: another transaction may have changed the nodes before they were locked.
+        columns = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.reservation)
+        rows = connection.execute(sa.select(*columns).where(columns[0].in_(ids)).order_by(columns[0])).all()
+        locked = [row for row in rows if row.reservation]
+        rules = rule_selection.rules(context, connection)
+        current = rule_digest.of_rules(rules)
+        if current != digest:
+            raise failures.PreviewOutdated(selected.digest(current))
+        inventories = node_inventories.read_all(connection, [row.id for row in rows if not row.reservation])
+        documents = {node_id: inventory.document for node_id, inventory in inventories.items()}
+        runs = rule_runs.decide(context, connection, rows, documents, rules)
+        rule_runs.write(context, connection, runs, whole=False)
+        return runs, locked

@@ -1,0 +1,85 @@
+"""Previews of runs of inspection rules: what they would change on nodes. Nothing is written, and nothing is locked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.context import Context, Grant
+from ironic_traits.inventory import node_inventories, rule_runs, rule_selection
+from ironic_traits.inventory.node_selection import Selection, batches
+from ironic_traits.inventory.rule_runs import Run
+from ironic_traits.matching import rule_digest, rule_evaluation
+from ironic_traits.matching.facts import Facts
+from ironic_traits.matching.inspection_rules import Rule
+from ironic_traits.matching.rule_evaluation import Evaluation
+
+#: Policy rule that must allow a preview for each of the nodes.
+RULE = 'baremetal:inspection_rule:preview'
+
+
+class Draft(NamedTuple):
+    """The rules of a preview that are not in force.
+
+    :ivar rules: rules to add, in place of those of the same names.
+    :ivar without: names of rules to leave out.
+    """
+
+    rules: Sequence[Rule] = ()
+    without: Sequence[str] = ()
+
+
+class Preview(NamedTuple):
+    """What rules would do on nodes.
+
+    :ivar digest: for the execution.
+    :ivar selected: the nodes.
+    :ivar runs: one page: [Run, …].
+    :ivar marker: of the next page; None after the last one.
+    """
+
+    digest: str
+    selected: rule_selection.Selected
+    runs: list[Run]
+    marker: str | None
+
+
+def of_nodes(
+    context: Context, grant: Grant, draft: Draft, selection: Selection, limit: int, marker: str | None
+) -> Preview:
+    """Return what rules would do on nodes.
+
+    :param limit: most nodes on the page.
+    :param marker: uuid of the last node of the page before; None for the first page.
+    :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
+    :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may
+        not see.
+    :raises failures.EditForbidden: policy does not allow the preview for one of the nodes.
+    """
+    with context.read() as connection:
+        rules = rule_selection.rules(context, connection, draft.rules, draft.without)
+        start = rule_selection.start(context, connection, grant, marker)
+        selected = rule_selection.read(context, connection, grant, selection, RULE)
+        nodes, following = selected.page(start, limit)
+        runs = [run for batch in batches(nodes) for run in _runs(context, connection, batch, rules)]
+    return Preview(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
+
+
+def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
+    """Return what rules would do on a node that is not in the inventory.
+
+    :param document: data of an inspection, as ``rule_evaluation.facts_of`` takes it.
+    :param node: fields of the node.
+    :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
+    :raises rule_evaluation.InvalidInventory: the document is no data of an inspection.
+    """
+    facts: Facts = rule_evaluation.facts_of(document, node)
+    with context.read() as connection:
+        rules = rule_selection.rules(context, connection, draft.rules, draft.without)
+    return rule_evaluation.evaluate(rules, facts, context.conf.inventory.max_traits_per_node)
+
+
+def _runs(context: Context, connection: sa.Connection, nodes: Sequence[sa.Row], rules: Sequence[Rule]) -> list[Run]:
+    inventories = node_inventories.read_all(connection, [node.id for node in nodes])
+    documents = {node_id: inventory.document for node_id, inventory in inventories.items()}
+    return rule_runs.decide(context, connection, nodes, documents, rules)

@@ -1,0 +1,229 @@
+"""Runs of inspection rules on nodes: what they change, and the writes.
+
+Each rule is a source (``matching.rule_holds``). A run replaces what each rule holds on a node. Rules that are no longer
+in force lose what they hold. It replaces the node's mismatches, too. All that happens under the node's lock, in
+one transaction, with one entry in the history for the traits.
+"""
+
+import functools
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from ironic_traits.context import Context
+from ironic_traits.db import names, tables, together
+from ironic_traits.db.annotations import Values
+from ironic_traits.db.engine import referring
+from ironic_traits.db.types import read_clock
+from ironic_traits.inventory import history, mismatches, node_facts, trait_store
+from ironic_traits.inventory.mismatches import Replacement
+from ironic_traits.inventory.node_traits import NodeEdit, store
+from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.matching import rule_evaluation, rule_fields, rule_holds
+from ironic_traits.matching.inspection_rules import Rule
+from ironic_traits.matching.rule_evaluation import Evaluation
+from ironic_traits.service import Service
+
+LOG = logging.getLogger(__name__)
+#: Most entries of a node that are compared with new ones.
+_RECENT = 100
+
+
+class Run(NamedTuple):
+    """What a run of rules does on a node.
+
+    :ivar node: row with ``id`` and ``uuid``.
+    :ivar evaluation: what each rule does.
+    :ivar stored: what the database has of the node's traits before.
+    :ivar settled: what changes of the traits.
+    :ivar mismatches: the mismatches before and after.
+    :ivar failures: {name of a rule: why it cannot be carried out}.
+    """
+
+    node: sa.Row
+    evaluation: Evaluation
+    stored: trait_store.Stored
+    settled: rule_holds.Settled
+    mismatches: Replacement
+    failures: dict[str, str]
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether it changes the traits or the mismatches."""
+        return self.settled.edit.changes or self.mismatches.before != self.mismatches.after
+
+
+def run(
+    context: Context | Service,
+    connection: sa.Connection,
+    node: sa.Row,
+    document: Mapping[str, Any],
+    rules: Sequence[Rule],
+    *,
+    whole: bool,
+) -> Run:
+    """Run rules on a node.
+
+    :param context: the request; the service for a worker.
+    :param connection: of a writer that has taken the node's lock. The outermost writer is ``retried``.
+    :param node: row with ``id`` and ``uuid``.
+    :param document: data of an inspection: {'inventory': {…}, 'plugin_data': {…}}.
+    :param rules: all rules in force.
+    :param whole: whether this is an inspection: its failures are always recorded. The caller then carries out the other
+        changes (``rule_effects``). If a rule ends the inspection, nothing changes.
+    """
+    (result,) = decide(context, connection, [node], {node.id: document}, rules)
+    write(context, connection, [result], whole)
+    return result
+
+
+def decide(
+    context: Context | Service,
+    connection: sa.Connection,
+    nodes: Sequence[sa.Row],
+    documents: Mapping[int, Mapping[str, Any]],
+    rules: Sequence[Rule],
+) -> list[Run]:
+    """Return what a run of rules does on nodes. It writes nothing.
+
+    :param nodes: rows with ``id`` and ``uuid``.
+    :param documents: {node id: data of an inspection}. Nodes without are left out.
+    """
+    nodes = [node for node in nodes if node.id in documents]
+    ids = [node.id for node in nodes]
+    facts = node_facts.read_all(connection, {node_id: documents[node_id] for node_id in ids}, rule_fields.fields(rules))
+    stored = trait_store.read_many(connection, context.writers, ids)
+    before = mismatches.read_all(connection, ids)
+    limit = context.conf.inventory.max_traits_per_node
+    runs = []
+    for node in nodes:
+        evaluation = rule_evaluation.evaluate(rules, facts[node.id], limit=None)
+        runs.append(_run(node, evaluation, stored[node.id], before.get(node.id, {}), limit))
+    return runs
+
+
+def _run(
+    node: sa.Row, evaluation: Evaluation, stored: trait_store.Stored, before: Mapping[str, str], limit: int
+) -> Run:
+    if evaluation.failure is not None:
+        # A rule ends the inspection. Then nothing is known about the node.
+        unchanged = rule_holds.Settled(rule_holds.Edit(stored.traits, stored.traits), {})
+        return Run(node, evaluation, stored, unchanged, Replacement(node.id, before, before), {})
+    wanted = {result.rule.name: result.traits for result in evaluation.results}
+    settled = rule_holds.settle(stored.traits, wanted, _pending, limit)
+    failures = {result.rule.name: result.failure for result in evaluation.results if result.failure is not None}
+    failures |= {name: rule_evaluation.no_room(traits, limit) for name, traits in settled.excess.items()}
+    after = {
+        result.rule.name: mismatches.message(result.effects.mismatches)
+        for result in evaluation.results
+        if result.effects.mismatches
+    }
+    return Run(node, evaluation, stored, settled, Replacement(node.id, before, after), failures)
+
+
+class _Pending(NamedTuple):
+    """The hold of a source whose writer is not known yet."""
+
+    source: str
+
+
+def _pending(source: str) -> _Pending:
+    return _Pending(source)
+
+
+def write(context: Context | Service, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
+    """Store what runs of rules change.
+
+    :param connection: of a writer that has taken the nodes' locks.
+    :param runs: of ``decide``, under the locks.
+    :param whole: as for ``run``.
+    """
+    moment = read_clock(connection)
+    author = author_of(context)
+    changing = [each for each in runs if each.settled.edit.changes]
+    edits = _edits(context, connection, changing, moment)
+    entries = [
+        history.rules_edit(author, each.node.uuid, moment, each.settled.changed, each.settled.edit) for each in changing
+    ]
+    if edits:
+        _store(connection, edits, entries)
+    mismatches.replace(connection, [each.mismatches for each in runs], moment)
+    recent = {} if whole else _recent(connection, [each.node.uuid for each in runs if each.failures])
+    history.record(connection, *(entry for each in runs for entry in _events(each, author, moment, recent)))
+    for each in runs:
+        _log(each)
+
+
+def author_of(context: Context | Service) -> history.Author:
+    """Return the author of the entries in the history."""
+    if isinstance(context, Service):
+        return functools.partial(history.entry, None, conductor=context.conf.host)
+    return functools.partial(history.entry, context)
+
+
+def _edits(context: Context | Service, connection: sa.Connection, runs: Sequence[Run], moment: Any) -> list[NodeEdit]:
+    """Return the edits of runs, with the holds to store."""
+    sources = {hold.source for each in runs for _, hold in _new_holds(each)}
+    ids = context.writers.ids_in(connection, context, sources)
+    edits = []
+    for each in runs:
+        edit = each.settled.edit
+        for holds, hold in _new_holds(each):
+            holds[hold.source] = Hold(ids[hold.source], moment)
+        edits.append(NodeEdit(each.node, each.stored, edit))
+    return edits
+
+
+def _new_holds(run: Run) -> list[tuple[Any, _Pending]]:
+    """Return the holds that a run adds, each with the holds of its trait."""
+    after = run.settled.edit.after.holders.values()
+    return [(holds, hold) for holds in after for hold in holds.values() if isinstance(hold, _Pending)]
+
+
+def _store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Sequence[Values]) -> None:
+    names.ensure(connection, tables.traits, {name for each in edits for name in each.edit.added})
+    try:
+        with referring():
+            store(connection, edits, entries)
+    except together.MissingRows as error:
+        # Another transaction has deleted one of them since.
+        raise db_exception.RetryRequest(error) from error
+
+
+def _events(run: Run, author: history.Author, moment: Any, recent: Mapping[str, Collection[str]]) -> Iterator[Values]:
+    """Yield the entries for rules that failed, and for mismatches that begin, change or end.
+
+    :param recent: {uuid of a node: texts of its last entries}. What is among them is not repeated.
+    """
+    for name, failure in run.failures.items():
+        event = f'Rule {name} failed: {failure}.'
+        if event not in recent.get(run.node.uuid, ()):
+            yield author(run.node.uuid, moment, history.INSPECTION, event, severity=history.ERROR)
+    _, before, after = run.mismatches
+    for name, message in after.items():
+        if before.get(name) != message:
+            event = f'The node does not meet {mismatches.text(name, message)}.'
+            yield author(run.node.uuid, moment, history.INSPECTION, event, severity=history.WARNING)
+    for name in before.keys() - after.keys():
+        yield author(run.node.uuid, moment, history.INSPECTION, f'The node meets expect:{name}, or the rule has gone.')
+
+
+def _recent(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, set[str]]:
+    """Return the texts of the last entries about inspections of nodes, {uuid of a node: texts}."""
+    columns = tables.node_history.c
+    statement = sa.select(columns.event).order_by(columns.id.desc()).limit(_RECENT)
+    return {
+        uuid: set(
+            connection.scalars(statement.where(columns.node_uuid == uuid, columns.event_type == history.INSPECTION))
+        )
+        for uuid in uuids
+    }
+
+
+def _log(run: Run) -> None:
+    for result in run.evaluation.results:
+        for level, text in result.effects.messages:
+            LOG.log(logging.getLevelName(level.upper()), 'Node %s, rule %s: %s', run.node.uuid, result.rule.name, text)

@@ -1,0 +1,1 @@
+"""The mirror: follows the Ironic of other clouds, and stores their nodes in the inventory."""

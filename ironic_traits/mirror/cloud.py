@@ -1,0 +1,128 @@
+"""The Ironic of a cloud of clouds.yaml, read through openstacksdk."""
+
+import contextlib
+import re
+import typing
+
+from ironic_traits import resources
+
+#: The lowest version that has traits.
+MINIMUM = 37
+#: The highest version with a field that is mirrored.
+MAXIMUM = max(
+    field.since
+    for each in (resources.NODES, resources.PORTS, resources.PORTGROUPS, resources.CHASSIS)
+    for field in each.fields
+)
+_HEADER = 'X-OpenStack-Ironic-API-Version'
+#: Most characters of what a cloud says that are shown.
+_MAX_TEXT = 300
+
+
+class Unreadable(Exception):
+    """The cloud did not respond, or not with what was requested. The message says why, as a sentence."""
+
+
+class NotThere(Unreadable):
+    """The cloud does not have the item that was requested, or the marker."""
+
+
+class Cloud:
+    """The Ironic of one cloud.
+
+    :param name: of the cloud in clouds.yaml.
+    :param timeout: seconds that a request may take.
+    :ivar endpoint: its URL; None before ``connect``.
+    :ivar version: the version of the API that is used, such as ``1.109``; None before ``connect``.
+    :ivar requests: number of requests so far.
+    """
+
+    def __init__(self, name, timeout):
+        self.name = name
+        self.endpoint = None
+        self.version = None
+        self.requests = 0
+        self._timeout = timeout
+        self._ironic: typing.Any = None
+
+    def connect(self):
+        """Authenticate, and choose the version.
+
+        :raises Unreadable: the cloud is not in clouds.yaml, does not respond, or is too old.
+        """
+        # Imported here: openstacksdk takes a second, and is an extra of this package.
+        import openstack
+
+        self.close()
+        with _understood():
+            self._ironic = openstack.connect(cloud=self.name).baremetal
+            self.endpoint = self._ironic.get_endpoint()
+        if not self.endpoint:
+            raise Unreadable('It has no endpoint of the Bare Metal service.')
+        self.version = f'1.{self._minor()}'
+
+    def close(self):
+        """Forget the connection, so that ``connect`` authenticates again."""
+        ironic, self._ironic = self._ironic, None
+        if ironic is not None:
+            ironic.session.session.close()
+
+    @property
+    def is_connected(self):
+        """Whether ``connect`` has succeeded, and ``close`` was not called since."""
+        return self._ironic is not None and self.version is not None
+
+    def get(self, path, **query):
+        """Return the document at a path below /v1.
+
+        :raises NotThere: the status is 404.
+        :raises Unreadable: the cloud did not respond with a document.
+        """
+        self.requests += 1
+        headers = {_HEADER: self.version} if self.version else {}
+        with _understood():
+            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
+            response = self._ironic.get(
+                path,
+                params=query,
+                headers=headers,
+                timeout=self._timeout,
+                raise_exc=False,
+                connect_retries=0,
+                status_code_retries=0,
+            )
+        if response.status_code != 200:
+            text = ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
+            kind = NotThere if response.status_code == 404 else Unreadable
+            raise kind(f'GET {path} was answered with {response.status_code}: {text}')
+        try:
+            document = response.json()
+        except ValueError:
+            raise Unreadable(f'GET {path} was answered with something that is no JSON.') from None
+        if not isinstance(document, dict):
+            raise Unreadable(f'GET {path} was answered with something that is no JSON object.')
+        return document
+
+    def _minor(self):
+        document = self.get('/')
+        try:
+            highest = int(document['version']['version'].partition('.')[2])
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise Unreadable(f'{self.endpoint} is no Bare Metal API.') from None
+        if highest < MINIMUM:
+            raise Unreadable(f'Its API ends at version 1.{highest}: 1.{MINIMUM} is needed.')
+        return min(highest, MAXIMUM)
+
+
+@contextlib.contextmanager
+def _understood():
+    """Raise Unreadable for the exceptions of openstacksdk and keystoneauth."""
+    import keystoneauth1.exceptions
+    import openstack.exceptions
+
+    try:
+        yield
+    except (keystoneauth1.exceptions.ClientException, openstack.exceptions.SDKException, ValueError) as error:
+        # ValueError: of requests, for an endpoint that is no URL.
+        text = ' '.join(str(error).split()) or type(error).__name__
+        raise Unreadable(text[:_MAX_TEXT]) from error

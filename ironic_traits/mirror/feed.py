@@ -1,0 +1,238 @@
+"""What has changed in a cloud, read from the lists of an unmodified Ironic.
+
+Each write there stamps ``updated_at``. So the list in its order after a node, the *anchor*, has all later changes. This
+works as long as the anchor itself has not changed: the list begins after its present stamp. The next node in the order,
+the *follower*, shows that: if it comes first in the list, the anchor is where it was. Otherwise the anchor is read.
+When it has changed, or was deleted, an earlier node becomes the anchor.
+
+Stamps are set before the commit, by several clocks. So the anchor stays behind: it becomes a node that was read some
+seconds ago (``[mirror] overlap_seconds``), and what comes after it is read, and compared, again.
+
+An item that was never changed has no stamp, and is not in the list at all (the databases sort NULL first or last). New
+items are found by the list in the order of their creation.
+"""
+
+import collections
+import itertools
+import time
+
+from ironic_traits.mirror.cloud import NotThere, Unreadable
+from ironic_traits.mirror.documents import moment
+
+#: New items that a request asks for. More is read if all of them are new.
+NEWEST = 10
+#: Nodes that are tried as an anchor before everything is read again.
+_ANCHORS = 5
+
+
+class Lost(Exception):
+    """No anchor is left: everything must be read again."""
+
+
+class Feed:
+    """The list of one resource of a cloud.
+
+    :param cloud: ironic_traits.mirror.cloud.Cloud.
+    :param resource: its name: ``nodes``, ``ports``, ``portgroups`` or ``chassis``.
+    :param page_size: most items of a page.
+    :param overlap: seconds for which changes are read again.
+    :param state: what ``state`` was when another process stopped; {} at first.
+    :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to go on, as JSON.
+    """
+
+    def __init__(self, cloud, resource, page_size, overlap, state):
+        self._cloud = cloud
+        self.resource = resource
+        self._page_size = page_size
+        self._overlap = overlap
+        self.state = dict(state)
+        #: (when it was read, anchor, follower), …: the ends of the lists so far.
+        self._ends: collections.deque = collections.deque()
+
+    @property
+    def is_passing(self):
+        """Whether a pass over all items is in progress, or has never begun."""
+        return 'pass' in self.state or 'anchor' not in self.state
+
+    def restart(self, is_lost=False):
+        """Begin a pass over all items.
+
+        :param is_lost: whether the changes cannot be read in the meantime.
+        """
+        self.state = (
+            {} if is_lost else {name: self.state[name] for name in ('anchor', 'follower') if name in self.state}
+        )
+        self.state['pass'] = {'marker': None, 'best': [], 'bound': None, 'count': 0}
+        self._ends.clear()
+
+    def read_page(self):
+        """Return the next page of the pass over all items.
+
+        :returns: (documents, function to call when they are stored).
+        :raises Unreadable: the cloud did not respond.
+        """
+        if 'pass' not in self.state:
+            self.restart()
+        step = dict(self.state['pass'])
+        if step['marker'] is None:
+            step['bound'] = self._bound() or ''
+        try:
+            documents, has_more = self._page(sort_key='id', sort_dir='asc', marker=step['marker'])
+        except NotThere:
+            # The marker was deleted.
+            self.restart()
+            raise
+        bound = step['bound']
+        stamped = [[stamp(each), each['uuid']] for each in documents if stamp(each) and stamp(each) <= bound]
+        # Stable: of equal stamps, the last item in the order of creation is the last in the list of changes, too.
+        best = sorted([*step['best'], *stamped], key=lambda pair: pair[0])[-2:]
+        count = step['count'] + len(documents)
+
+        def advance():
+            if has_more:
+                marker = documents[-1]['uuid']
+                self.state['pass'] = {'marker': marker, 'best': best, 'bound': bound, 'count': count}
+                return
+            self.state = {'anchor': _reversed(best[-2:-1] or best[-1:])}
+            if len(best) == 2:
+                self.state['follower'] = _reversed(best[-1:])
+
+        return documents, advance
+
+    def changes(self, alternatives):
+        """Yield pages of the items that have changed, at least, and those that changed shortly before.
+
+        After the last one, call ``advance``, if all were stored.
+
+        :param alternatives: function that returns uuids of items that changed before a time, the latest first, with
+            their stamps: [(uuid, datetime), …].
+        :raises Lost: everything must be read again.
+        :raises Unreadable: the cloud did not respond.
+        """
+        self._begin, self._end = time.monotonic(), None
+        if self.state['anchor'] is None:
+            if self._bound():
+                raise Lost
+            return
+        for page in self._after_anchor(alternatives):
+            for document in page:
+                self._end = (self._end or (None, self.state['anchor']))[1], [document['uuid'], stamp(document)]
+            yield page
+
+    def advance(self):
+        """Move the anchor to the end of a list that is old enough, after all changes were stored."""
+        if self._end and (not self._ends or self._ends[-1][1:] != self._end):
+            self._ends.append((self._begin, *self._end))
+        while self._ends and self._ends[0][0] <= self._begin - self._overlap:
+            _, self.state['anchor'], self.state['follower'] = self._ends.popleft()
+
+    def hold(self):
+        """Keep the anchor, because not all changes could be stored."""
+        self._ends.clear()
+
+    def newest(self):
+        """Return the uuids of the newest items."""
+        return [each['uuid'] for each in self._list('', fields='uuid', sort_key='id', sort_dir='desc', limit=NEWEST)[0]]
+
+    def newest_pages(self):
+        """Yield pages of the newest items, the latest first."""
+        marker = None
+        while True:
+            documents, has_more = self._page(sort_key='id', sort_dir='desc', marker=marker)
+            yield documents
+            if not has_more:
+                return
+            marker = documents[-1]['uuid']
+
+    def uuids(self):
+        """Return the uuids of all items, a set."""
+        uuids, marker = set[str](), None
+        while True:
+            more: dict[str, str] = {} if marker is None else {'marker': marker}
+            documents, has_more = self._list('', fields='uuid', sort_key='id', sort_dir='asc', limit=1000, **more)
+            uuids.update(each['uuid'] for each in documents)
+            if not has_more:
+                return uuids
+            marker = documents[-1]['uuid']
+
+    def get(self, uuid):
+        """Return one item; None if the cloud does not have it."""
+        try:
+            return self._cloud.get(f'/{self.resource}/{uuid}')
+        except NotThere:
+            return None
+
+    def _after_anchor(self, alternatives):
+        """Yield the pages after the anchor."""
+        result = self._list_after(self.state['anchor'], self.state.get('follower'))
+        page, has_more = result or self._after_another(alternatives)
+        yield page
+        while has_more:
+            page, has_more = self._following(page)
+            yield page
+
+    def _list_after(self, anchor, follower=None):
+        """Return the first page after an item, with whether there are more; None if the item was changed or deleted."""
+        try:
+            page, has_more = self._page(sort_key='updated_at', sort_dir='asc', marker=anchor[0])
+        except NotThere:
+            return None
+        is_sure = follower and page and [page[0]['uuid'], stamp(page[0])] == follower
+        return (page, has_more) if is_sure or self._is_unchanged(anchor) else None
+
+    def _after_another(self, alternatives):
+        """Return the first page after another anchor, with whether there are more."""
+        for uuid, written_at in alternatives(moment(self.state['anchor'][1]))[:_ANCHORS]:
+            document = self.get(uuid)
+            if document is None or moment(stamp(document)) != written_at:
+                continue
+            anchor = [uuid, stamp(document)]
+            result = self._list_after(anchor)
+            if result:
+                self.state['anchor'] = anchor
+                self.state.pop('follower', None)
+                return result
+        raise Lost
+
+    def _following(self, page):
+        """Return the page after a page, with whether there are more. Its first items may be those of the page again."""
+        items = [[each['uuid'], stamp(each)] for each in page[-_ANCHORS - 1 :]]
+        for anchor, follower in itertools.pairwise(reversed(items)):
+            result = self._list_after(follower, anchor)
+            if result:
+                return result
+        raise NotThere('The items at the end of a page have changed.')
+
+    def _is_unchanged(self, anchor):
+        document = self.get(anchor[0])
+        return document is not None and stamp(document) == anchor[1]
+
+    def _bound(self):
+        """Return a stamp that no later change will have; None if no item has a stamp."""
+        for direction in ('desc', 'asc'):
+            documents, _ = self._list('/detail', sort_key='updated_at', sort_dir=direction, limit=1)
+            if documents and stamp(documents[0]):
+                return stamp(documents[0])
+        return None
+
+    def _page(self, marker=None, **query):
+        more = {} if marker is None else {'marker': marker}
+        return self._list('/detail', limit=self._page_size, **more, **query)
+
+    def _list(self, below, **query):
+        """Return the items of a list, with whether there are more."""
+        document = self._cloud.get(f'/{self.resource}{below}', **query)
+        items = document.get(self.resource)
+        if not isinstance(items, list) or not all(isinstance(each, dict) and 'uuid' in each for each in items):
+            raise Unreadable(f'The list of {self.resource} has no uuids.')
+        return items, bool(items) and bool(document.get('next'))
+
+
+def stamp(document):
+    """Return when an item was changed, as text; None if never."""
+    return document.get('updated_at')
+
+
+def _reversed(pairs):
+    """Return [uuid, stamp] of the only pair of stamp and uuid; None without one."""
+    return pairs[0][::-1] if pairs else None

@@ -1,0 +1,272 @@
+"""A mirror of one cloud: reads everything once, then what has changed, until it is stopped."""
+
+import logging
+import os
+import socket
+import threading
+import time
+
+from oslo_utils import uuidutils
+
+from ironic_traits.context import Context
+from ironic_traits.db import outage, tables
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
+from ironic_traits.mirror import documents
+from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
+from ironic_traits.mirror.feed import Feed, Lost
+
+LOG = logging.getLogger(__name__)
+
+NODES = mirrored_nodes.RESOURCE
+#: The resources, in the order in which they refer to each other.
+RESOURCES = ('chassis', NODES, 'portgroups', 'ports')
+#: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
+_DELETED = (NODES, 'portgroups', 'ports')
+#: Missing items that are read one by one. If more are missing, everything is read again.
+_FEW = 50
+#: If more than this part of the items of a cloud are missing there, and more than _FEW, none is deleted.
+_MOST = 0.5
+#: Seconds between two attempts to get the turn that another mirror has, and after errors of the database.
+_PAUSE = 1
+
+
+class Follower:
+    """The mirror of one cloud.
+
+    :param service: ironic_traits.service.Service.
+    :param name: of the cloud.
+    :param cloud: as ironic_traits.mirror.cloud.Cloud; None for that of clouds.yaml.
+    """
+
+    def __init__(self, service, name, cloud=None):
+        self._service = service
+        self._options = options = service.conf.mirror
+        self._context = Context(service, None, 0, '')
+        self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
+        self._cloud = cloud or Cloud(name, options.timeout)
+        self._feeds = {}
+        self._due = {}
+        self._requests = 0
+        self._failures = 0
+        self._stopped = threading.Event()
+
+    def stop(self):
+        """Stop ``run`` after the present request."""
+        self._stopped.set()
+
+    def run(self):
+        """Follow the cloud until ``stop`` is called."""
+        while not self._stopped.is_set():
+            self._stopped.wait(self.work())
+        try:
+            mirror_clouds.give_back(self._service, self._turn)
+        except Exception as error:
+            if not outage.is_one(error):
+                LOG.exception('The turn for cloud %s was not given back', self._turn.cloud)
+        self._cloud.close()
+
+    def catch_up(self):
+        """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
+        self._due |= dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        while self.work() == 0:
+            pass
+        return bool(self._feeds)
+
+    def work(self):
+        """Do what is due next.
+
+        :returns: the seconds until there may be more to do.
+        """
+        try:
+            if not self._feeds and not self._begin():
+                return _PAUSE
+            return self._step()
+        except TurnLost:
+            LOG.info('Another mirror follows cloud %s now', self._turn.cloud)
+            self._feeds = {}
+        except NotThere:
+            # An item was deleted between two requests.
+            return 0
+        except Unreadable as error:
+            return self._fail(error)
+        except Exception as error:
+            self._feeds = {}
+            if not outage.is_one(error):
+                LOG.exception('An error interrupted the mirror of cloud %s, which goes on', self._turn.cloud)
+        return _PAUSE
+
+    def _begin(self):
+        """Take the turn, and connect. Return whether both have succeeded."""
+        row = mirror_clouds.take(self._service, self._turn, f'{socket.gethostname()} {os.getpid()}')
+        if row is None:
+            return False
+        if not self._cloud.is_connected:
+            self._cloud.connect()
+            LOG.info('The mirror follows cloud %s: %s, version %s', row.name, self._cloud.endpoint, self._cloud.version)
+        self._save(endpoint=self._cloud.endpoint, version=self._cloud.version)
+        options = self._options
+        self._feeds = {
+            resource: Feed(
+                self._cloud, resource, options.page_size, options.overlap_seconds, row.cursors.get(resource, {})
+            )
+            for resource in RESOURCES
+        }
+        self._due = dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
+        return True
+
+    def _step(self):
+        """Do one thing, and return the seconds until the next one is due."""
+        passing = [feed for feed in self._feeds.values() if feed.is_passing]
+        is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
+        if not is_first and self._is_due('nodes', self._options.interval):
+            self._poll_nodes()
+        elif passing:
+            self._read_page(passing[0])
+            return 0
+        elif self._is_due('records', self._options.records_interval):
+            for resource in ('chassis', 'portgroups', 'ports'):
+                self._poll(self._feeds[resource])
+            self._save(**self._success())
+        elif self._is_due('deletions', self._options.deletions_interval):
+            for resource in _DELETED:
+                self._compare(self._feeds[resource])
+            self._save(**self._success())
+        elif self._due['full'] <= time.monotonic():
+            self._due['full'] = time.monotonic() + self._options.full_interval
+            for feed in self._feeds.values():
+                feed.restart()
+        self._failures = 0
+        return 0 if passing else max(min(self._due.values()) - time.monotonic(), 0)
+
+    def _is_due(self, name, interval):
+        """Whether a task is due; if so, it is due again after an interval."""
+        if self._due[name] > time.monotonic():
+            return False
+        self._due[name] = time.monotonic() + interval
+        return True
+
+    def _poll_nodes(self):
+        moment = mirror_clouds.now(self._service)
+        is_complete = self._poll(self._feeds[NODES])
+        self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
+
+    def _poll(self, feed):
+        """Store what has changed, and what is new. Return whether all of it could be stored."""
+        if 'anchor' not in feed.state:
+            return False
+        is_complete = self._store_new(feed)
+        try:
+            for page in feed.changes(lambda moment: self._written_before(feed, moment)):
+                is_complete &= not self._store(feed, page)
+        except Lost:
+            LOG.info('All %s of cloud %s are read again', feed.resource, self._turn.cloud)
+            feed.restart(is_lost=True)
+            return False
+        if is_complete:
+            feed.advance()
+        else:
+            feed.hold()
+        return is_complete
+
+    def _store_new(self, feed):
+        """Store new items. Return whether all of them could be stored."""
+        is_complete = True
+        if self._unknown(feed, feed.newest()):
+            for page in feed.newest_pages():
+                unknown = self._unknown(feed, [each['uuid'] for each in page])
+                is_complete &= not self._store(feed, [each for each in page if each['uuid'] in unknown])
+                if len(unknown) < len(page):
+                    break
+        return is_complete
+
+    def _read_page(self, feed):
+        """Store the next page of a pass over all items."""
+        page, advance = feed.read_page()
+        deferred = self._store(feed, page)
+        if deferred:
+            # They may have been in the way of each other.
+            self._store(feed, [each for each in page if each['uuid'] in deferred])
+        advance()
+        values = {'pass_nodes': feed.state['pass']['count'] if 'pass' in feed.state else None}
+        values = values if feed.resource == NODES else {}
+        if not any(each.is_passing for each in self._feeds.values()):
+            LOG.info('All of cloud %s has been read', self._turn.cloud)
+            values['passed_at'] = mirror_clouds.now(self._service)
+            self._due['deletions'] = 0
+        self._save(**self._success(), **values)
+
+    def _compare(self, feed):
+        """Delete the items that the cloud no longer has, and read those that are missing here."""
+        table = tables.metadata.tables[feed.resource]
+        is_node = feed.resource == NODES
+        kind = None if is_node else mirrored_records.KINDS[feed.resource]
+        # Read before those of the cloud: what is stored in the meantime is not deleted.
+        here = mirrored_records.uuids(self._context, table, self._turn.cloud)
+        there = feed.uuids()
+        self._delete(feed, kind, sorted(here - there), len(here))
+        missing = mirrored_records.unknown(self._context, table, self._turn.cloud, there - here)
+        if len(missing) > _FEW:
+            feed.restart()
+        else:
+            self._store(feed, [document for uuid in sorted(missing) if (document := feed.get(uuid))])
+
+    def _delete(self, feed, kind, gone, count):
+        if len(gone) > max(_FEW, _MOST * count):
+            raise Unreadable(
+                f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
+                f'"ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
+            )
+        # Each is asked for, because the list may have been read while the order of its pages changed.
+        gone = [uuid for uuid in gone if feed.get(uuid) is None]
+        if kind and gone:
+            mirrored_records.delete(self._context, self._turn, kind, gone)
+        for uuid in [] if kind else gone:
+            mirrored_nodes.delete(self._context, self._turn, uuid)
+
+    def _store(self, feed, page):
+        """Store items, and return the uuids of those that could not be stored yet."""
+        if not page:
+            return frozenset()
+        # An item may occur twice, if it has changed while the list was read.
+        page = list({each['uuid']: each for each in page}.values())
+        if feed.resource == NODES:
+            return mirrored_nodes.store(self._context, self._turn, [documents.node(each) for each in page]).deferred
+        kind = mirrored_records.KINDS[feed.resource]
+        rows = [documents.record(kind, each) for each in page]
+        return mirrored_records.store(self._context, self._turn, kind, rows).deferred
+
+    def _unknown(self, feed, uuids):
+        table = tables.metadata.tables[feed.resource]
+        return mirrored_records.unknown(self._context, table, self._turn.cloud, uuids)
+
+    def _written_before(self, feed, moment):
+        table = tables.metadata.tables[feed.resource]
+        return mirrored_records.written_before(self._context, table, self._turn.cloud, moment)
+
+    def _success(self):
+        cursors = {resource: feed.state for resource, feed in self._feeds.items()}
+        return {'cursors': cursors, 'failing_since': None, 'last_error': None}
+
+    def _save(self, **values):
+        requests, self._requests = self._cloud.requests - self._requests, self._cloud.requests
+        mirror_clouds.save(self._service, self._turn, requests=requests, **values)
+
+    def _fail(self, error):
+        """Store that the cloud cannot be read, and return the seconds until the next attempt."""
+        pause = min(2**self._failures, self._options.max_pause)
+        self._failures = min(self._failures + 1, 20)
+        if self._failures == 1:
+            LOG.warning('Cloud %s cannot be read: %s', self._turn.cloud, error)
+        self._cloud.close()
+        self._feeds = {}
+        requests, self._requests = self._cloud.requests - self._requests, self._cloud.requests
+        try:
+            mirror_clouds.fail(self._service, self._turn, str(error), requests)
+        except TurnLost:
+            LOG.info('Another mirror follows cloud %s now', self._turn.cloud)
+        except Exception as other:
+            if not outage.is_one(other):
+                raise
+        return pause

@@ -1,0 +1,50 @@
+"""baremetal node inventory set"""
+
+import json
+import sys
+
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.client import Failed
+
+
+class SetInventory(command.Command):
+    """Store the data of an inspection of a node
+
+    The inspection rules change the traits of the node accordingly. Its properties and its ports do not change.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('node', metavar='<node>', help='Name or UUID of the node')
+        parser.add_argument(
+            'file',
+            metavar='<file>',
+            help="JSON, as 'baremetal node inventory save' writes it, or as a ramdisk sends it; - for stdin",
+        )
+        return parser
+
+    def take_action(self, parsed_args):
+        document = _read(parsed_args.file)
+        try:
+            osc.client(self.app).set_inventory(parsed_args.node, document)
+        except Failed as error:
+            raise exceptions.CommandError(str(error)) from error
+        print(f'Stored the inventory of node {parsed_args.node}')
+
+
+def _read(path):
+    """Return the JSON document in a file.
+
+    :param path: of the file; - for stdin.
+    :raises exceptions.CommandError: the file cannot be read, or is not JSON.
+    """
+    try:
+        if path == '-':
+            return json.load(sys.stdin)
+        with open(path) as file:
+            return json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise exceptions.CommandError(f'{path}: {error}') from error

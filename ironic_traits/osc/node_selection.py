@@ -1,0 +1,84 @@
+"""Options that select nodes, and the question before many of them are changed."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from osc_lib import exceptions
+
+#: Filters that may be repeated: the node must pass each of them.
+_REPEATABLE = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
+
+
+def add_options(parser) -> Any:
+    """Add the options to a command's parser, of which one is required.
+
+    :returns: their group, for others in place of them.
+    """
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(
+        '--where',
+        metavar='<key=value>',
+        nargs='+',
+        action='extend',
+        help='Filters of nodes, as in the query of GET /v1/nodes: traits=CUSTOM_A,CUSTOM_B resource_class=gold …',
+    )
+    group.add_argument('--nodes', metavar='<node>', nargs='+', action='extend', help='UUIDs and names of the nodes')
+    group.add_argument('--all', action='store_true', help='All nodes that you may see')
+    return group
+
+
+def of(parsed) -> dict[str, Any]:
+    """Return the selection of the options, a part of a request: {'nodes': …} or {'where': …}.
+
+    :raises exceptions.CommandError: an option is not of the form key=value, or a key is repeated.
+    """
+    if parsed.nodes:
+        return {'nodes': parsed.nodes}
+    where: dict[str, Any] = {}
+    for name, value in pairs('--where', parsed.where or ()):
+        if name in _REPEATABLE:
+            where.setdefault(name, []).append(value.split(','))
+        elif name in where:
+            raise exceptions.CommandError(f'--where names {name} twice')
+        else:
+            where[name] = value
+    return {'where': where}
+
+
+def pairs(option: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Generate (key, value) of the values of an option.
+
+    :raises exceptions.CommandError: a value is not of the form key=value.
+    """
+    for value in values:
+        key, equals, rest = value.partition('=')
+        if not (key and equals):
+            raise exceptions.CommandError(f"{option} expects key=value, not '{value}'")
+        yield key, rest
+
+
+def is_confirmed(parsed, question: str, verb: str) -> bool:
+    """Whether the user wants a change.
+
+    :param question: what to ask, unless the option ``yes`` is set.
+    :param verb: what the command does.
+    :raises exceptions.CommandError: there is no terminal to ask at, and no --yes.
+    """
+    if parsed.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise exceptions.CommandError(f'Nothing changed: stdin is not a terminal. Use --yes to {verb} without asking.')
+    try:
+        reply = input(f'{question} [y/N] ')
+    except EOFError:
+        reply = ''
+    if reply.strip().lower() in ('y', 'yes'):
+        return True
+    print('Nothing changed.')
+    return False
+
+
+def count(number: int) -> str:
+    """Return a number of nodes: 1 node, 2 nodes."""
+    return f'{number} node{"" if number == 1 else "s"}'

@@ -1,0 +1,170 @@
+"""openstack baremetal inspection rule preview | apply"""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import tqdm
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.client import Failed
+from ironic_traits.matching import rule_files
+from ironic_traits.matching.inspection_rules import InvalidRules
+from ironic_traits.matching.rule_evaluation import InvalidInventory
+from ironic_traits.osc import node_selection
+from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport
+from ironic_traits.printing import printable
+
+#: Nodes in one request.
+_PAGE = 200
+_OUTDATED = 'baremetal.inspection.outdated'
+
+
+class PreviewRules(command.Command):
+    """Show what inspection rules would do on nodes
+
+    The rules in force, and those in files, are evaluated on the stored data of the nodes' inspections, or on the data
+    in a file. Nothing changes.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file',
+            metavar='<file>',
+            nargs='*',
+            help='Rules to add to those in force, YAML or JSON. A rule replaces one of the same name. As for files of '
+            "[inspection] rules_dirs, the name of the file comes in front of the rules' names",
+        )
+        parser.add_argument(
+            '--stored',
+            action='store_true',
+            help='The rules in the files are to be stored in the service: their names are as they are written',
+        )
+        parser.add_argument(
+            '--without', metavar='<rule>', nargs='+', action='extend', help='Rules in force to leave out'
+        )
+        selection = node_selection.add_options(parser)
+        selection.add_argument('--inventory', metavar='<file>', help='Inspection data, JSON, in place of nodes')
+        parser.add_argument('--node', metavar='<file>', help='With --inventory: fields of the node, JSON')
+        parser.add_argument(
+            '--long', action='store_true', help='What each rule does on each node, and which condition is not met'
+        )
+        return parser
+
+    def take_action(self, parsed_args):
+        request = _request(parsed_args)
+        pages = osc.client(self.app).preview_rules(**request)
+        with _failures('Run the command again.'):
+            print(*map(printable, _report(pages, parsed_args.long).lines()), sep='\n')
+
+
+class ApplyRules(command.Command):
+    """Run the inspection rules in force over the stored data of nodes
+
+    Shows what would change, asks, and runs the rules on some nodes after another. A run that was interrupted does no
+    harm: run the command again. Only traits and unmet expectations change: fields of nodes and ports are changed by
+    inspections only.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        node_selection.add_options(parser)
+        parser.add_argument('--yes', action='store_true', help='Neither show what would change, nor ask')
+        return parser
+
+    def take_action(self, parsed_args):
+        selection = node_selection.of(parsed_args)
+        client = osc.client(self.app)
+        with _failures('Nothing changed. Run the command again.'):
+            if parsed_args.yes:
+                first = next(client.preview_rules(**selection, limit=1))
+            else:
+                report = _report(client.preview_rules(**selection, limit=_PAGE))
+                print(*map(printable, report.lines()), sep='\n')
+                first = report.page
+        total = first['selected'] - first['without_data']
+        question = f'Run the inspection rules on {node_selection.count(total)}?'
+        if total and node_selection.is_confirmed(parsed_args, question, 'run the rules'):
+            _apply(client.apply_rules(first['digest'], **selection, limit=_PAGE), total)
+
+
+def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
+    """Run rules, and print what was done."""
+    report = ApplicationReport()
+    with tqdm.tqdm(total=total, unit='node', leave=False, disable=None) as bar:
+        try:
+            for page in pages:
+                report.add(page)
+                bar.update(page['applied'] + len(page['locked']))
+        except Failed as failed:
+            done = f'The rules ran on {node_selection.count(report.done)} of {total}.'
+            raise exceptions.CommandError(f'{failed} {done} Run the command again: it continues.') from failed
+    print(*map(printable, report.lines()), sep='\n')
+
+
+def _report(pages: Iterator[dict[str, Any]], is_long: bool = False) -> PreviewReport:
+    """Read all pages of a preview; print what is reported of each page."""
+    report = PreviewReport(is_long)
+    with tqdm.tqdm(unit='node', leave=False, disable=None) as bar:
+        for page in pages:
+            for line in report.add(page):
+                bar.write(printable(line))
+            bar.total = page.get('selected', 1) - page.get('without_data', 0)
+            bar.update(len(page['nodes']))
+    return report
+
+
+@contextlib.contextmanager
+def _failures(hint: str) -> Iterator[None]:
+    """Turn failures of the service into errors of the command, with a hint if the preview is outdated."""
+    try:
+        yield
+    except Failed as failed:
+        raise exceptions.CommandError(f'{failed} {hint}' if failed.code == _OUTDATED else str(failed)) from failed
+
+
+def _request(parsed) -> dict[str, Any]:
+    """Return the arguments of ``Client.preview_rules`` for the options.
+
+    :raises exceptions.CommandError: an option or a file cannot be used.
+    """
+    request: dict[str, Any] = {'rules': [rule for path in parsed.file for rule in _rules(path, parsed.stored)]}
+    request['without'] = parsed.without or []
+    if parsed.inventory is None:
+        if parsed.node:
+            raise exceptions.CommandError('--node needs --inventory.')
+        return request | node_selection.of(parsed) | {'limit': _PAGE}
+    return request | {'inventory': _json(parsed.inventory), 'node': _json(parsed.node) if parsed.node else {}}
+
+
+def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
+    """Generate the rules in a file, with the names that they would have in the service.
+
+    :raises exceptions.CommandError: they cannot be read. The service says whether they follow the grammar.
+    """
+    try:
+        document = rule_files.read_document(path)
+        json.dumps(document)
+    except (OSError, InvalidRules, TypeError, ValueError, RecursionError) as error:
+        raise exceptions.CommandError(f'{path}: {error}') from error
+    rules = document.get('inspection_rules') if isinstance(document, dict) else document
+    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+        raise exceptions.CommandError(f'{path}: rules are a list of objects')
+    prefix = '' if is_stored else rule_files.prefix(path)
+    for number, rule in enumerate(rules, 1):
+        yield rule | {'name': prefix + str(rule.get('name') or rule.get('uuid') or number)}
+
+
+def _json(path: str) -> Any:
+    """Return the JSON document in a file.
+
+    :raises exceptions.CommandError: it cannot be read.
+    """
+    try:
+        return rule_files.read_json(path)
+    except (OSError, InvalidInventory) as error:
+        raise exceptions.CommandError(f'{path}: {error}') from error

@@ -1,0 +1,67 @@
+"""Reading and writing of YAML, without the parser's traps."""
+
+import re
+from typing import Any
+
+import yaml
+
+#: How deep YAML may be nested: deeper than any document of the API in a file (``api.nesting``).
+MAX_DEPTH = 100
+
+
+def load(text: str) -> Any:
+    """Return the document in a YAML text.
+
+    :raises ValueError: it is nested too deep.
+    :raises yaml.YAMLError: it is not YAML.
+    """
+    _check_depth(text)
+    return yaml.load(text, Loader=Loader)  # noqa: S506, it is a safe loader
+
+
+def compose(text: str) -> Any:
+    """Return the tree of nodes of a YAML text; arguments and errors as for ``load``."""
+    _check_depth(text)
+    return yaml.compose(text, Loader=Loader)
+
+
+def dump(document: Any, width: int | None = None) -> str:
+    """Return a document as YAML, with the keys in their order."""
+    return yaml.dump(document, Dumper=Dumper, sort_keys=False, width=width)
+
+
+def _check_depth(text: str) -> None:
+    """Raise ValueError if YAML is nested too deep.
+
+    libyaml is recursive in C: it would use up the stack and end the process. To read the events is not recursive.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError(f'the file is nested deeper than {MAX_DEPTH}')
+
+
+class Dumper(yaml.CSafeDumper):
+    """A dumper that writes equal values in full each time, without YAML's anchors and aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class Loader(yaml.CSafeLoader):
+    """A loader that recognizes only JSON's numbers, and no dates.
+
+    YAML 1.1 would read some MAC addresses as numbers to the base of 60.
+    """
+
+    yaml_implicit_resolvers = {
+        first: [pair for pair in pairs if pair[0].rpartition(':')[2] not in ('int', 'float', 'timestamp')]
+        for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+for _tag, _pattern in (('int', r'-?(0|[1-9][0-9]*)\Z'), ('float', r'-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?\Z')):
+    # The dumper needs the loader's rules, too: it must quote strings that the loader would read as numbers.
+    for _class in (Loader, Dumper):
+        _class.add_implicit_resolver(f'tag:yaml.org,2002:{_tag}', re.compile(_pattern), list('-0123456789'))

@@ -1,0 +1,295 @@
+"""Nodes of clouds in the inventory: what they share with others, what they refuse, and conflicts."""
+
+import pytest
+
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
+from ironic_traits.inventory.ports import PORTS
+from ironic_traits.mirror import documents
+from tests.support.client import message
+
+UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
+INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
+ENDPOINT = 'http://far.example.com/'
+
+
+class Store:
+    """The mirror of a cloud, which is given what the cloud says.
+
+    :param service: ironic_traits.service.Service.
+    :param name: of the cloud.
+    """
+
+    def __init__(self, service, name):
+        self.context = Context(service, None, 0, '')
+        self.turn = Turn(name, f'lease of {name}', 60)
+        assert mirror_clouds.take(service, self.turn, 'test')
+        mirror_clouds.save(service, self.turn, endpoint=ENDPOINT)
+
+    def nodes(self, *items):
+        """Store nodes, [{field: value}, …], and return the result."""
+        return mirrored_nodes.store(self.context, self.turn, [documents.node(_document(**each)) for each in items])
+
+    def ports(self, *items):
+        """Store ports."""
+        rows = [documents.record(PORTS, {'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
+        return mirrored_records.store(self.context, self.turn, PORTS, rows)
+
+    def conflicts(self):
+        """Return {uuid: reason}."""
+        return {row.uuid: row.reason for row in mirror_clouds.get(self.context, self.turn.cloud)[1]}
+
+
+def _document(number=0, **fields):
+    return {
+        'uuid': UUIDS[number],
+        'created_at': '2026-01-01T00:00:00+00:00',
+        'updated_at': '2026-01-02T00:00:00+00:00',
+        'driver': 'ipmi',
+        'provision_state': 'available',
+        'power_state': 'power off',
+        'resource_class': 'gold',
+        'traits': [],
+    } | fields
+
+
+@pytest.fixture
+def far(app):
+    """A mirror of the cloud "far"."""
+    return Store(app.service, 'far')
+
+
+def test_mirrored_node_is_a_node(far, client):
+    """In lists, filters, matches, Placement and history; with a driver that is not enabled here."""
+    far.nodes({'name': 'a', 'traits': ['CUSTOM_A'], 'conductor': 'far-1'})
+    shown = client.get(f'/v1/nodes/{UUIDS[0]}')
+    assert (shown['driver'], shown['origin'], shown['conductor']) == ('ipmi', 'far', 'far-1')
+    assert [each['name'] for each in client.get('/v1/nodes?traits=CUSTOM_A&conductor=far-1')['nodes']] == ['a']
+    assert client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A']}).json['nodes'][0]['uuid'] == UUIDS[0]
+    candidates = client.placement('GET', '/allocation_candidates?resources=CUSTOM_GOLD:1&required=CUSTOM_A').json
+    assert list(candidates['provider_summaries']) == [UUIDS[0]]
+    (detail,) = client.get(f'/v1/nodes/{UUIDS[0]}/traits?detail=true')['traits']
+    assert [each['source'] for each in detail['sources']] == ['mirror:far']
+
+
+def test_origin_is_shown_for_mirrored_nodes_only(far, client):
+    own = client.node(name='own')
+    far.nodes({'name': 'a'})
+    assert 'origin' not in client.get(f'/v1/nodes/{own["uuid"]}')
+    assert client.get(f'/v1/nodes/{own["uuid"]}?fields=origin')['origin'] is None
+    assert 'origin' not in client.get(f'/v1/nodes/{UUIDS[0]}', version='1.37')
+    origins = {each['name']: each.get('origin') for each in client.get('/v1/nodes?detail=true')['nodes']}
+    assert origins == {'own': None, 'a': 'far'}
+    for origin, names in (('far', ['a']), ('', ['own']), ('near', [])):
+        assert [each['name'] for each in client.get(f'/v1/nodes?origin={origin}')['nodes']] == names
+
+
+def test_unchanged_nodes_are_not_written(far, client):
+    """And changes leave one entry of the history each."""
+    node = {'name': 'a', 'traits': ['CUSTOM_A']}
+    assert far.nodes(node).written == 1
+    entries = client.get(f'/v1/nodes/{UUIDS[0]}/history')['history']
+    assert far.nodes(node) == (0, frozenset())
+    assert client.get(f'/v1/nodes/{UUIDS[0]}/history')['history'] == entries
+
+    deployed = {'provision_state': 'active', 'instance_uuid': INSTANCE, 'power_state': 'power on'}
+    assert far.nodes(node | deployed | {'traits': ['CUSTOM_B']}).written == 1
+    new = client.get(f'/v1/nodes/{UUIDS[0]}/history?detail=true')['history'][len(entries) :]
+    assert [each['event'] for each in new] == [
+        'The provision state changed from "available" to "active". The power state changed to "power on".',
+        f'Instance {INSTANCE} was set.',
+        'Source mirror:far: added CUSTOM_B; removed CUSTOM_A.',
+    ]
+
+
+def test_provider_follows(far, client):
+    far.nodes({})
+    generation = client.placement('GET', f'/resource_providers/{UUIDS[0]}').json['generation']
+    far.nodes({'maintenance': True})
+    inventory = client.placement('GET', f'/resource_providers/{UUIDS[0]}/inventories').json
+    assert inventory['inventories']['CUSTOM_GOLD']['reserved'] == 1
+    assert inventory['resource_provider_generation'] == generation + 1
+    far.nodes({'resource_class': None})
+    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}').status_int == 404
+
+
+@pytest.mark.parametrize(('method', 'path', 'document'), [
+    ('PATCH', '', [{'op': 'add', 'path': '/extra/a', 'value': 1}]),
+    ('DELETE', '', None),
+    ('PUT', '/maintenance', {}),
+    ('PUT', '/states/power', {'target': 'power on'}),
+    ('PUT', '/states/provision', {'target': 'active'}),
+    ('POST', '/vifs', {'id': 'a'}),
+    ('DELETE', '/lock', None),
+])  # fmt: skip
+def test_requests_for_the_other_ironic_are_refused(far, client, method, path, document):
+    far.nodes({})
+    response = client.ask(method, f'/v1/nodes/{UUIDS[0]}{path}', document)
+    assert response.status_int == 409
+    assert message(response) == (
+        f'Node {UUIDS[0]} is managed by the Ironic of cloud far. Send the request to its endpoint: {ENDPOINT}.'
+    )
+
+
+def test_ports_are_refused(far, client):
+    far.nodes({})
+    far.ports({'uuid': UUIDS[1], 'node_uuid': UUIDS[0], 'address': '52:54:00:00:00:01'})
+    own = client.node()['uuid']
+    body = {'node_uuid': own, 'address': '52:54:00:00:00:02'}
+    port = client.ask('POST', '/v1/ports', body).json['uuid']
+    change = [{'op': 'replace', 'path': '/node_uuid', 'value': UUIDS[0]}]
+    for method, path, document in (
+        ('POST', '', {'node_uuid': UUIDS[0], 'address': '52:54:00:00:00:03'}),
+        ('PATCH', f'/{UUIDS[1]}', [{'op': 'add', 'path': '/extra/a', 'value': 1}]),
+        ('DELETE', f'/{UUIDS[1]}', None),
+        ('PATCH', f'/{port}', change),
+    ):
+        assert client.ask(method, f'/v1/ports{path}', document).status_int == 409
+
+
+def test_allocations_leave_mirrored_nodes_out(far, client):
+    far.nodes({})
+    allocation = client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
+    assert allocation['state'] == 'error'
+    assert client.get(f'/v1/nodes/{UUIDS[0]}')['instance_uuid'] is None
+
+
+def test_traits_of_sources_here_stay(far, client):
+    far.nodes({'traits': ['CUSTOM_A', 'CUSTOM_B']})
+    assert client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_HERE').status_int == 204
+    assert client.ask('DELETE', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B').status_int == 204
+    far.nodes({'traits': ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']})
+    assert client.get(f'/v1/nodes/{UUIDS[0]}/traits')['traits'] == ['CUSTOM_A', 'CUSTOM_C', 'CUSTOM_HERE']
+
+
+def test_names_that_are_exchanged(far, client):
+    far.nodes({'name': 'a'}, {'number': 1, 'uuid': UUIDS[1], 'name': 'b'})
+    far.nodes({'name': 'b'}, {'number': 1, 'name': 'a'})
+    assert [each['name'] for each in client.get('/v1/nodes')['nodes']] == ['b', 'a']
+
+
+def test_outdated_name_defers(far, client):
+    """The node that has the name here was renamed there, which has not been read yet."""
+    far.nodes({'name': 'a'})
+    assert far.nodes({'number': 1, 'name': 'a'}).deferred == {UUIDS[1]}
+    far.nodes({'name': 'old'})
+    assert far.nodes({'number': 1, 'name': 'a'}) == (1, frozenset())
+    assert far.conflicts() == {}
+
+
+def test_conflicts_with_others(far, app, client):
+    """Each is reported, and ends with its reason."""
+    own = client.node(uuid=UUIDS[0], name='own', instance_uuid=INSTANCE)
+    far.nodes(
+        {},
+        {'number': 1, 'name': 'own'},
+        {'number': 2, 'instance_uuid': INSTANCE},
+        {'number': 3, 'traits': ['CUSTOM_A', 'gold!']},
+    )
+    assert far.conflicts() == {
+        UUIDS[0]: 'This service has a node with this uuid, which is left as it is.',
+        UUIDS[1]: 'This service has a node named own: here, it has no name.',
+        UUIDS[2]: f'This service has instance {INSTANCE} on node {UUIDS[0]}: here, it is in maintenance.',
+        UUIDS[3]: "These are no traits here, and are left out: 'gold!'.",
+    }
+    assert client.get(f'/v1/nodes/{own["uuid"]}')['driver'] == 'fake-hardware'
+    shown = client.get(f'/v1/nodes/{UUIDS[2]}')
+    assert (shown['instance_uuid'], shown['maintenance']) == (None, True)
+
+    removal = [{'op': 'remove', 'path': f'/{name}'} for name in ('name', 'instance_uuid')]
+    assert client.ask('PATCH', f'/v1/nodes/{UUIDS[0]}', removal).status_int == 200
+    far.nodes({'number': 1, 'name': 'own'}, {'number': 2, 'instance_uuid': INSTANCE}, {'number': 3})
+    assert far.conflicts().keys() == {UUIDS[0]}
+    assert client.get('/v1/nodes/own')['uuid'] == UUIDS[1]
+
+    near = Store(app.service, 'near')
+    near.nodes({'number': 3})
+    assert near.conflicts() == {UUIDS[3]: 'Cloud far has a node with this uuid, which is left as it is.'}
+
+
+def test_addresses_of_ports(far, client):
+    own = client.node()['uuid']
+    client.ask('POST', '/v1/ports', {'node_uuid': own, 'address': '52:54:00:00:00:01'})
+    far.nodes({})
+    first, second = (
+        {'uuid': UUIDS[number], 'node_uuid': UUIDS[0], 'address': f'52:54:00:00:00:0{number}'} for number in (2, 3)
+    )
+    assert far.ports(first, second).written == 2
+    exchanged = first | {'address': second['address']}, second | {'address': first['address']}
+    assert far.ports(*exchanged).written == 2
+    assert client.get(f'/v1/ports/{UUIDS[2]}')['address'] == '52:54:00:00:00:03'
+    far.ports({'uuid': UUIDS[4], 'node_uuid': UUIDS[0], 'address': '52:54:00:00:00:01'})
+    assert far.conflicts() == {
+        UUIDS[4]: f'A port of node {own} has the same address, 52:54:00:00:00:01: this one is left out.'
+    }
+    assert far.ports({'uuid': UUIDS[5], 'node_uuid': UUIDS[5], 'address': '52:54:00:00:00:05'}).deferred == {UUIDS[5]}
+
+
+def test_limit_of_traits(far, client):
+    far.nodes({})
+    for number in range(3):
+        client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_{number}')
+    there = [f'CUSTOM_A{number:02}' for number in range(50)]
+    far.nodes({'traits': there})
+    assert len(client.get(f'/v1/nodes/{UUIDS[0]}/traits')['traits']) == 50
+    assert far.conflicts()[UUIDS[0]].endswith('left out: CUSTOM_A47, CUSTOM_A48, CUSTOM_A49.')
+
+
+def test_reservations(far, client):
+    """One for the instance that is deployed there ends; one for another is a conflict."""
+    far.nodes({}, {'number': 1})
+    for number in (0, 1):
+        body = {'instance_uuid': INSTANCE if number == 0 else OTHER, 'node_uuid': UUIDS[number]}
+        assert client.ask('POST', '/v1/reservations', body).status_int == 201, body
+    deployed = {'provision_state': 'active', 'instance_uuid': INSTANCE}
+    far.nodes(deployed, {'number': 1, 'instance_uuid': UUIDS[8]})
+    assert [each['node_uuid'] for each in client.get('/v1/reservations')['reservations']] == [UUIDS[1]]
+    assert far.conflicts() == {UUIDS[1]: f'It has instance {UUIDS[8]} there, and is reserved for {OTHER} here.'}
+    assert not mirrored_nodes.delete(far.context, far.turn, UUIDS[1])
+    assert client.get(f'/v1/nodes/{UUIDS[1]}')['maintenance']
+    assert mirrored_nodes.delete(far.context, far.turn, UUIDS[0])
+    assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}').status_int == 404
+
+
+def test_provider_that_was_there_before(far, client):
+    """nova, for example, has created it in Placement before the node was mirrored."""
+    client.placement('POST', '/resource_providers', {'name': UUIDS[0], 'uuid': UUIDS[0]})
+    client.placement('POST', '/resource_providers', {'name': UUIDS[1], 'uuid': UUIDS[7]})
+    far.nodes({'traits': ['CUSTOM_A']}, {'number': 1}, {'number': 2})
+    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}/traits').json['traits'] == ['CUSTOM_A']
+    assert far.conflicts()[UUIDS[1]].startswith(f'Node {UUIDS[1]} cannot become a resource provider')
+    assert len(client.get('/v1/nodes')['nodes']) == 2
+
+
+def test_only_the_mirror_whose_turn_it_is_writes(far, app, client):
+    second = Turn('far', 'other lease', 60)
+    assert mirror_clouds.take(app.service, second, 'second') is None
+    mirror_clouds.give_back(app.service, far.turn)
+    assert mirror_clouds.take(app.service, second, 'second')
+    with pytest.raises(TurnLost):
+        far.nodes({})
+    assert client.get('/v1/nodes')['nodes'] == []
+
+
+def test_turn_ends_with_its_lease(app):
+    first, second = Turn('far', 'first', 0), Turn('far', 'second', 60)
+    assert mirror_clouds.take(app.service, first, 'first')
+    assert mirror_clouds.take(app.service, second, 'second')
+
+
+def test_old_versions_lack_fields(far, client):
+    """Such fields have their defaults."""
+    far.nodes({'protected': None, 'conductor_group': None, 'network_data': None})
+    shown = client.get(f'/v1/nodes/{UUIDS[0]}')
+    assert (shown['protected'], shown['conductor_group'], shown['network_data']) == (False, '', {})
+
+
+@pytest.mark.parametrize(('text', 'moment'), [
+    ('2026-01-02T03:04:05+00:00', '2026-01-02T03:04:05'),
+    ('2026-01-02T03:04:05.6+02:00', '2026-01-02T01:04:05.600000'),
+    (None, None),
+])  # fmt: skip
+def test_times(text, moment):
+    result = documents.moment(text)
+    assert (result and result.isoformat()) == moment

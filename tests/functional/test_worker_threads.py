@@ -1,0 +1,161 @@
+"""The threads of a worker: many transitions at a time, and drivers that do not return."""
+
+import threading
+
+import pytest
+
+from ironic_traits.deploy import base
+from tests.support.client import Client
+from tests.support.service import make_app, worker
+from tests.support.transitions import ask, put_in, state, until
+
+MANY = 30
+
+
+@pytest.fixture
+def app(database_url):
+    with make_app(database_url, deploy__threads=MANY) as app:
+        yield app
+
+
+@pytest.fixture
+def client(app):
+    return Client(app)
+
+
+def begin(client, uuids):
+    """Begin the verification of nodes."""
+    for uuid in uuids:
+        ask(client, uuid, 'manage')
+
+
+def nodes(client, count):
+    """Create nodes, and return their uuids."""
+    return [client.node()['uuid'] for _ in range(count)]
+
+
+def drive(service, monkeypatch, work):
+    """Let the driver of a worker do this."""
+    monkeypatch.setattr(service.drivers['fake-hardware'], 'work', work)
+
+
+def test_many_at_a_time(app, client, database_url, monkeypatch):
+    """All calls are under way at the same time: each waits for all others."""
+    uuids = nodes(client, MANY)
+    barrier = threading.Barrier(MANY, timeout=60)
+
+    def work(task):
+        barrier.wait()
+        return base.Done(power_state='power on')
+
+    with worker(database_url, deploy__threads=MANY) as service:
+        drive(service, monkeypatch, work)
+        begin(client, uuids)
+        for uuid in uuids:
+            assert until(client, uuid, {'manageable', 'enroll'})['last_error'] is None
+            assert state(client, uuid) == 'manageable'
+
+
+def test_no_more_than_the_limit(app, client, database_url, monkeypatch):
+    """Further work waits for a free thread, and begins as soon as there is one."""
+    under_way, most = [], []
+
+    def work(task):
+        under_way.append(task.node['uuid'])
+        most.append(len(under_way))
+        threading.Event().wait(0.02)
+        under_way.remove(task.node['uuid'])
+        return base.Done(power_state='power on')
+
+    uuids = nodes(client, 12)
+    with worker(database_url, deploy__threads=3) as service:
+        drive(service, monkeypatch, work)
+        begin(client, uuids)
+        for uuid in uuids:
+            until(client, uuid, {'manageable'})
+    assert max(most) <= 3
+
+
+def test_calls_that_do_not_return(app, client, database_url, monkeypatch):
+    """They fail at the end of their leases. Other work goes on meanwhile, and afterwards."""
+    hanging, *others = nodes(client, 3)
+    freed = threading.Event()
+
+    def work(task):
+        if task.node['uuid'] == hanging:
+            freed.wait(60)
+            return base.Done(power_state='power on')
+        return base.Done(power_state='power off')
+
+    # Two threads: one of them hangs.
+    with worker(database_url, deploy__threads=2, deploy__lease_seconds=3) as service:
+        drive(service, monkeypatch, work)
+        begin(client, [hanging, *others])
+        for uuid in others:
+            until(client, uuid, {'manageable'})
+        assert state(client, hanging) == 'verifying'
+        node = until(client, hanging, {'enroll'})
+        assert node['last_error'] == 'The driver failed in "verify": TimeoutError: it took longer than 3 seconds'
+        freed.set()
+        (later,) = nodes(client, 1)
+        begin(client, [later])
+        until(client, later, {'manageable'})
+    # What the call returned in the end was ignored.
+    assert client.get(f'/v1/nodes/{hanging}')['power_state'] is None
+
+
+def test_too_many_calls_that_do_not_return(app, client, database_url, monkeypatch):
+    """The worker ends, so that another one can be started in its place: nothing can end a thread."""
+    freed, (first, second, left) = threading.Event(), nodes(client, 3)
+    with worker(database_url, deploy__threads=1, deploy__lease_seconds=1) as service:
+        drive(service, monkeypatch, lambda task: freed.wait(60))
+        begin(client, [first, second])
+        for uuid in (first, second):
+            until(client, uuid, {'enroll'})
+        begin(client, [left])
+        freed.wait(0.5)
+        assert state(client, left) == 'verifying'
+        freed.set()
+    with worker(database_url):
+        until(client, left, {'manageable'})
+
+
+def test_a_stop_waits_for_calls(app, client, database_url, monkeypatch):
+    """What is under way is settled; nothing new begins."""
+    under_way, freed = threading.Event(), threading.Event()
+
+    def work(task):
+        under_way.set()
+        freed.wait(60)
+        return base.Done(power_state='power on')
+
+    (uuid,) = nodes(client, 1)
+    with worker(database_url) as service:
+        drive(service, monkeypatch, work)
+        begin(client, [uuid])
+        assert under_way.wait(60)
+        threading.Timer(0.2, freed.set).start()
+    assert state(client, uuid) == 'manageable'
+
+
+def test_a_node_is_deleted_meanwhile(app, client, database_url, monkeypatch):
+    """The worker goes on."""
+    under_way, freed = threading.Event(), threading.Event()
+
+    def work(task):
+        under_way.set()
+        freed.wait(60)
+        return base.Done(power_state='power on')
+
+    (uuid,) = nodes(client, 1)
+    with worker(database_url) as service:
+        drive(service, monkeypatch, work)
+        begin(client, [uuid])
+        assert under_way.wait(60)
+        client.ask('DELETE', f'/v1/nodes/{uuid}/lock')
+        put_in(app, uuid, 'enroll')
+        assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+        freed.set()
+        (other,) = nodes(client, 1)
+        begin(client, [other])
+        until(client, other, {'manageable'})

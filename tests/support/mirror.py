@@ -1,0 +1,112 @@
+"""Mirrors of clouds, and comparisons of what they have stored with what the clouds say."""
+
+import contextlib
+import json
+import urllib.error
+import urllib.request
+
+import yaml
+
+from ironic_traits.mirror.cloud import MAXIMUM
+from ironic_traits.mirror.follower import Follower
+
+VERSION = f'1.{MAXIMUM}'
+#: What only this service has, and what differs between services.
+_OURS = {'links', 'ports', 'portgroups', 'states', 'volume', 'origin', 'reservation_uuid'}
+#: {resource: the same, of records}.
+_KEYS = {'ports': {'links'}, 'portgroups': {'links', 'ports'}}
+
+
+class Ironic:
+    """A client of a real Ironic.
+
+    :param url: its URL.
+    """
+
+    def __init__(self, url):
+        self.url = url
+
+    def ask(self, method, path, document=None):
+        """Send a request, and return the document of the response; None for an empty one."""
+        headers = {'X-OpenStack-Ironic-API-Version': VERSION, 'Content-Type': 'application/json'}
+        data = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request) as response:
+                text = response.read()
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(error.read().decode()) from error
+        return json.loads(text) if text else None
+
+    def node(self, **fields):
+        """Create a node, and return its uuid."""
+        return self.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})['uuid']
+
+    def patch(self, path, **fields):
+        """Set fields."""
+        operations = [{'op': 'add', 'path': f'/{name}', 'value': value} for name, value in fields.items()]
+        return self.ask('PATCH', path, operations)
+
+    def clear(self):
+        """Delete all nodes."""
+        for node in self.ask('GET', '/v1/nodes')['nodes']:
+            with contextlib.suppress(RuntimeError):
+                self.ask('PUT', f'/v1/nodes/{node["uuid"]}/maintenance')
+            self.ask('DELETE', f'/v1/nodes/{node["uuid"]}')
+
+    def all(self, resource):
+        """Return all items of a resource, with all fields, {uuid: item}."""
+        return {each['uuid']: each for each in self.ask('GET', f'/v1/{resource}/detail?limit=1000')[resource]}
+
+
+def clouds_file(path, **urls):
+    """Write a clouds.yaml with clouds that need no authentication.
+
+    :param urls: {name: URL}.
+    """
+    clouds = {name: {'auth_type': 'none', 'auth': {'endpoint': url}} for name, url in urls.items()}
+    path.write_text(yaml.safe_dump({'clouds': clouds}))
+
+
+def differences(client, ironic, cloud):
+    """Return what differs between a cloud and its mirror, [(resource, uuid, field, there, here), …].
+
+    :param client: of this service.
+    """
+    return [*_of_nodes(client, ironic, cloud), *(each for name in _KEYS for each in _of_records(client, ironic, name))]
+
+
+def _of_nodes(client, ironic, cloud):
+    there = ironic.all('nodes')
+    here = {
+        each['uuid']: each
+        for each in client.get(f'/v1/nodes/detail?origin={cloud}&include_children=true&limit=1000', version=VERSION)[
+            'nodes'
+        ]
+    }
+    yield from _compared('nodes', there, here, _OURS)
+
+
+def _of_records(client, ironic, resource):
+    here = client.get(f'/v1/{resource}/detail?limit=1000', version=VERSION)[resource]
+    yield from _compared(resource, ironic.all(resource), {each['uuid']: each for each in here}, _KEYS[resource])
+
+
+def _compared(resource, there, here, ours):
+    for uuid in there.keys() ^ here.keys():
+        yield resource, uuid, None, uuid in there, uuid in here
+    for uuid in there.keys() & here.keys():
+        for field in (there[uuid].keys() | here[uuid].keys()) - ours:
+            one, other = (side[uuid].get(field, 'missing') for side in (there, here))
+            if (sorted(one) if field == 'traits' else one) != other:
+                yield resource, uuid, field, one, other
+
+
+def follower(application, name='far', **options):
+    """Return a mirror of a cloud that stores in the database of an application.
+
+    :param options: {option of [mirror]: value}.
+    """
+    for option, value in {'overlap_seconds': 0, 'page_size': 10, **options}.items():
+        application.service.conf.set_override(option, value, group='mirror')
+    return Follower(application.service, name)

@@ -1,0 +1,95 @@
+"""Inspection hooks on random and hostile data: they fail with a sentence, or return what can be stored."""
+
+import hypothesis
+import orjson
+import pytest
+from hypothesis import strategies as st
+
+from ironic_traits import conf
+from ironic_traits.deploy import base, inspection_data, inspection_hooks, root_devices
+from tests.support.inspections import MACS, ramdisk_data
+
+GIB = 2**30
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+HINTS = st.sampled_from(
+    ['<or> a <or> b', '>= 10', 's== x', '<in> a', '<all-in> a b', '<range-in> [ 1 2 ]', '<or>', '< x']
+)
+
+
+def disturbed(parts):
+    """Return a strategy of objects some of whose keys have random values."""
+    return st.fixed_dictionaries({}, optional={name: VALUES | st.just(value) for name, value in parts.items()})
+
+
+DATA = ramdisk_data(*MACS)
+INTERFACE = DATA['inventory']['interfaces'][0] | {'ipv6_address': 'fe80::1%eth0', 'client_id': 'ff:01'}
+INVENTORIES = disturbed(
+    DATA['inventory'] | {'interfaces': [INTERFACE], 'cpu': DATA['inventory']['cpu'], 'bmc_address': '198.51.100.1'}
+) | st.fixed_dictionaries(
+    {
+        'interfaces': st.lists(disturbed(INTERFACE), max_size=3),
+        'disks': st.lists(disturbed(DATA['inventory']['disks'][0]), max_size=2),
+        'cpu': disturbed(DATA['inventory']['cpu']),
+        'memory': disturbed(DATA['inventory']['memory']),
+        'boot': disturbed({'current_boot_mode': 'uefi', 'pxe_interface': f'01-{MACS[0].replace(":", "-")}'}),
+    }
+)
+PROPERTIES = disturbed({'root_device': {'size': 100}, 'capabilities': 'a:b,c', 'skip_block_devices': [{'size': 1}]})
+HINT_OBJECTS = st.dictionaries(
+    st.sampled_from(['size', 'rotational', 'model', 'name', 'wwn', 'nope']), VALUES | HINTS, min_size=1
+)
+
+
+@pytest.fixture(scope='module')
+def options():
+    settings = conf.make(['--database', 'sqlite://'])
+    settings.set_override('hooks', list(inspection_hooks.HOOKS), group='inspection')
+    return settings.inspection
+
+
+@hypothesis.settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
+)
+@hypothesis.given(INVENTORIES, disturbed({'root_disk': {'size': GIB}, 'error': None}), PROPERTIES)
+def test_random_data(options, inventory, plugin_data, properties):
+    document = {'inventory': inventory, 'plugin_data': plugin_data}
+    try:
+        findings = inspection_hooks.run(options, 'uuid', properties, document)
+    except base.WorkFailed as failure:
+        findings, reason = None, str(failure)
+    if findings is None:
+        assert reason.startswith('Failed to finish inspection: ')
+        return
+    assert orjson.dumps([findings.properties, findings.plugin_data, dict(findings.ports.added)])
+    assert document == {'inventory': inventory, 'plugin_data': plugin_data}
+
+
+@hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis.given(HINT_OBJECTS, st.lists(disturbed(DATA['inventory']['disks'][0]), max_size=3))
+def test_random_hints(hints, disks):
+    try:
+        disk = root_devices.choose(disks, {'root_device': hints})
+    except root_devices.InvalidHints:
+        return
+    assert disk is None or disk in disks
+
+
+@hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis.given(VALUES | disturbed({'inventory': {}, 'plugin_data': {}}))
+def test_random_documents(document):
+    for read in (inspection_data.of_ramdisk, inspection_data.of_client):
+        try:
+            data = read(document)
+        except inspection_data.Invalid:
+            continue
+        assert data.document.keys() == {'inventory', 'plugin_data'}
+        assert isinstance(data.macs + data.bmc_addresses, list)
+
+
+def test_all_hooks_are_options():
+    (hooks,) = (option for option in conf.inspection.OPTIONS if option.name == 'hooks')
+    assert list(inspection_hooks.HOOKS) == list(hooks.type.item_type.choices)

@@ -1,0 +1,44 @@
+"""Warnings about inspection rules that are valid."""
+
+import pytest
+
+from ironic_traits.matching import inspection_rules
+from ironic_traits.matching.rule_warnings import warnings
+
+FAIL = {'op': 'fail', 'args': {'msg': 'x'}}
+
+
+def of(*conditions, actions=(FAIL,)):
+    return warnings(inspection_rules.rule({'conditions': list(conditions), 'actions': list(actions)}))
+
+
+def contains(value, op='contains'):
+    return {'op': op, 'args': {'value': value, 'regex': 'avx'}}
+
+
+@pytest.mark.parametrize('value', ['{inventory[cpu][flags]}', '{plugin_data[pci_devices]}'])
+def test_contains_on_a_list(value):
+    (sentence,) = of(contains('{inventory[cpu][model_name]}'), contains(value, '!contains'))
+    assert sentence == (
+        f'condition 2: contains searches the text of the list {value[1:-1]}, and also matches within a word. Use has'
+    )
+
+
+def test_in_expectations():
+    (sentence,) = of(actions=[FAIL, {'op': 'expect', 'args': {'conditions': [contains('{inventory[disks]}')]}}])
+    assert sentence.startswith('action 2 (expect): contains searches the text of the list inventory[disks]')
+
+
+@pytest.mark.parametrize(
+    'condition',
+    [
+        contains('{inventory[disks]} or more'),
+        contains('{inventory[disks][0][name]}'),
+        contains('avx', 'matches'),
+        contains(5),
+        contains(''),
+        {'op': 'has', 'args': {'value': '{inventory[cpu][flags]}', 'member': 'avx'}},
+    ],
+)
+def test_no_warning(condition):
+    assert of(condition) == []
