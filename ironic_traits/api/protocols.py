@@ -32,12 +32,14 @@ class Protocol:
     takes_options: bool
 
 
+#: Ramdisks cannot authenticate. A path works without /v1, and with a slash at its end.
+_RAMDISK_PATHS = tuple(f'{prefix}/continue_inspection{end}' for prefix in ('/v1', '') for end in ('', '/'))
+
 BARE_METAL = Protocol(
     name='baremetal',
     prefix='',
     minimum=microversions.MINIMUM,
-    # Ramdisks cannot authenticate.
-    public=('', '/', '/v1', '/v1/', '/v1/continue_inspection', '/continue_inspection'),
+    public=('', '/', '/v1', '/v1/', *_RAMDISK_PATHS),
     negotiate=microversions.negotiate,
     headers=microversions.headers,
     failure=rendering.failure,

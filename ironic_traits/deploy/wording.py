@@ -14,10 +14,14 @@ def log(logger, action, outcome, node, settled):
     :param settled: whether the outcome was stored; otherwise another worker has taken the action over.
     """
     name = node_name(node)
+    failure = outcome if isinstance(outcome, base.WorkFailed) else None
+    if action == 'inspect' and not failure:
+        # The driver has done its part, but the data of the inspection cannot be used.
+        failure = node['last_error']
     if not settled:
         logger.warning('Node %s: %s took longer than its lease; another worker has taken it over', name, action)
-    elif isinstance(outcome, base.WorkFailed):
-        logger.warning('Node %s: %s failed, now %s: %s', name, action, node['provision_state'], outcome)
+    elif failure:
+        logger.warning('Node %s: %s failed, now %s: %s', name, action, node['provision_state'], failure)
     elif isinstance(outcome, base.Later):
         logger.info(
             'Node %s: %s continues in %g seconds, now %s', name, action, outcome.seconds, node['provision_state']

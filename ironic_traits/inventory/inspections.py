@@ -117,7 +117,7 @@ def finish(
     findings = inspection_hooks.run(service.conf.inspection, node.uuid, node.properties, inventory.document)
     for mac in inspected_ports.write(connection, node.uuid, findings.ports):
         event = f'No port was added for the MAC address {mac}, because a port of another node has it.'
-        history.record(connection, author(node.uuid, moment, history.NODE, event, severity=history.WARNING))
+        history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})
     document = {'inventory': inventory.document['inventory'], 'plugin_data': findings.plugin_data}

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -18,14 +18,29 @@ _COLUMNS = {field.name: tables.nodes.c[field.name] for field in NODES.fields if 
 _SECRET = frozenset(secrets.RULES['nodes'])
 
 
-def read_all(
-    connection: sa.Connection, documents: Mapping[int, Mapping[str, Any]], fields: Collection[str]
-) -> dict[int, Facts]:
-    """Return the facts about nodes.
+class Fields(NamedTuple):
+    """What rules see of the fields of a node.
 
-    :param documents: {node id: data of its inspection, as ``node_inventories`` has it}.
-    :param fields: names of the fields of nodes to read; unknown ones are ignored.
-    :returns: {node id: Facts}, without the nodes that do not exist.
+    :ivar shown: {field: value}, with the secrets masked.
+    :ivar unmasked: those of the fields in which secrets are masked, with the secrets.
+    """
+
+    shown: dict[str, Any]
+    unmasked: dict[str, Any]
+
+    def with_data(self, document: Mapping[str, Any]) -> Facts:
+        """Return the facts about the node.
+
+        :param document: data of its inspection: {'inventory': {…}, 'plugin_data': {…}}.
+        """
+        return Facts(document['inventory'], document.get('plugin_data') or {}, self.shown, self.unmasked)
+
+
+def read_all(connection: sa.Connection, node_ids: Collection[int], fields: Collection[str]) -> dict[int, Fields]:
+    """Return what rules see of the fields of nodes.
+
+    :param fields: names of the fields to read; unknown ones are ignored.
+    :returns: {node id: Fields}.
     """
     names = [name for name in _COLUMNS if name in fields]
     shown = [
@@ -33,11 +48,11 @@ def read_all(
     ]
     unmasked = [_COLUMNS[name].label(f'{name}_unmasked') for name in names if name in _SECRET]
     statement = sa.select(tables.nodes.c.id.label('node_id'), *shown, *unmasked)
-    rows = connection.execute(statement.where(tables.nodes.c.id.in_(documents)))
-    return {row.node_id: _facts(documents[row.node_id], dict(row._mapping)) for row in rows}
+    rows = connection.execute(statement.where(tables.nodes.c.id.in_(node_ids)))
+    return {row.node_id: _fields(dict(row._mapping)) for row in rows}
 
 
-def _facts(document: Mapping[str, Any], row: Mapping[str, Any]) -> Facts:
+def _fields(row: Mapping[str, Any]) -> Fields:
     node: dict[str, Any] = {}
     unmasked = {}
     for name, value in row.items():
@@ -47,7 +62,7 @@ def _facts(document: Mapping[str, Any], row: Mapping[str, Any]) -> Facts:
             node[name] = orjson.loads(value)
         elif name != 'node_id':
             node[name] = _shown(name, value)
-    return Facts(document['inventory'], document.get('plugin_data') or {}, node, unmasked)
+    return Fields(node, unmasked)
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@ whole batches: a run that has been done changes nothing when it is repeated.
 
 import dataclasses
 import logging
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -15,7 +16,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
-from ironic_traits.inventory import node_inventories, node_selection, rule_runs, rule_selection
+from ironic_traits.inventory import node_selection, rule_runs, rule_selection
 from ironic_traits.inventory.node_selection import Selection
 from ironic_traits.inventory.rule_runs import Run
 from ironic_traits.matching import rule_digest
@@ -26,6 +27,8 @@ LOG = logging.getLogger(__name__)
 RULE = 'baremetal:inspection_rule:apply'
 #: Nodes in one transaction: their locks are held for some tenths of a second.
 BATCH = 50
+#: After this time, a batch ends, so that the other nodes do not stay locked; and after this time, a request.
+_BATCH_SECONDS, _SECONDS = 2, 20
 
 
 @dataclasses.dataclass
@@ -84,8 +87,14 @@ def execute(
         raise failures.PreviewOutdated(current)
     nodes, following = selected.page(start, limit)
     result = Application(selected, marker=following)
-    for begin in range(0, len(nodes), BATCH):
-        result.add(*_batch(context, selected, nodes[begin : begin + BATCH], rules))
+    end, begin = time.monotonic() + _SECONDS, 0
+    while begin < len(nodes):
+        runs, locked, considered = _batch(context, selected, nodes[begin : begin + BATCH], rules)
+        result.add(runs, locked)
+        begin += considered
+        if begin < len(nodes) and time.monotonic() > end:
+            result.marker = nodes[begin - 1].uuid
+            break
     LOG.info('The inspection rules ran on %d nodes, %d of them changed', result.applied, result.changed)
     return result
 
@@ -93,11 +102,11 @@ def execute(
 @retried
 def _batch(
     context: Context, selected: rule_selection.Selected, nodes: Sequence[sa.Row], digest: str
-) -> tuple[list[Run], list[sa.Row]]:
+) -> tuple[list[Run], list[sa.Row], int]:
     """Run the rules on nodes in one transaction.
 
     :param digest: of the rules.
-    :returns: ([Run, …], rows of the nodes that workers have locked).
+    :returns: ([Run, …], rows of the nodes that workers have locked, number of nodes that were considered).
     :raises failures.PreviewOutdated: other rules are in force now.
     """
     with context.write() as connection:
@@ -111,8 +120,10 @@ def _batch(
         current = rule_digest.of_rules(rules)
         if current != digest:
             raise failures.PreviewOutdated(selected.digest(current))
-        inventories = node_inventories.read_all(connection, [row.id for row in rows if not row.reservation])
-        documents = {node_id: inventory.document for node_id, inventory in inventories.items()}
-        runs = rule_runs.decide(context, connection, rows, documents, rules)
+        free = [row for row in rows if not row.reservation]
+        runs, considered = rule_runs.decide(context, connection, free, rules, _BATCH_SECONDS)
         rule_runs.write(context, connection, runs, whole=False)
-        return runs, locked
+        if considered == len(free):
+            return runs, locked, len(nodes)
+        last = free[considered - 1].id
+        return runs, [row for row in locked if row.id < last], ids.index(last) + 1

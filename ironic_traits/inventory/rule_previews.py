@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import sqlalchemy as sa
-
 from ironic_traits.context import Context, Grant
-from ironic_traits.inventory import node_inventories, rule_runs, rule_selection
-from ironic_traits.inventory.node_selection import Selection, batches
+from ironic_traits.inventory import rule_runs, rule_selection
+from ironic_traits.inventory.node_selection import Selection
 from ironic_traits.inventory.rule_runs import Run
 from ironic_traits.matching import rule_digest, rule_evaluation
 from ironic_traits.matching.facts import Facts
@@ -16,6 +14,8 @@ from ironic_traits.matching.rule_evaluation import Evaluation
 
 #: Policy rule that must allow a preview for each of the nodes.
 RULE = 'baremetal:inspection_rule:preview'
+#: After this time, a page ends.
+_SECONDS = 20
 
 
 class Draft(NamedTuple):
@@ -34,7 +34,7 @@ class Preview(NamedTuple):
 
     :ivar digest: for the execution.
     :ivar selected: the nodes.
-    :ivar runs: one page: [Run, …].
+    :ivar runs: one page: [Run, …]. It may be short, when the rules take long.
     :ivar marker: of the next page; None after the last one.
     """
 
@@ -61,7 +61,9 @@ def of_nodes(
         start = rule_selection.start(context, connection, grant, marker)
         selected = rule_selection.read(context, connection, grant, selection, RULE)
         nodes, following = selected.page(start, limit)
-        runs = [run for batch in batches(nodes) for run in _runs(context, connection, batch, rules)]
+        runs, considered = rule_runs.decide(context, connection, nodes, rules, _SECONDS)
+        if considered < len(nodes):
+            following = nodes[considered - 1].uuid
     return Preview(selected.digest(rule_digest.of_rules(rules)), selected, runs, following)
 
 
@@ -77,9 +79,3 @@ def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str
     with context.read() as connection:
         rules = rule_selection.rules(context, connection, draft.rules, draft.without)
     return rule_evaluation.evaluate(rules, facts, context.conf.inventory.max_traits_per_node)
-
-
-def _runs(context: Context, connection: sa.Connection, nodes: Sequence[sa.Row], rules: Sequence[Rule]) -> list[Run]:
-    inventories = node_inventories.read_all(connection, [node.id for node in nodes])
-    documents = {node_id: inventory.document for node_id, inventory in inventories.items()}
-    return rule_runs.decide(context, connection, nodes, documents, rules)

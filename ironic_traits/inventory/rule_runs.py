@@ -7,9 +7,11 @@ one transaction, with one entry in the history for the traits.
 
 import functools
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
@@ -18,7 +20,7 @@ from ironic_traits.db import names, tables, together
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import history, mismatches, node_facts, trait_store
+from ironic_traits.inventory import history, mismatches, node_facts, node_inventories, trait_store
 from ironic_traits.inventory.mismatches import Replacement
 from ironic_traits.inventory.node_traits import NodeEdit, store
 from ironic_traits.inventory.trait_store import Hold
@@ -30,6 +32,8 @@ from ironic_traits.service import Service
 LOG = logging.getLogger(__name__)
 #: Most entries of a node that are compared with new ones.
 _RECENT = 100
+#: Nodes whose data is read at once.
+_AT_ONCE = 20
 
 
 class Run(NamedTuple):
@@ -75,7 +79,7 @@ def run(
     :param whole: whether this is an inspection: its failures are always recorded. The caller then carries out the other
         changes (``rule_effects``). If a rule ends the inspection, nothing changes.
     """
-    (result,) = decide(context, connection, [node], {node.id: document}, rules)
+    (result,) = _decide(context, connection, [node], lambda node_id: document, rules)
     write(context, connection, [result], whole)
     return result
 
@@ -84,25 +88,56 @@ def decide(
     context: Context | Service,
     connection: sa.Connection,
     nodes: Sequence[sa.Row],
-    documents: Mapping[int, Mapping[str, Any]],
     rules: Sequence[Rule],
-) -> list[Run]:
-    """Return what a run of rules does on nodes. It writes nothing.
+    seconds: float,
+) -> tuple[list[Run], int]:
+    """Return what a run of rules does on nodes, from their stored data. It writes nothing.
 
-    :param nodes: rows with ``id`` and ``uuid``.
-    :param documents: {node id: data of an inspection}. Nodes without are left out.
+    It ends early when it takes too long. A rule or an inventory may be hostile, and a node takes some seconds then.
+
+    :param nodes: rows with ``id`` and ``uuid``. Those without data are skipped.
+    :param seconds: time after which no further node is begun.
+    :returns: ([Run, …] without the facts, number of nodes that were considered).
     """
-    nodes = [node for node in nodes if node.id in documents]
+    runs: list[Run] = []
+    end = time.monotonic() + seconds
+    for begin in range(0, len(nodes), _AT_ONCE):
+        some = nodes[begin : begin + _AT_ONCE]
+        inventories = node_inventories.read_all(connection, [node.id for node in some])
+        with_data = [node for node in some if node.id in inventories]
+        # Parsed one after another, because the data of a node may have megabytes.
+        decided = _decide(context, connection, with_data, functools.partial(_parsed, inventories), rules)
+        for run in decided:
+            run.evaluation.node = run.evaluation.plugin_data = run.evaluation.unmasked = {}
+            runs.append(run)
+            if time.monotonic() > end:
+                return runs, nodes.index(run.node) + 1
+    return runs, len(nodes)
+
+
+def _parsed(inventories: Mapping[int, node_inventories.Inventory], node_id: int) -> Mapping[str, Any]:
+    return orjson.loads(inventories[node_id].json)
+
+
+def _decide(
+    context: Context | Service,
+    connection: sa.Connection,
+    nodes: Sequence[sa.Row],
+    document: Callable[[int], Mapping[str, Any]],
+    rules: Sequence[Rule],
+) -> Iterator[Run]:
+    """Yield what a run of rules does on nodes.
+
+    :param document: function from a node id to the data of the node's inspection.
+    """
     ids = [node.id for node in nodes]
-    facts = node_facts.read_all(connection, {node_id: documents[node_id] for node_id in ids}, rule_fields.fields(rules))
+    fields = node_facts.read_all(connection, ids, rule_fields.fields(rules))
     stored = trait_store.read_many(connection, context.writers, ids)
     before = mismatches.read_all(connection, ids)
     limit = context.conf.inventory.max_traits_per_node
-    runs = []
     for node in nodes:
-        evaluation = rule_evaluation.evaluate(rules, facts[node.id], limit=None)
-        runs.append(_run(node, evaluation, stored[node.id], before.get(node.id, {}), limit))
-    return runs
+        evaluation = rule_evaluation.evaluate(rules, fields[node.id].with_data(document(node.id)), limit=None)
+        yield _run(node, evaluation, stored[node.id], before.get(node.id, {}), limit)
 
 
 def _run(

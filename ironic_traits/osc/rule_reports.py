@@ -95,7 +95,7 @@ class ApplicationReport:
 _OUTCOMES = {
     'matched': 'matches {}',
     'failed': 'fails on {}',
-    'mismatched': 'is not met by {}',
+    'mismatched': 'finds a mismatch on {}',
 }
 
 

@@ -4,15 +4,19 @@ import concurrent.futures
 import datetime
 import random
 import threading
+import time
 from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits import upkeep
 from ironic_traits.db import tables
 from ironic_traits.inventory import change_feed
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
+
+LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
 
 
 def start(client):
@@ -164,11 +168,7 @@ def test_a_token_that_is_too_old(app, client):
     page, recent = changed(client, token)
     assert page == {('node', gone): True, ('node', kept): False}
     with app.service.write() as connection:
-        connection.execute(
-            sa.update(tables.changes).values(
-                changed_at=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
-            )
-        )
+        connection.execute(sa.update(tables.changes).values(changed_at=LONG_AGO))
     assert change_feed.forget(app.service, days=7) == 1
     assert client.ask('GET', f'/v1/changes?since={token}').status_int == 410
     assert changed(client, recent)[0] == {}
@@ -248,6 +248,33 @@ def test_one_number_for_each_change(app):
         numbers = connection.scalars(sa.select(tables.changes.c.number)).all()
         assert sorted(numbers) == list(range(1, 201))
         assert connection.scalar(sa.select(sa.func.count()).select_from(tables.change_log)) == 0
+
+
+def test_a_worker_keeps_the_log_short(app, client, monkeypatch):
+    """It numbers changes for which no client asks, and forgets deleted objects."""
+    monkeypatch.setattr(upkeep, 'FIRST', 0.01)
+    app.service.conf.set_override('interval', 1, group='changes')
+    uuid = client.node()['uuid']
+    client.ask('DELETE', f'/v1/nodes/{uuid}')
+
+    def count(table):
+        with app.service.read() as connection:
+            return connection.scalar(sa.select(sa.func.count()).select_from(table))
+
+    def wait_until(table, number):
+        deadline = time.monotonic() + 30
+        while count(table) != number and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert count(table) == number
+
+    assert count(tables.change_log) == 2
+    with upkeep.of(app.service):
+        wait_until(tables.change_log, 0)
+    assert count(tables.changes) == 1
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.changes).values(changed_at=LONG_AGO))
+    with upkeep.of(app.service):
+        wait_until(tables.changes, 0)
 
 
 def test_who_may_see_changes(database_url):

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import sqlalchemy as sa
 
-from ironic_traits import purges
+from ironic_traits import upkeep
 from ironic_traits.db import tables
 from ironic_traits.inventory import history_purge
 from tests.support import commands
@@ -75,14 +75,14 @@ def test_purge_command(database_url):
 
 
 def test_worker_purges(app, client, monkeypatch):
-    monkeypatch.setattr(purges, 'FIRST', 0.01)
+    monkeypatch.setattr(upkeep, 'FIRST', 0.01)
     node = client.node()['uuid']
     for number in range(3):
         client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}')
     for interval, count in ((0, 4), (3600, 1)):
         app.service.conf.set_override('purge_interval', interval, group='history')
         app.service.conf.set_override('max_entries', 1, group='history')
-        with purges.Purges(app.service):
+        with upkeep.of(app.service):
             deadline = time.monotonic() + 10
             while interval and len(entries(client, node)) > 1 and time.monotonic() < deadline:
                 time.sleep(0.02)

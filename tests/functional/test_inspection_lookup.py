@@ -8,7 +8,7 @@ from tests.support.concurrency import at_once
 from tests.support.inspections import MACS, PATH, RAMDISK, add_port, post, ramdisk_data, waiting
 from tests.support.keystone_client import SECRET
 from tests.support.service import finish_work, make_app
-from tests.support.transitions import ask, state
+from tests.support.transitions import ask, put_in, state
 
 ANOTHER = '52:54:00:bb:00:01'
 NO_NODE = 'aaaaaaaa-0000-4000-8000-00000000000f'
@@ -70,6 +70,15 @@ def test_all_others_get_the_same_response(client, nodes):
     assert {state(client, nodes[name]) for name in ('first', 'second')} == {'inspect wait'}
 
 
+def test_a_node_whose_inspection_is_the_work_of_others(app, client):
+    """Such as a mirrored node."""
+    uuid = client.node()['uuid']
+    add_port(client, uuid, MACS[0])
+    put_in(app, uuid, 'inspect wait')
+    assert post(client, ramdisk_data(MACS[0])).status_int == 404
+    assert client.ask('GET', f'/v1/nodes/{uuid}/inventory').status_int == 404
+
+
 def test_nodes_behind_one_bmc(app, client):
     """They need ports."""
     for _ in range(2):
@@ -103,7 +112,8 @@ def test_ramdisks_are_not_authenticated(shared_database_url, app, client):
         own = type(client)(guarded)
         assert own.ask('GET', '/v1/nodes').status_int == 401
         assert post(own, ramdisk_data(ANOTHER)).status_int == 404
-        assert post(own, ramdisk_data(MACS[0]), path='/continue_inspection').status_int == 202
+        for path in ('/continue_inspection', f'{PATH}/'):
+            assert post(own, ramdisk_data(MACS[0]), path=path).status_int == 202
         finish_work(app)
         ask(client, uuid, 'inspect')
         finish_work(app)

@@ -92,7 +92,7 @@ FAILURES = {
 }
 
 
-def test_an_inspection_that_fails(app, client):
+def test_an_inspection_that_fails(app, client, caplog):
     """The data stays, and nothing else does."""
     uuid = waiting(app, client, properties={'cpus': 1})
     add_port(client, uuid, MACS[0])
@@ -103,6 +103,7 @@ def test_an_inspection_that_fails(app, client):
         assert (state, properties) == ('inspect failed', {'cpus': 1}), case
         assert error.startswith('Failed to finish inspection: '), case
         assert reason in error, case
+        assert f'inspect failed, now inspect failed: {error}' in caplog.text, case
         assert client.get(f'/v1/nodes/{uuid}/inventory')['inventory'] == data['inventory'], case
         assert entries(client, uuid)[-1]['severity'] == history.ERROR, case
         inspect(app, client, uuid)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ironic_traits.inventory import rule_applications, rule_previews
 from tests.support.client import message
 from tests.support.rule_runs import DATA, add, data, expect, has_flag, history, rule, sources, store_data, store_rules
 
@@ -195,6 +196,29 @@ def test_nodes_that_a_worker_has_locked_are_left_out(app, client, nodes):
     done = ask(client, APPLY, digest=digest, where={})
     assert (done['applied'], done['locked']) == (1, [{'uuid': nodes[0], 'name': 'one'}])
     assert sources(client, nodes[0]) == {}
+
+
+def test_a_page_ends_early_when_it_takes_long(app, client, nodes, monkeypatch):
+    """The marker leads on, over nodes that are locked or without data, too."""
+    for module, names in ((rule_previews, ['_SECONDS']), (rule_applications, ['_BATCH_SECONDS', '_SECONDS'])):
+        for name in names:
+            monkeypatch.setattr(module, name, 0)
+    store_rules(app, add('a', 'CUSTOM_A'))
+    store_data(app, nodes[2], DATA)
+    with app.service.write() as connection:
+        connection.exec_driver_sql("UPDATE nodes SET reservation = 'worker' WHERE name = 'two'")
+    seen, body = [], {'without': []}
+    while body.get('marker', True):
+        page = preview(client, **body)
+        seen.append([node['name'] for node in page['nodes']])
+        body['marker'] = page['next']
+    assert seen == [['one'], ['two'], ['three']]
+    done, body = [], {'digest': page['digest'], 'where': {}}
+    while body.get('marker', True):
+        page = ask(client, APPLY, **body)
+        done.append((page['applied'], [node['name'] for node in page['locked']]))
+        body['marker'] = page['next']
+    assert done == [(1, []), (1, ['two'])]
 
 
 def test_earlier_versions_do_not_have_it(client):

@@ -53,7 +53,7 @@ def test_preview(server, client, rules):
     lines = run(server, *PREVIEW, rules, '--where', 'traits=HW_ARCH_X86_64', '--without', 'standard.disks').splitlines()
     assert lines[:2] == ['Selected: 2 nodes.', '  CUSTOM_AVX2: 2 nodes would get it']
     assert '  rule site.avx matches 2 nodes' in lines
-    assert '  rule site.2 matches 2 nodes, is not met by 2 nodes' in lines
+    assert '  rule site.2 matches 2 nodes, finds a mismatch on 2 nodes' in lines
     assert '  one: +CUSTOM_AVX2' in lines
     assert sum('expect:site.2 is not met: eq (values: ' in line for line in lines) == 2
     assert lines[-1] == 'Would change: 2 nodes.'
@@ -82,7 +82,7 @@ def test_apply(server, client):
     assert 'stdin is not a terminal. Use --yes' in run(server, *APPLY, '--all', code=1)
     assert traits(client)['one'] == ['HW_ARCH_X86_64', 'HW_CPU_X86_AVX2']
     assert run(server, *APPLY, '--all', '--yes').splitlines() == [
-        '  rule avx is not met by 2 nodes',
+        '  rule avx finds a mismatch on 2 nodes',
         '  rule model fails on 2 nodes',
         'Done: the rules ran on 2 nodes, 2 of them changed.',
     ]

@@ -1,5 +1,8 @@
 """Helpers for tests of runs of inspection rules."""
 
+import json
+import zlib
+
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
@@ -76,6 +79,14 @@ def store_data(app, uuid, document=DATA):
     with app.service.write() as connection:
         node = take(connection, uuid)
         node_inventories.store(connection, node.id, document, read_clock(connection))
+
+
+def insert_data(service, document=DATA):
+    """Store the same inspection data for all nodes, which have none."""
+    row = {'received_at': now(), 'data': zlib.compress(json.dumps(document).encode())}
+    with service.write() as connection:
+        ids = connection.scalars(sa.select(tables.nodes.c.id)).all()
+        connection.execute(sa.insert(tables.node_inventories), [row | {'node_id': node_id} for node_id in ids])
 
 
 def run(app, uuid, document=DATA, rules=None, whole=False):
