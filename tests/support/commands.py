@@ -307,7 +307,7 @@ def _run(connection, mains):
 
 
 def _prepare(request, descriptors):
-    """Give this process the command line, the files, the environment and the directory of the command."""
+    """Set the command line, the files, the environment and the directory of this process."""
     os.close(0)
     sys.stdin = None
     for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
