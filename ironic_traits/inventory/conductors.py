@@ -66,6 +66,11 @@ class Directory:
         self._refresh(service)
         return self._column
 
+    def hosts(self, service: 'Service') -> Hosts:
+        """Return the alive conductors by driver and conductor group."""
+        self._refresh(service)
+        return self._hosts
+
     def host(self, service: 'Service', name: str) -> Host:
         """Return the value of the filter of nodes by conductor.
 

@@ -131,6 +131,7 @@ def ask(access_template, access_app):
         'template_ident': f'{RECORD}7',
         'rule_ident': f'{RECORD}9',
         'hostname': 'conductor1',
+        'mirror': 'berlin',
         'reservation_uuid': reservation,
         'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',
