@@ -65,6 +65,11 @@ class Directory:
         """Return a column ``conductor`` for a SELECT from nodes: the conductor of the node; NULL if it has none."""
         return _column(self._hosts.get(service))
 
+    def hosts(self, service: 'Service') -> Hosts:
+        """Return the alive conductors by driver and conductor group."""
+        self._refresh(service)
+        return self._hosts
+
     def host(self, service: 'Service', name: str) -> Host:
         """Return the value of the filter of nodes by conductor.
 
