@@ -304,17 +304,17 @@ def test_many_nodes(app, client):
 #: batch.
 _STUCK = """
 import json, sys, time
-from ironic_traits.inventory import history
+from ironic_traits.db import together
 from tests.support.client import Client
 from tests.support.service import make_app
-record, calls = history.record, []
+execute, calls = together.execute, []
 def stop(*arguments):
-    record(*arguments)
+    execute(*arguments)
     calls.append(arguments)
     if len(calls) == 3:
         print('in the middle', flush=True)
         time.sleep(300)
-history.record = stop
+together.execute = stop
 with make_app(sys.argv[1]) as app:
     print(Client(app).ask('POST', '/v1/traits/edits', json.loads(sys.argv[2])).text, flush=True)
 """
