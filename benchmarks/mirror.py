@@ -58,6 +58,7 @@ class Measurement:
 
 def read_all(service, follower, name):
     """Work until all nodes and records were read."""
+    follower.work()
     while not mirror_clouds.get(service, name)[0].passed_at:
         follower.work()
 

@@ -78,7 +78,12 @@ class Worker:
         for run in begun:
             self._runs.add(run)
             run.thread = threading.Thread(target=self._perform, args=(run,), daemon=True)
-            run.thread.start()
+            try:
+                run.thread.start()
+            except RuntimeError:
+                # The system has no thread left. Nothing would ever end this run.
+                self._runs.discard(run)
+                raise
         return len(begun)
 
     def _perform(self, run):

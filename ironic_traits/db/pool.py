@@ -34,8 +34,8 @@ class Plugin(sa.engine.CreateEnginePlugin):
         dialect_args['skip_autocommit_rollback'] = True
 
     def handle_pool_kwargs(self, pool_cls: Any, pool_args: dict[str, Any]) -> None:
-        """Let ``watch`` check the connections instead of the pool."""
-        pool_args |= {'pre_ping': False, 'reset_on_return': None}
+        """Let ``watch`` check the connections instead of the pool; use the connection that was used last."""
+        pool_args |= {'pre_ping': False, 'reset_on_return': None, 'use_lifo': True}
 
 
 dialects.plugins.register(_PLUGIN, __name__, Plugin.__name__)

@@ -5,7 +5,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ironic_traits.deploy.inspection_data import normal_mac
+from ironic_traits.deploy.inspection_data import is_short_text, normal_mac
 
 #: {name: interface of the inventory, and ``pxe_enabled``}.
 Interfaces = dict[str, dict[str, Any]]
@@ -82,13 +82,13 @@ def ports(options: Any, interfaces: Interfaces, chosen: Interfaces) -> Ports:
         added={} if options.add_ports == 'disabled' else {mac: port for mac, port in added.items() if mac},
         kept=kept,
         booting=booting if options.update_pxe_enabled else None,
-        client_ids={mac: text for mac, text in ids.items() if mac and isinstance(text, str) and text},
+        client_ids={mac: text for mac, text in ids.items() if mac and text and is_short_text(text)},
     )
 
 
 def _new_port(interface: Mapping[str, Any]) -> dict[str, Any]:
     client_id = interface.get('client_id')
-    extra = {'client-id': client_id} if client_id and isinstance(client_id, str) else {}
+    extra = {'client-id': client_id} if client_id and is_short_text(client_id) else {}
     return {'pxe_enabled': interface['pxe_enabled'], 'extra': extra}
 
 

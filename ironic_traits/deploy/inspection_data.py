@@ -6,7 +6,7 @@ shows the two apart, as ``{"inventory": {…}, "plugin_data": {…}}``, and so i
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from oslo_utils import netutils
 
@@ -16,6 +16,8 @@ MAX_PROBLEMS = 10
 #: The parts of an inventory that this service reads, and their types.
 _OBJECTS = ('cpu', 'memory', 'boot', 'system_vendor')
 _LISTS = ('interfaces', 'disks')
+#: Most characters of a value that becomes a field of the node or its ports.
+_MAX_TEXT = 255
 _BMC = ('bmc_address', 'bmc_v6address')
 
 
@@ -48,6 +50,11 @@ class InspectionData:
 def normal_mac(address: Any) -> str | None:
     """Return a MAC address in lower case; None for any other value."""
     return address.lower() if isinstance(address, str) and netutils.is_valid_mac(address) else None
+
+
+def is_short_text(value: Any) -> TypeGuard[str]:
+    """Whether a value is text that is short enough for a field of the node or its ports."""
+    return isinstance(value, str) and len(value) <= _MAX_TEXT
 
 
 def of_ramdisk(document: Any) -> InspectionData:

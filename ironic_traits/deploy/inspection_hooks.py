@@ -12,9 +12,11 @@ from oslo_utils import units
 
 from ironic_traits.deploy import base, inspected_interfaces, root_devices
 from ironic_traits.deploy.inspected_interfaces import Ports
-from ironic_traits.deploy.inspection_data import problems
+from ironic_traits.deploy.inspection_data import is_short_text, problems
 
 _MAX_NUMBER = 2**53
+#: Most characters of an error of the ramdisk in ``last_error``.
+_MAX_ERROR = 4096
 
 
 @dataclasses.dataclass
@@ -73,7 +75,9 @@ def invalid(node: str, reason: str) -> base.WorkFailed:
 
 def _ramdisk_error(inspection: _Inspection, findings: Findings) -> None:
     if findings.plugin_data.get('error'):
-        raise base.WorkFailed(f'Failed to finish inspection: Ramdisk reported error: {findings.plugin_data["error"]}')
+        error = str(findings.plugin_data['error'])
+        shown = error if len(error) <= _MAX_ERROR else f'{error[:_MAX_ERROR]}…'
+        raise base.WorkFailed(f'Failed to finish inspection: Ramdisk reported error: {shown}')
 
 
 def _validate_interfaces(inspection: _Inspection, findings: Findings) -> None:
@@ -97,7 +101,7 @@ def _ports(inspection: _Inspection, findings: Findings) -> None:
 
 def _architecture(inspection: _Inspection, findings: Findings) -> None:
     cpu = inspection.inventory.get('cpu') or {}
-    if not isinstance(cpu.get('architecture'), str):
+    if not is_short_text(cpu.get('architecture')):
         reason = f'Inventory has malformed or missing CPU architecture information: {cpu or None} for node '
         raise invalid(inspection.node, f'{reason[:500]}{inspection.node}.')
     findings.properties['cpu_arch'] = cpu['architecture']
@@ -146,7 +150,8 @@ def _chosen_disk(inspection: _Inspection, properties: Mapping[str, Any]) -> Mapp
 
 def _boot_mode(inspection: _Inspection, findings: Findings) -> None:
     mode = (inspection.inventory.get('boot') or {}).get('current_boot_mode')
-    if isinstance(mode, str):
+    # Others would be several capabilities.
+    if is_short_text(mode) and not {',', ':'} & set(mode):
         _set_capabilities(findings, {'boot_mode': mode})
 
 

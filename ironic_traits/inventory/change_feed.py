@@ -269,7 +269,9 @@ def forget(context: Writer, days: int) -> int:
         numbers = connection.scalars(statement.order_by(columns.number).limit(BATCH)).all()
         if numbers:
             connection.execute(sa.delete(tables.changes).where(columns.number.in_(numbers)))
-            connection.execute(sa.update(tables.change_numbers).values(forgotten=max(numbers)))
+            # An object whose deletion is not numbered yet may have a lower number than one that was forgotten before.
+            forgotten = max(_state(connection).forgotten, *numbers)
+            connection.execute(sa.update(tables.change_numbers).values(forgotten=forgotten))
         return len(numbers)
 
 

@@ -67,8 +67,7 @@ class Directory:
 
     def hosts(self, service: 'Service') -> Hosts:
         """Return the alive conductors by driver and conductor group."""
-        self._refresh(service)
-        return self._hosts
+        return self._hosts.get(service)
 
     def host(self, service: 'Service', name: str) -> Host:
         """Return the value of the filter of nodes by conductor.

@@ -309,9 +309,9 @@ def _write(
 
 
 def _check_limit(context: Context, node_uuid: str, edit: Edit, source: str | None) -> None:
-    """Raise TooManyTraits if an edit adds traits and the node has more than the limit after it."""
+    """Raise TooManyTraits if an edit exceeds the limit."""
     limit, count = context.conf.inventory.max_traits_per_node, len(edit.after.holders)
-    if edit.added and count > limit:
+    if edit.exceeds(limit):
         raise failures.TooManyTraits(
             node=node_uuid, count=count, limit=limit, source=source or OPERATOR, names=', '.join(sorted(edit.added))
         )

@@ -57,7 +57,9 @@ def carry_out(connection: sa.Connection, node: sa.Row, evaluation: Evaluation) -
             ports.apply([each for each in changes if each.kind == 'port'])
             fields = new
         except (_Refused, InvalidPath, failures.Failure) as error:
-            refused.append((result.rule.name, str(error).rstrip('.')))
+            # The sentence may have values that only sensitive rules see.
+            reason = 'the rule is sensitive' if result.rule.is_sensitive else str(error).rstrip('.')
+            refused.append((result.rule.name, reason))
     _write(connection, node, {name: value for name, value in fields.items() if differ(value, before[name])})
     ports.write()
     return refused

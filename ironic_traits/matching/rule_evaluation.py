@@ -157,7 +157,7 @@ def _settle(evaluation: Evaluation, results: Sequence[RuleResult]) -> None:
                     evaluation.unmasked, _ = rule_changes.applied(change, evaluation.unmasked, {})
             except InvalidPath as error:
                 # Another rule of the same priority has changed what this one expects.
-                result.warnings.append(str(error))
+                result.warnings.append(_HIDDEN if result.rule.is_sensitive else str(error))
 
 
 def _hold(results: Sequence[RuleResult], limit: int | None) -> None:
@@ -234,6 +234,9 @@ def _hide(result: RuleResult) -> None:
     """Remove values from the sentences of a sensitive rule."""
     result.unmet = result.unmet and f'{result.unmet.partition(" (")[0]}: {_HIDDEN}'
     result.failure = result.failure and _HIDDEN
+    result.warnings = [_HIDDEN for _ in result.warnings]
     effects = result.effects
+    # Everyone who sees the node sees it, in last_error.
+    effects.failure = effects.failure and f'rule {result.rule.name}: {_HIDDEN}'
     effects.mismatches = [_HIDDEN for _ in effects.mismatches]
     effects.messages = [(level, _HIDDEN) for level, _ in effects.messages]

@@ -174,6 +174,20 @@ def test_a_token_that_is_too_old(app, client):
     assert changed(client, recent)[0] == {}
 
 
+def test_a_deletion_that_is_forgotten_before_it_has_a_number(app, client):
+    """Tokens that were too old stay too old."""
+    first, second = client.node()['uuid'], client.node()['uuid']
+    token = changed(client, client.get('/v1/changes')['token'].partition('-')[0] + '-0')[1]
+    for uuid in (second, first):
+        client.ask('DELETE', f'/v1/nodes/{uuid}')
+        if uuid == second:
+            start(client)
+        with app.service.write() as connection:
+            connection.execute(sa.update(tables.changes).values(changed_at=LONG_AGO))
+        assert change_feed.forget(app.service, days=7) == 1
+    assert client.ask('GET', f'/v1/changes?since={token}').status_int == 410
+
+
 def test_a_restored_database(app, client):
     token = start(client)
     change_feed.begin_again(app.service)

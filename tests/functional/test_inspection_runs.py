@@ -136,6 +136,14 @@ def test_changes_that_are_not_allowed(app, client, change, reason):
     assert sources(client, uuid)['CUSTOM_A'] == ['rule:bad']
 
 
+def test_changes_of_sensitive_rules_that_are_not_allowed(app, client):
+    """The history does not show what only these rules see."""
+    action = ('set-attribute', {'path': 'name', 'value': '{node.driver_info[token]}'})
+    bad = rule('bad', action, sensitive=True)
+    uuid = inspected(app, client, bad, driver_info={'token': 'hush/hush'})
+    assert errors(client, uuid) == ['The changes of the rule bad were left out: the rule is sensitive.']
+
+
 def test_the_class_of_a_node_that_is_held(app, client):
     store_rules(app, rule('class', ('set-attribute', {'path': 'resource_class', 'value': 'gold'})))
     uuid = waiting(app, client, resource_class='silver', instance_uuid='aaaaaaaa-0000-4000-8000-000000000009')

@@ -82,6 +82,8 @@ def test_an_inspection_that_is_aborted(app, client):
 #: {name: (data of the ramdisk, what last_error says)}.
 FAILURES = {
     'error of the ramdisk': (ramdisk_data(MACS[0], error='it burns'), 'Ramdisk reported error: it burns'),
+    'long error': (ramdisk_data(MACS[0], error='x' * 100_000), f'Ramdisk reported error: {"x" * 4096}…'),
+    'long architecture': (ramdisk_data(MACS[0], cpu={'architecture': 'x' * 256}), 'malformed or missing CPU'),
     'no architecture': (ramdisk_data(MACS[0], cpu=None), 'missing CPU architecture information: None'),
     'interface without a name': (
         {'inventory': {'interfaces': [{'mac_address': MACS[0]}]}},

@@ -114,6 +114,7 @@ BAD = {
         "'inventory' is no data of an inspection: it is not an object",
     ),
     'bad rule': ({'where': {}, 'rules': [{'name': 'a b', 'actions': []}]}, "rule a b: its name 'a b' is not 1 to 59"),
+    'many rules': ({'where': {}, 'rules': [{'name': 'x' * 2**20}]}, "'rules' may have at most 1048576 bytes"),
     'twice': ({'where': {}, 'rules': [add('a', 'CUSTOM_A')] * 2}, '2 rules have the name a'),
     'unknown rule': ({'where': {}, 'without': ['nothing']}, "'without' names rules that are not in force: nothing"),
     'sensitive': ({'where': {}, 'rules': [add('a', 'CUSTOM_A', sensitive=True)]}, 'Sensitive rules see secrets'),

@@ -351,7 +351,7 @@ def test_only_nodes_that_the_caller_may_change(ask):
     assert _as(ask, 'stranger_admin', **body).json['matched'] == 0
     refused = _as(ask, 'lessee_admin', **body)
     assert refused.status_int == 403
-    assert 'the traits of 2 of the 2 selected nodes' in message(refused)
+    assert '2 of the 2 selected nodes' in message(refused)
     shown = _as(ask, 'owner_admin', add=['CUSTOM_B'], nodes=[NODE, RESERVED], preview=True).json
     for persona, status in (('lessee_admin', 403), ('stranger_admin', 404), ('owner_member', 403)):
         execution = _as(ask, persona, add=['CUSTOM_B'], nodes=[NODE, RESERVED], digest=shown['digest'])

@@ -138,6 +138,22 @@ def test_a_stop_waits_for_calls(app, client, database_url, monkeypatch):
     assert state(client, uuid) == 'manageable'
 
 
+def test_the_system_has_no_thread_left(app, client, database_url, monkeypatch):
+    """The work begins as soon as there is one again."""
+    refused, (uuid,) = threading.Event(), nodes(client, 1)
+
+    def start(thread):
+        refused.set()
+        raise RuntimeError("can't start new thread")
+
+    with worker(database_url):
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, 'start', start)
+            begin(client, [uuid])
+            assert refused.wait(60)
+        until(client, uuid, {'manageable'})
+
+
 def test_a_node_is_deleted_meanwhile(app, client, database_url, monkeypatch):
     """The worker goes on."""
     under_way, freed = threading.Event(), threading.Event()

@@ -68,6 +68,18 @@ def test_random_data(options, inventory, plugin_data, properties):
     assert document == {'inventory': inventory, 'plugin_data': plugin_data}
 
 
+@pytest.mark.parametrize('text', ['x' * 256, 'bios,a:b'])
+def test_texts_that_are_no_values(options, text):
+    """A ramdisk is not authenticated. It must not fill the fields of nodes and ports, or set other capabilities."""
+    interface = INTERFACE | {'client_id': text}
+    inventory = DATA['inventory'] | {'boot': {'current_boot_mode': text}, 'interfaces': [interface]}
+    findings = inspection_hooks.run(options, 'uuid', {}, {'inventory': inventory, 'plugin_data': {}})
+    assert 'boot_mode' not in findings.properties.get('capabilities', '')
+    ((_, port),) = findings.ports.added.items()
+    ids = {'client-id': text} if len(text) < 256 else {}
+    assert (port['extra'], list(findings.ports.client_ids.values())) == (ids, list(ids.values()))
+
+
 @hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
 @hypothesis.given(HINT_OBJECTS, st.lists(disturbed(DATA['inventory']['disks'][0]), max_size=3))
 def test_random_hints(hints, disks):

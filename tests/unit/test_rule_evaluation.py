@@ -169,18 +169,35 @@ def test_the_limit_refuses_a_rule_as_a_whole():
     assert evaluate(both, limit=None).is_good
 
 
+SECRET = Facts({'bmc_password': 'hush'}, {}, {})
+
+
 def test_sensitive_rules_hide_values():
-    facts = Facts({'bmc_password': 'hush'}, {}, {})
     actions = [
         ('log', {'msg': '{inventory[bmc_password]}'}),
         ('expect', {'conditions': [{'op': 'is-empty', 'args': {'value': '{inventory[bmc_password]}'}}]}),
         ('add-trait', {'name': 'CUSTOM_{inventory[bmc_password]}', 'format': True}),
     ]
     for count in (2, 3):
-        (result,) = evaluate(rule('a', *actions[:count], sensitive=True), facts=facts).results
+        (result,) = evaluate(rule('a', *actions[:count], sensitive=True), facts=SECRET).results
         texts = [result.failure, result.unmet, *result.effects.mismatches, *result.effects.messages, *result.warnings]
         assert 'hush' not in str(texts)
         assert bool(result.failure) == (count == 3)
+
+
+def test_sensitive_rules_hide_why_an_inspection_ends():
+    """Those who see the node see it, in ``last_error`` and in previews."""
+    evaluation = evaluate(rule('a', ('fail', {'msg': '{inventory[bmc_password]}'}), sensitive=True), facts=SECRET)
+    assert evaluation.failure == 'rule a: the rule is sensitive'
+
+
+def test_sensitive_rules_hide_their_warnings():
+    words = {'op': 'contains', 'args': {'value': ['x', 'hush'], 'regex': 'hush'}}
+    condition = rule('a', ('add-trait', {'name': 'CUSTOM_A'}), conditions=[words], sensitive=True)
+    paths = [('set-plugin-data', {'path': path, 'value': 1}) for path in ('hush', 'hush.hush')]
+    for rules in ([condition], [rule(name, path, sensitive=True) for name, path in zip('bc', paths, strict=True)]):
+        warnings = [each for result in evaluate(*rules, facts=SECRET).results for each in result.warnings]
+        assert warnings == ['the rule is sensitive']
 
 
 def test_only_sensitive_rules_see_secrets():

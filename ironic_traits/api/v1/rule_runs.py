@@ -1,5 +1,7 @@
 """/v1/inspection_rules/preview and /v1/inspection_rules/apply: runs of inspection rules over stored data."""
 
+import orjson
+
 from ironic_traits import failures
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -9,7 +11,7 @@ from ironic_traits.api.v1 import node_selection
 from ironic_traits.api.v1.rule_reports import AppliedRules, RulePreview, application, document_preview, preview
 from ironic_traits.inventory import rule_applications, rule_previews
 from ironic_traits.inventory.rule_previews import Draft
-from ironic_traits.matching import inspection_rules
+from ironic_traits.matching import inspection_rules, rule_files
 from ironic_traits.matching.inspection_rules import InvalidRules
 from ironic_traits.matching.rule_evaluation import InvalidInventory
 
@@ -98,8 +100,12 @@ def _draft(context, fields):
 
     :raises failures.InvalidInput: they do not follow the grammar, or would show secrets.
     """
+    documents = fields.get('rules', [])
+    if len(orjson.dumps(documents)) > rule_files.MAX_RULES_SIZE:
+        # It takes long to compile the regular expressions of megabytes of rules.
+        raise failures.InvalidInput(reason=f"'rules' may have at most {rule_files.MAX_RULES_SIZE} bytes.")
     try:
-        rules = inspection_rules.parse(fields.get('rules', []))
+        rules = inspection_rules.parse(documents)
     except InvalidRules as error:
         raise failures.InvalidInput(reason='. '.join(error.problems)) from error
     if any(rule.is_sensitive for rule in rules) and not context.sees_secrets('show_password'):
