@@ -38,8 +38,12 @@ def problems(conf):
     :param conf: parsed ConfigOpts.
     :returns: [sentence with the path of the file, …].
     """
+    paths = files(conf)
+    if not paths:
+        # To collect the options of all libraries takes a while.
+        return []
     schema = _schema()
-    return [f'{path}: {sentence}' for path in files(conf) for sentence in schema.problems(path)]
+    return [f'{path}: {sentence}' for path in paths for sentence in schema.problems(path)]
 
 
 def _schema():
