@@ -54,14 +54,14 @@ def build(service):
 
 
 def _health(service):
-    """Return the WSGI application for /healthcheck, and for /healthcheck?detailed, which reports the workers too."""
+    """Return the WSGI application for /healthcheck, and for /healthcheck?detailed, with workers and mirrors, too."""
     backends = ['ironic_traits_database']
     if service.conf.api.auth_strategy == 'keystone':
         backends.append('ironic_traits_keystone')
     options = {'path': '/healthcheck', 'database': service.database, 'conf': service.conf, 'service': service}
     plain, detailed = (
         healthcheck.Healthcheck(None, {'backends': ','.join(names), **options})
-        for names in (backends, [*backends, 'ironic_traits_workers'])
+        for names in (backends, [*backends, 'ironic_traits_workers', 'ironic_traits_mirrors'])
     )
 
     def respond(environ, start_response):

@@ -6,6 +6,7 @@ openstacksdk has everything else.  Arguments and results are the documents of th
     client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
 """
 
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
@@ -187,6 +188,18 @@ class Client(RuleRuns):
         """
         body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
         return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
+
+    def mirrors(self) -> list[dict[str, Any]]:
+        """Return the mirrors of other clouds."""
+        return self.ask('GET', '/v1/mirrors')['mirrors']
+
+    def mirror(self, name) -> dict[str, Any]:
+        """Return the mirror of a cloud, with its conflicts.
+
+        :param name: of the cloud.
+        :raises Failed: the cloud was never followed (404).
+        """
+        return self.ask('GET', f'/v1/mirrors/{urllib.parse.quote(name, safe="")}')
 
     def inventory(self, node, previous=False) -> dict[str, Any]:
         """Return the data of the last inspection of a node: {'inventory': {…}, 'plugin_data': {…}}.

@@ -68,6 +68,7 @@ class Context(oslo_context.RequestContext):
         self.retired_traits = service.retired_traits
         self.rules = service.rules
         self.conductors = service.conductors
+        self.etags = service.etags
         self.wake_worker = service.wake_worker
         self.protocol = protocol
         self.minor = minor
@@ -141,6 +142,12 @@ class Context(oslo_context.RequestContext):
             return True
         services = {'config.service_project_name': self.conf.api.service_project_name}
         return enforcer.authorize(rule, services | (target or {}), self)
+
+    def policy_version(self):
+        """Return a value that changes when the rules of policy change; None without policy."""
+        enforcer = self._service.enforcer
+        # oslo.policy replaces the checks of the rules when it reads its files again.
+        return None if enforcer is None else tuple(map(id, enforcer.rules.values()))
 
     def sees_secrets(self, rule):
         """Whether policy lets the caller see secrets unmasked. Without policy, they are masked.

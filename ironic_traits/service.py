@@ -6,6 +6,7 @@ import threading
 from ironic_traits import policies, wakeup
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
+from ironic_traits.etags import Tags
 from ironic_traits.inventory.conductors import Directory
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.inventory.retired_traits import RetiredTraits
@@ -28,6 +29,7 @@ class Service:
     :ivar retired_traits: names of retired traits.
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
+    :ivar etags: ETags of lists.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
     :cvar project_id: the same.
@@ -50,6 +52,7 @@ class Service:
         self.retired_traits = RetiredTraits()
         self.rules = Rules(built_in(conf))
         self.conductors = Directory()
+        self.etags = Tags()
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 

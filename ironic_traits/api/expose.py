@@ -22,7 +22,8 @@ from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import exceptions, rendering
+from ironic_traits.api import conditional, exceptions, rendering
+from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
 
 #: Failures that mean that nothing has the name at the end of the path.
@@ -264,4 +265,6 @@ def _send(context, result):
         # pecan sends a returned response as it is.
         response.body, response.content_type = b'', None
         return response
+    if pecan.request.method == 'GET' and context.protocol is BARE_METAL:
+        return conditional.respond(response, result.body)
     return {'result': result.body}

@@ -1,10 +1,10 @@
-"""Health check plugins for keystone (if it authenticates clients) and for the workers."""
+"""Health check plugins for keystone (if it authenticates clients), for the workers and for mirrors."""
 
 from typing import Any
 
 from oslo_middleware.healthcheck import pluginbase
 
-from ironic_traits.inventory import workers
+from ironic_traits.inventory import mirror_clouds, workers
 
 #: Timeout of the request to keystone, in seconds, if [keystone_authtoken] http_connect_timeout is not set.
 TIMEOUT = 5
@@ -42,4 +42,18 @@ class Workers(pluginbase.HealthcheckBaseExtension):
             reason = workers.summary(self.conf['service'])
         except Exception:
             reason = 'The state of the workers is unknown'
+        return pluginbase.HealthcheckResult(available=True, reason=reason)
+
+
+class Mirrors(pluginbase.HealthcheckBaseExtension):
+    """A check that is always healthy: its reason says how far each mirror of a cloud is behind.
+
+    The options of the health check have the service as ``service``.
+    """
+
+    def healthcheck(self, server_port):
+        try:
+            reason = mirror_clouds.summary(self.conf['service']) or 'No cloud is mirrored'
+        except Exception:
+            reason = 'The state of the mirrors is unknown'
         return pluginbase.HealthcheckResult(available=True, reason=reason)

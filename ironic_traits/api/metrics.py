@@ -19,7 +19,7 @@ from prometheus_client import core, multiprocess, registry
 from ironic_traits.api import protocols
 from ironic_traits.api.resource import METHODS, ROUTE
 from ironic_traits.db import outage
-from ironic_traits.inventory import counts, workers
+from ironic_traits.inventory import counts, mirror_clouds, workers
 from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
@@ -128,6 +128,10 @@ def _remove_ended_processes(folder):
                 multiprocess.mark_process_dead(pid, folder)
 
 
+def _is_up(row):
+    return mirror_clouds.state(row) in ('reading', 'following')
+
+
 class _Counts:
     """A collector of the metrics that are read from the database for each request."""
 
@@ -139,6 +143,7 @@ class _Counts:
         yield core.InfoMetricFamily('ironic_traits_build', 'This release.', {'version': version()})
         try:
             by_state, by_life = counts.nodes_by_state(self._service), counts.reservations_by_life(self._service)
+            mirrors = mirror_clouds.find(self._service)
             alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):
@@ -156,3 +161,25 @@ class _Counts:
         yield core.GaugeMetricFamily(
             'ironic_traits_work_waiting_seconds', 'Seconds that the oldest work has waited for a worker.', value=waiting
         )
+        yield from _of_mirrors(mirrors)
+
+
+#: {name: (type, description, function from a row of ``mirror_clouds.find`` to the value)}.
+_MIRRORS = {
+    'up': (core.GaugeMetricFamily, 'Whether the cloud is followed without errors.', _is_up),
+    'lag_seconds': (core.GaugeMetricFamily, 'Seconds since all changes in the cloud were known.', mirror_clouds.lag),
+    'nodes': (core.GaugeMetricFamily, 'Nodes of the cloud.', lambda row: row.nodes),
+    'conflicts': (core.GaugeMetricFamily, 'What the inventory cannot have of the cloud.', lambda row: row.conflicts),
+    'requests': (core.CounterMetricFamily, 'Requests to the cloud.', lambda row: row.requests),
+    'changes': (core.CounterMetricFamily, 'Nodes and records that were written.', lambda row: row.changes),
+}
+
+
+def _of_mirrors(rows):
+    for name, (family, description, value) in _MIRRORS.items():
+        metric = family(f'ironic_traits_mirror_{name}', description, labels=('cloud',))
+        for row in rows:
+            if value(row) is not None:
+                metric.add_metric((row.name,), value(row))
+        if rows:
+            yield metric

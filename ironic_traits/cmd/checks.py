@@ -18,6 +18,7 @@ from ironic_traits import policies
 from ironic_traits.cmd import setup
 from ironic_traits.db import migrations, names, tables
 from ironic_traits.deploy import drivers
+from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.matching.traits import STANDARD
 
 _GOOD = Result(Code.SUCCESS)
@@ -75,6 +76,18 @@ class Checks(upgradecheck.UpgradeCommands):
         disabled = set(self._column(sa.select(tables.nodes.c.driver).distinct())).difference(drivers.load(self.conf))
         return _few(sorted(disabled), 'Nodes have drivers that are not in [deploy] enabled_hardware_types: {}')
 
+    def inspection_rules(self):
+        """Check that the files with inspection rules are valid, and that all stored rules can be in force."""
+        try:
+            rules = Rules(built_in(self.conf))
+        except cfg.Error as error:
+            return Result(Code.FAILURE, str(error))
+        with self.database.read() as connection:
+            if not sa.inspect(connection).has_table(tables.inspection_rules.name):
+                return _GOOD
+            problems = rules.problems(connection)
+        return _few([f'{name} ({why})' for name, why in problems.items()], 'Inspection rules are not in force: {}')
+
     def policy_rules(self):
         """Check that the policy file can be parsed, and that each rule in it exists."""
         enforcer = policies.enforcer(self.conf)
@@ -108,6 +121,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Names of traits and resource classes', standard_names),
         ('Traits of nodes', traits),
         ('Drivers of nodes', drivers),
+        ('Inspection rules', inspection_rules),
         ('Policy rules', policy_rules),
         ('Format of the policy file', policy_file),
     )

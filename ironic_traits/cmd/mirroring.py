@@ -8,7 +8,10 @@ import threading
 
 from oslo_config import cfg
 
+from ironic_traits import failures
 from ironic_traits.cmd import setup, supervisor
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_clouds, mirror_moves
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.service import Service
 
@@ -22,9 +25,13 @@ _OPTIONS = [
 
 
 def run():
-    """Follow clouds until SIGINT or SIGTERM."""
+    """Follow clouds until SIGINT or SIGTERM, or run one command."""
     supervised = supervisor.is_supervised()
-    conf = setup.configuration(supervisor.arguments(), cli=_OPTIONS)
+    argv = supervisor.arguments()
+    if not _COMMANDS.keys().isdisjoint(argv):
+        _run_command(setup.configuration(argv, cli=[*_OPTIONS, cfg.SubCommandOpt('command', handler=_add_commands)]))
+        return
+    conf = setup.configuration(argv, cli=_OPTIONS)
     names = list(dict.fromkeys(conf.cloud or conf.mirror.clouds))
     if not names:
         sys.exit('There is no cloud to follow: use --cloud NAME, or set [mirror] clouds.')
@@ -55,3 +62,51 @@ def follow(followers):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def _adopt(service, context, ident):
+    """Make a node this service's own, and print what it still needs."""
+    node = mirror_moves.adopt(context, ident)
+    print(f'{node.uuid} is adopted')
+    if node.driver not in service.drivers:
+        print(f'{node.uuid} cannot be deployed: its driver {node.driver!r} is not enabled here', file=sys.stderr)
+
+
+def _forget(service, context, ident):
+    """Remove a node."""
+    print(f'{mirror_moves.forget(context, ident)} is removed')
+
+
+#: {name: (function from the service, a context and a uuid or name, description)}.
+_COMMANDS = {
+    'adopt': (_adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud."),
+    'forget': (_forget, 'Remove mirrored nodes. A mirror that runs stores them again.'),
+}
+
+
+def _add_commands(subparsers):
+    for name, (_, description) in _COMMANDS.items():
+        parser = subparsers.add_parser(name, help=description, description=description)
+        parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
+        parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all of --cloud')
+
+
+def _run_command(conf):
+    """Run a command on nodes, each in a transaction of its own. Exit with 1 if one has failed."""
+    command, clouds = conf.command, conf.cloud or []
+    if bool(command.nodes) == command.all:
+        sys.exit('Name nodes, or use --all.')
+    setup.schema(conf)
+    with contextlib.closing(Service(conf)) as service:
+        context = Context(service, None, 0, '')
+        has_failed = False
+        for ident in command.nodes or mirror_moves.mirrored(context, clouds):
+            try:
+                _COMMANDS[command.name][0](service, context, ident)
+            except failures.Failure as failure:
+                has_failed = True
+                print(failure, file=sys.stderr)
+        if command.name == 'forget' and command.all:
+            for name in clouds or [row.name for row in mirror_clouds.find(context)]:
+                mirror_moves.forget_cloud(context, name)
+        sys.exit(int(has_failed))

@@ -14,7 +14,8 @@ OPTIONS = [
     cfg.MultiStrOpt(
         'rules_dirs',
         default=[],
-        help='Directories with further rules, in files whose names end in .yaml or .json. The option can be repeated.',
+        help='Directories with further rules, in files whose names end in .yaml or .json. The service and its '
+        'workers read them when they start, and do not start if one is invalid. The option can be repeated.',
     ),
     cfg.IntOpt(
         'max_data_size',

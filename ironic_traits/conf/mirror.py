@@ -30,7 +30,7 @@ OPTIONS = [
     cfg.FloatOpt(
         'deletions_interval',
         min=1,
-        default=120,
+        default=300,
         help='Seconds between two reads of the uuids of all nodes, ports and portgroups of a cloud, by which deleted '
         'ones are noticed. Ironic does not report deletions in any other way.',
     ),

@@ -19,7 +19,7 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
 
-from ironic_traits.db import outage, timeouts
+from ironic_traits.db import outage, pool, timeouts
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -134,7 +134,7 @@ class Database:
             return _sqlite_engine(self.url, autocommit)
         options = conf.database
         engine = engines.create_engine(
-            timeouts.with_timeouts(self.url, seconds),
+            pool.with_plugin(timeouts.with_timeouts(self.url, seconds)),
             mysql_sql_mode=options.mysql_sql_mode,
             mysql_wsrep_sync_wait=options.mysql_wsrep_sync_wait,
             connection_recycle_time=options.connection_recycle_time,
@@ -147,6 +147,7 @@ class Database:
             connection_parameters=options.connection_parameters,
         )
         sa.event.listen(engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit))
+        pool.watch(engine)
         return engine
 
 

@@ -78,6 +78,9 @@ def _locked(connection: sa.Connection) -> Iterator[None]:
         connection.execute(sa.select(sa.func.get_lock(name, _MAX_WAIT)))
         try:
             yield
+            # Otherwise the next process would get the lock before it can see the new version. The tables are committed
+            # already: each DDL statement is.
+            connection.exec_driver_sql('COMMIT')
         finally:
             connection.execute(sa.select(sa.func.release_lock(name)))
     else:

@@ -107,6 +107,57 @@ def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
     return sa.type_coerce(sa.func.aggregate_strings(column, ','), Names())
 
 
+class position(sa.sql.functions.FunctionElement):
+    """The position of a name among names that are joined by commas, from 1; 0 or NULL if it is not among them."""
+
+    type = sa.Integer()
+    inherit_cache = True
+
+
+@compiler.compiles(position, 'sqlite')
+def _sqlite_position(element: position, compiler: Any, **options: Any) -> str:
+    name, names = (compiler.process(each, **options) for each in element.clauses)
+    return f"instr(',' || {names} || ',', ',' || {name} || ',')"
+
+
+@compiler.compiles(position, 'postgresql')
+def _postgresql_position(element: position, compiler: Any, **options: Any) -> str:
+    name, names = (compiler.process(each, **options) for each in element.clauses)
+    return f"array_position(string_to_array({names}, ','), {name}::text)"
+
+
+@compiler.compiles(position, 'mysql', 'mariadb')
+def _mariadb_position(element: position, compiler: Any, **options: Any) -> str:
+    name, names = (compiler.process(each, **options) for each in element.clauses)
+    return f'FIND_IN_SET({name}, {names})'
+
+
+class elements(sa.sql.functions.FunctionElement):
+    """The strings in a JSON array, as a table with the column ``value``: ``elements(array).table_valued('value')``.
+
+    In place of a parameter for each string. The strings are names of at most 255 ASCII characters.
+    """
+
+    inherit_cache = True
+
+
+@compiler.compiles(elements, 'sqlite')
+def _sqlite_elements(element: elements, compiler: Any, **options: Any) -> str:
+    return f'json_each({compiler.process(element.clauses, **options)})'
+
+
+@compiler.compiles(elements, 'postgresql')
+def _postgresql_elements(element: elements, compiler: Any, **options: Any) -> str:
+    return f'json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS json))'
+
+
+@compiler.compiles(elements, 'mysql', 'mariadb')
+def _mariadb_elements(element: elements, compiler: Any, **options: Any) -> str:
+    array = compiler.process(element.clauses, **options)
+    column = "value VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin PATH '$'"
+    return f"JSON_TABLE({array}, '$[*]' COLUMNS ({column}))"
+
+
 class clock(sa.sql.functions.FunctionElement):
     """The time of the database's clock at this statement, in UTC, in the format of ``timestamp`` columns.
 

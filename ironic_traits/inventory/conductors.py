@@ -2,9 +2,9 @@
 
 import dataclasses
 import datetime
+import functools
 import itertools
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from ironic_traits import failures
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import workers
+from ironic_traits.inventory.read_cache import ReadCache
 
 if TYPE_CHECKING:
     # Which imports this module.
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a process uses the conductors that it has read. Every response with nodes needs them.
 MAX_AGE = 2
-#: {(driver, conductor group): (name of an alive conductor that has both, …)}, sorted.
-Hosts = Mapping[tuple[str, str], tuple[str, ...]]
+#: (((driver, conductor group), (name of an alive conductor that has both, …)), …), sorted.
+Hosts = tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,39 +58,30 @@ class Directory:
     """
 
     def __init__(self) -> None:
-        self._hosts: Hosts = {}
-        self._column: sa.Label[Any] = _column({})
-        self._next = 0.0
+        self._hosts = ReadCache(_read_hosts, MAX_AGE)
+        self.forget = self._hosts.forget
 
     def column(self, service: 'Service') -> sa.Label[Any]:
         """Return a column ``conductor`` for a SELECT from nodes: the conductor of the node; NULL if it has none."""
-        self._refresh(service)
-        return self._column
+        return _column(self._hosts.get(service))
+
+    def hosts(self, service: 'Service') -> Hosts:
+        """Return the alive conductors by driver and conductor group."""
+        return self._hosts.get(service)
 
     def host(self, service: 'Service', name: str) -> Host:
         """Return the value of the filter of nodes by conductor.
 
         :param name: the name of the conductor, which need not exist.
         """
-        self._refresh(service)
         host = Host(name)
-        host.nodes = _nodes_of(self._hosts, name)
+        host.nodes = _nodes_of(self._hosts.get(service), name)
         return host
 
-    def forget(self) -> None:
-        """Forget the conductors, so that they are read again."""
-        self._next = 0.0
 
-    def _refresh(self, service: 'Service') -> None:
-        if time.monotonic() <= self._next:
-            return
-        with service.read() as connection:
-            hosts = _hosts(workers.rows(connection, service.conf.deploy, only_alive=True))
-        if hosts != self._hosts:
-            # The same object as long as nothing changes, because the statements with it are cached.
-            self._column = _column(hosts)
-        self._hosts = hosts
-        self._next = time.monotonic() + MAX_AGE
+def _read_hosts(service: 'Service') -> Hosts:
+    with service.read() as connection:
+        return _hosts(workers.rows(connection, service.conf.deploy, only_alive=True))
 
 
 def find(service: 'Service') -> list[Conductor]:
@@ -129,11 +121,13 @@ def _hosts(rows: Sequence[sa.Row]) -> Hosts:
     for row in rows:
         for driver in row.drivers:
             names.setdefault((driver, row.conductor_group), set()).add(row.hostname)
-    return {key: tuple(sorted(hosts)) for key, hosts in sorted(names.items())}
+    return tuple((key, tuple(sorted(hosts))) for key, hosts in sorted(names.items()))
 
 
+# The same object as long as nothing changes, because the statements with it are cached.
+@functools.lru_cache(maxsize=16)
 def _column(hosts: Hosts) -> sa.Label[Any]:
-    cases = [(_have(*key), _of_node(names)) for key, names in hosts.items()]
+    cases = [(_have(*key), _of_node(names)) for key, names in hosts]
     # That of a mirrored node is known from the cloud.
     mirrored = (tables.nodes.c.origin.is_not(None), tables.nodes.c.origin_conductor)
     return sa.case(mirrored, *cases).label('conductor')
@@ -150,7 +144,7 @@ def _nodes_of(hosts: Hosts, name: str) -> Condition:
     is_own = tables.nodes.c.origin.is_(None)
     conditions = [
         sa.and_(is_own, _have(*key), tables.nodes.c.id % len(names) == names.index(name))
-        for key, names in hosts.items()
+        for key, names in hosts
         if name in names
     ]
     return sa.or_(tables.nodes.c.origin_conductor == name, *conditions)

@@ -94,6 +94,11 @@ def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
     return None
 
 
+def count_expired(connection: sa.Connection) -> int:
+    """Return the number of reservations that have expired and are not deleted yet."""
+    return connection.scalar(sa.select(sa.func.count()).select_from(tables.reservations).where(EXPIRED)) or 0
+
+
 def moment_text(moment: datetime.datetime) -> str:
     """Return a time as it is written in messages: ISO 8601, in seconds, with +00:00."""
     return f'{moment.isoformat(timespec="seconds")}+00:00'

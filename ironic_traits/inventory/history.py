@@ -15,8 +15,9 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
-from ironic_traits.db import tables
+from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Columns, Condition, Values
+from ironic_traits.db.together import Write
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_filters, single_node
 from ironic_traits.inventory.eligibility import moment_text
@@ -202,16 +203,28 @@ def record(connection: sa.Connection, *entries: Values) -> None:
     :param connection: of a writer that has taken the locks of their nodes.
     :param entries: rows as ``entry`` returns them, all of them with a moment, or all without.
     """
+    together.execute(connection, writes(*entries))
+
+
+def writes(*entries: Values) -> Iterator[Write]:
+    """Yield the writes that insert entries, as ``record``."""
     if not entries:
         return
-    statement, rows = _INSERT, list(entries)
-    if entries[0]['created_at'] is None:
-        statement, rows = _INSERT_NOW, [_without_moment(each) for each in entries]
-    # One row without its NULLs is quicker: SQLAlchemy executes the plain statement, and all have fewer parameters.
-    if len(rows) == 1:
-        connection.execute(statement, {name: value for name, value in rows[0].items() if value is not None})
-    else:
-        connection.execute(statement, rows)
+    is_now = entries[0]['created_at'] is None
+    rows = [_without_moment(each) for each in entries] if is_now else list(entries)
+    if len(rows) > 1:
+        yield Write(_INSERT_NOW if is_now else _INSERT, rows)
+        return
+    # One row without its NULLs is quicker: all have fewer parameters.
+    row = {name: value for name, value in rows[0].items() if value is not None}
+    yield Write(_insert_one(tuple(row), is_now), {f'entry_{name}': value for name, value in row.items()})
+
+
+@functools.cache
+def _insert_one(names: tuple[str, ...], is_now: bool) -> sa.Insert:
+    columns = {name: sa.bindparam(f'entry_{name}', type_=tables.node_history.c[name].type) for name in names}
+    # Without inline(), SQLAlchemy would ask for the id of the row.
+    return (_INSERT_NOW if is_now else _INSERT).values(columns).inline()
 
 
 def _without_moment(row: Values) -> Values:

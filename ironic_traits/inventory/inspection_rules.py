@@ -55,26 +55,43 @@ class Rules:
         columns = (_TABLE.c.uuid, _TABLE.c.created_at, _TABLE.c.updated_at)
         versions = [tuple(row) for row in connection.execute(sa.select(*columns))]
         known = self._stored
+        rules = {version: known[version] for version in versions if version in known}
         unknown = [version[0] for version in versions if version not in known]
         if unknown:
-            rows = connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))).all()
-            known = known | {(row.uuid, row.created_at, row.updated_at): self._parsed(row) for row in rows}
+            # A rule may have been changed again since the first statement: that is the version in force.
+            for row in connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))):
+                rules[row.uuid, row.created_at, row.updated_at] = self._parsed(row)
         # Without those that were changed or deleted since.
-        self._stored = {version: known[version] for version in versions if version in known}
-        return [rule for rule in self._stored.values() if rule is not None]
+        self._stored = rules
+        return [rule for rule in rules.values() if rule is not None]
 
     def _parsed(self, row: sa.Row) -> Rule | None:
         """Return a stored rule; None if it cannot be in force."""
         try:
-            rule = parsed(row._asdict())
+            return self._rule(row)
         except InvalidRules as error:
-            # An earlier release, or another program, stored it.
-            LOG.error('The inspection rule %s is not in force: %s', row.uuid, error)
+            LOG.error('The stored inspection rule %s is not in force: %s', row.name or row.uuid, error)
             return None
+
+    def _rule(self, row: sa.Row) -> Rule:
+        """Return a stored rule.
+
+        :raises InvalidRules: an earlier release, or another program, stored it; or a file has a rule of the same name.
+        """
+        rule = parsed(row._asdict())
         if rule.name in self.built_in:
-            LOG.warning('The stored inspection rule %s is not in force: a file has a rule of the same name', rule.name)
-            return None
+            raise InvalidRules(['a file has a rule of the same name'])
         return rule
+
+    def problems(self, connection: sa.Connection) -> dict[str, str]:
+        """Return the stored rules that cannot be in force, {name or uuid: why}."""
+        problems = {}
+        for row in connection.execute(sa.select(_TABLE).order_by(_TABLE.c.id)):
+            try:
+                self._rule(row)
+            except InvalidRules as error:
+                problems[row.name or row.uuid] = str(error)
+        return problems
 
 
 def built_in(conf: cfg.ConfigOpts) -> list[Rule]:

@@ -6,7 +6,7 @@ nothing.
 """
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -47,19 +47,26 @@ class TurnLost(Exception):
 
 
 @retried
-def take(service: Writer, turn: Turn, holder: str) -> sa.Row | None:
+def take(
+    service: Writer, turn: Turn, holder: str, has_ended: Callable[[str], bool] = lambda holder: False
+) -> sa.Row | None:
     """Take the turn for a cloud, unless another process has it.
 
-    :param holder: host and process id of this process.
+    :param holder: name of this process.
+    :param has_ended: function from the name of the process that has the turn to whether that was killed, so that the
+        end of its lease need not be waited for.
     :returns: the row of the cloud; None if another process has the turn.
     """
     columns = _CLOUDS.c
     with service.write() as connection:
         insert_missing(connection, _CLOUDS, [{'name': turn.cloud, 'cursors': {}}])
         moment = read_clock(connection)
-        is_free = sa.or_(columns.lease.is_(None), columns.lease == turn.lease, columns.leased_until <= moment)
+        free = [columns.lease.is_(None), columns.lease == turn.lease, columns.leased_until <= moment]
+        present = connection.execute(sa.select(columns.holder, columns.lease).where(columns.name == turn.cloud)).one()
+        if present.holder and has_ended(present.holder):
+            free.append(columns.lease == present.lease)
         until = moment + datetime.timedelta(seconds=turn.seconds)
-        statement = sa.update(_CLOUDS).where(columns.name == turn.cloud, is_free)
+        statement = sa.update(_CLOUDS).where(columns.name == turn.cloud, sa.or_(*free))
         if not connection.execute(statement.values(lease=turn.lease, leased_until=until, holder=holder)).rowcount:
             return None
         return connection.execute(sa.select(_CLOUDS).where(columns.name == turn.cloud)).one()

@@ -327,7 +327,8 @@ def delete(context: Context, turn: Turn, uuid: str) -> bool:
         row = take_many(connection, [uuid]).get(uuid)
         if row is None or row.origin != turn.cloud:
             return False
-        reason = _keep_reason(connection, row)
+        held = holder(connection, row)
+        reason = held and f'The cloud no longer has the node, which is kept while it is held here. {held}'
         mirror_clouds.report(connection, turn, RESOURCE, [uuid], {uuid: reason} if reason else {})
         if reason:
             changes = {'maintenance': True, 'maintenance_reason': reason}
@@ -353,12 +354,15 @@ def remove(
     history.record(connection, deleted)
 
 
-def _keep_reason(connection: sa.Connection, row: sa.Row) -> str | None:
-    """Return why a node cannot be deleted although the cloud no longer has it; None if it can be deleted."""
+def holder(connection: sa.Connection, row: sa.Row) -> str | None:
+    """Return what holds a node here, as a sentence; None if nothing does.
+
+    :param row: of a node that is locked, with ``id`` and ``uuid``.
+    """
     try:
         node_providers.check_allocation(connection, row)
         if reservation := reservations.of_node(connection, row.uuid):
             raise reservations.reserved(row.uuid, reservation)
     except failures.Failure as failure:
-        return f'The cloud no longer has the node, which is kept while it is held here. {failure}'
+        return str(failure)
     return None

@@ -20,6 +20,7 @@ from ironic_traits import failures
 from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import referring
+from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
 
@@ -115,8 +116,10 @@ def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) 
         bump(connection, node.id)
 
 
-def follow_traits(connection: sa.Connection, changes: Collection[tuple[int, set[str], Collection[str], bool]]) -> None:
-    """Update the providers of nodes after changes of the nodes' traits.
+def follow_traits(
+    connection: sa.Connection, changes: Collection[tuple[int, set[str], Collection[str], bool]]
+) -> Iterator[Write]:
+    """Yield the writes that update the providers of nodes after changes of the nodes' traits.
 
     :param connection: of a writer that has taken the locks of the nodes.
     :param changes: [(node id, names of the provider's foreign traits, names of traits that were added to the node,
@@ -133,8 +136,10 @@ def follow_traits(connection: sa.Connection, changes: Collection[tuple[int, set[
             moved.append(node_id)
     for own, node_ids in own_now.items():
         _forget(connection, node_ids, own)
-    if moved:
-        connection.execute(_BUMP_ALL, {'of_nodes': moved, 'now': now()})
+    if len(moved) == 1:
+        yield Write(_BUMP, {'of_node': moved[0], 'now': now()})
+    elif moved:
+        yield Write(_BUMP_ALL, {'of_nodes': moved, 'now': now()})
 
 
 # Built once: to build the statement for each call takes as long as to execute it.

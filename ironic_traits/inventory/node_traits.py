@@ -14,7 +14,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant
-from ironic_traits.db import names, tables
+from ironic_traits.db import names, tables, together
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.inventory import history, node_providers, trait_store
@@ -137,7 +137,7 @@ def adding_names(
         while True:
             try:
                 return write(context, requested_traits, *arguments, **options)
-            except (trait_store.MissingNames, db_exception.DBReferenceError):
+            except (together.MissingRows, db_exception.DBReferenceError):
                 names.add(context, tables.traits, requested_traits)
 
     return write_with_names
@@ -249,15 +249,18 @@ def store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Iterabl
     :param connection: of a writer that has taken the nodes' locks.
     :param edits: edits that change something.
     :param entries: the rows of the history: one for each edit.
-    :raises trait_store.MissingNames: traits are not in the table ``traits``.
+    :raises together.MissingRows: traits are not in the table ``traits``.
     :raises oslo_db.exception.DBReferenceError: the same.
     """
-    trait_store.write(connection, [(each.node.id, each.edit) for each in edits])
-    node_providers.follow_traits(
+    changes = [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits]
+    together.execute(
         connection,
-        [(each.node.id, each.stored.foreign, each.edit.added, bool(each.edit.removed)) for each in edits],
+        [
+            *trait_store.writes((each.node.id, each.edit) for each in edits),
+            *node_providers.follow_traits(connection, changes),
+            *history.writes(*entries),
+        ],
     )
-    history.record(connection, *entries)
 
 
 def entries(
@@ -293,8 +296,9 @@ def _write(
     """
     writer_id = context.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:
-        node = _take(connection, ident)
-        stored = trait_store.read(connection, context.writers, node.id, adds=bool(requested_traits))
+        adds = bool(requested_traits)
+        node = _take(connection, ident, adds)
+        stored = trait_store.read(connection, context.writers, node, adds)
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
         if edit.changes:
             _check_limit(context, node.uuid, edit, source)
@@ -305,24 +309,26 @@ def _write(
 
 
 def _check_limit(context: Context, node_uuid: str, edit: Edit, source: str | None) -> None:
-    """Raise TooManyTraits if an edit adds traits and the node has more than the limit after it."""
+    """Raise TooManyTraits if an edit exceeds the limit."""
     limit, count = context.conf.inventory.max_traits_per_node, len(edit.after.holders)
-    if edit.added and count > limit:
+    if edit.exceeds(limit):
         raise failures.TooManyTraits(
             node=node_uuid, count=count, limit=limit, source=source or OPERATOR, names=', '.join(sorted(edit.added))
         )
 
 
-def _take(connection: sa.Connection, ident: str) -> sa.Row:
-    """Lock a node until the end of the transaction, and return its row with the time.
+def _take(connection: sa.Connection, ident: str, adds: bool) -> sa.Row:
+    """Lock a node until the end of the transaction, and return its row with the time and its traits.
 
     The traits of a node must not change while a worker deploys or cleans it.
 
     :param ident: uuid or name of the node.
+    :param adds: whether traits may be added to the node.
+    :returns: a row for ``trait_store.read``.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     """
-    node = take(connection, ident, tables.nodes.c.reservation, MOMENT)
+    node = take(connection, ident, tables.nodes.c.reservation, MOMENT, *trait_store.columns(connection, adds))
     if node.reservation:
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     return node

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
-from ironic_traits.db import names, tables
+from ironic_traits.db import names, tables, together
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring
 from ironic_traits.db.types import read_clock
@@ -223,7 +223,7 @@ def _store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Sequen
     try:
         with referring():
             store(connection, edits, entries)
-    except trait_store.MissingNames as error:
+    except together.MissingRows as error:
         # Another transaction has deleted one of them since.
         raise db_exception.RetryRequest(error) from error
 

@@ -81,7 +81,7 @@ class Effects:
         self.gains.update(edit.added)
         self.loses.update(edit.removed)
         self.vetoed.update(edit.refused)
-        if edit.added and len(edit.after.holders) > self._limit:
+        if edit.exceeds(self._limit):
             self.exceeding += 1
             self.exceeding_nodes += [each] if self.exceeding <= self._most else []
         if edit.changes and node.reservation:

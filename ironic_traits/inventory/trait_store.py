@@ -4,13 +4,17 @@ A trait with one source is one row of ``node_traits``. Its further sources are r
 """
 
 import datetime
-from collections.abc import Callable, Collection, Iterable, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.together import Write
+from ironic_traits.db.types import elements, position
 from ironic_traits.inventory.trait_writers import Writers
 from ironic_traits.matching.sources import Edit, Traits
 
@@ -39,60 +43,108 @@ class Stored(NamedTuple):
     foreign: set[str]
 
 
-def _part(part: int, table: sa.Table, with_since: bool = True) -> sa.Select:
-    since = table.c.since if with_since else sa.type_coerce(sa.null(), table.c.since.type)
-    return sa.select(
-        sa.literal_column(str(part)).label('part'), table.c.node_id, table.c.trait, table.c.writer_id, since
-    )
-
-
-def _statement(
-    of_nodes: Callable[[sa.Column], Condition], with_since: bool = False, with_foreign: bool = True
-) -> sa.CompoundSelect:
+def _statement(of_nodes: Callable[[sa.Column], Condition], *further: sa.Select) -> sa.CompoundSelect:
     """Return the SELECT of all parts of what is stored of nodes.
 
     One statement, because each statement costs about as much as all of these parts together.
 
     :param of_nodes: function from a column of node ids to the condition on the nodes.
-    :param with_since: whether to read when the first sources of the traits came.
-    :param with_foreign: whether to read the traits that Placement clients have set.
+    :param further: further parts.
     """
-    foreign = (
-        sa.select(
-            sa.literal_column(str(_FOREIGN)),
-            tables.resource_providers.c.node_id,
-            tables.traits.c.name,
-            sa.null(),
-            sa.null(),
+
+    def part(number: int, table: sa.Table) -> sa.Select:
+        columns = (table.c.node_id, table.c.trait, table.c.writer_id, table.c.since)
+        return sa.select(sa.literal_column(str(number)).label('part'), *columns).where(of_nodes(table.c.node_id))
+
+    own, sources, vetoes = tables.node_traits, tables.node_trait_sources, tables.node_trait_vetoes
+    return sa.union_all(part(_OWN, own), part(_FURTHER, sources), part(_VETO, vetoes), *further)
+
+
+_foreign = tables.resource_provider_traits
+_provider = tables.resource_providers
+_NODE_ID: sa.BindParameter[Any] = sa.bindparam('node_id', type_=sa.Integer())
+_NODE_IDS: sa.BindParameter[Any] = sa.bindparam('node_ids', expanding=True)
+# Built once: to build a statement for each call takes as long as to execute it. Subqueries, because PostgreSQL takes
+# longer to plan a join.
+_READ_OWN = _statement(lambda column: column == _NODE_ID)
+_READ = _statement(
+    lambda column: column == _NODE_ID,
+    sa.select(
+        sa.literal_column(str(_FOREIGN)),
+        _NODE_ID,
+        sa.select(tables.traits.c.name).where(tables.traits.c.id == _foreign.c.trait_id).scalar_subquery(),
+        *(sa.null(), sa.null()),
+    ).where(
+        _foreign.c.resource_provider_id
+        == sa.select(_provider.c.id).where(_provider.c.node_id == _NODE_ID).scalar_subquery()
+    ),
+)
+_READ_MANY = _statement(
+    lambda column: column.in_(_NODE_IDS),
+    sa.select(sa.literal_column(str(_FOREIGN)), _provider.c.node_id, tables.traits.c.name, *(sa.null(), sa.null()))
+    .join(_foreign, _foreign.c.trait_id == tables.traits.c.id)
+    .join(_provider, _provider.c.id == _foreign.c.resource_provider_id)
+    .where(_provider.c.node_id.in_(_NODE_IDS)),
+)
+
+
+def _has(table: sa.Table) -> sa.Exists:
+    return sa.exists().where(table.c.node_id == tables.nodes.c.id).correlate(tables.nodes)
+
+
+def _string(selected: sa.Select) -> sa.ScalarSelect[Any]:
+    return selected.correlate(tables.nodes).scalar_subquery()
+
+
+#: The own traits with the ids of their writers, as 'CUSTOM_A=7,CUSTOM_B=0', where 0 is an unknown writer.
+_OWN_STRING = _string(
+    sa.select(
+        sa.func.aggregate_strings(
+            tables.node_traits.c.trait
+            + sa.literal_column("'='")
+            + sa.cast(sa.func.coalesce(tables.node_traits.c.writer_id, sa.literal_column('0')), sa.String),
+            ',',
         )
-        .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
-        .join(
-            tables.resource_providers,
-            tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
-        )
-        .where(of_nodes(tables.resource_providers.c.node_id))
-    )
-    own = _part(_OWN, tables.node_traits, with_since).where(of_nodes(tables.node_traits.c.node_id))
-    further = _part(_FURTHER, tables.node_trait_sources).where(of_nodes(tables.node_trait_sources.c.node_id))
-    vetoes = _part(_VETO, tables.node_trait_vetoes).where(of_nodes(tables.node_trait_vetoes.c.node_id))
-    return sa.union_all(own, further, vetoes, *([foreign] if with_foreign else []))
+    ).where(tables.node_traits.c.node_id == tables.nodes.c.id)
+).label('own')
+_HAS_MORE = sa.or_(_has(tables.node_trait_sources), _has(tables.node_trait_vetoes)).label('has_more')
+_FOREIGN_STRING = _string(
+    sa.select(sa.func.aggregate_strings(tables.traits.c.name, ','))
+    .join(_foreign, _foreign.c.trait_id == tables.traits.c.id)
+    .join(_provider, _provider.c.id == _foreign.c.resource_provider_id)
+    .where(_provider.c.node_id == tables.nodes.c.id)
+).label('foreign')
 
 
-# Built once: to build a statement for each call takes as long as to execute it.
-_READ = _statement(lambda column: column == sa.bindparam('node_id'))
-_READ_OWN = _statement(lambda column: column == sa.bindparam('node_id'), with_foreign=False)
-_READ_MANY = _statement(lambda column: column.in_(sa.bindparam('node_ids', expanding=True)), with_since=True)
+def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any], ...]:
+    """Return the columns of a SELECT from nodes that ``read`` needs, besides ``id``.
+
+    On PostgreSQL there are none: ``single_node.take`` reads the node by its UPDATE there.
+
+    :param adds: whether the edit may add traits. Otherwise it does not need the traits that Placement clients have set.
+    """
+    if connection.dialect.name == 'postgresql':
+        return ()
+    return (_OWN_STRING, _HAS_MORE, _FOREIGN_STRING) if adds else (_OWN_STRING, _HAS_MORE)
 
 
-def read(connection: sa.Connection, writers: Writers, node_id: int, adds: bool = True) -> Stored:
+def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) -> Stored:
     """Return what the database has of a node's traits, for an edit.
 
-    ``since`` of the first source of each trait is None: an edit does not change it, and to read it takes time.
+    ``since`` of the first source of each trait may be None: an edit does not change it.
 
-    :param adds: whether the edit may add traits; otherwise ``foreign`` is not read, and is empty.
+    :param node: row with ``id`` and ``columns``.
+    :param adds: as for ``columns``; otherwise ``Stored.foreign`` may be empty.
     """
-    rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node_id})
-    return _stored(connection, writers, [node_id], rows)[node_id]
+    if getattr(node, 'has_more', True):
+        rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node.id})
+        return _stored(connection, writers, [node.id], rows)[node.id]
+    holders = {}
+    for each in node.own.split(',') if node.own else ():
+        name, _, writer = each.partition('=')
+        writer_id = int(writer) or None
+        holders[name] = {writers.source(connection, writer_id): Hold(writer_id, None)}
+    return Stored(Traits(holders), set(node.foreign.split(',')) if adds and node.foreign else set())
 
 
 def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[int]) -> dict[int, Stored]:
@@ -123,25 +175,17 @@ def _stored(
     return {node_id: Stored(Traits(holders[node_id], vetoes[node_id]), foreign[node_id]) for node_id in node_ids}
 
 
-class MissingNames(Exception):
-    """Traits of an edit are not in the table ``traits``. Nothing may be committed.
+def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:
+    """Yield the writes that store what edits change.
 
-    For few traits, the foreign key fails instead (oslo.db's DBReferenceError).
-    """
+    Unless all traits are in the table ``traits``, executing them raises DBReferenceError or MissingRows.
 
-
-def write(connection: sa.Connection, edits: Iterable[tuple[int, Edit]]) -> None:
-    """Store what edits change.
-
-    :param connection: of a writer that has taken the locks of the nodes.
     :param edits: [(node id, Edit with holds of the type Hold), …].
-    :raises MissingNames: traits are not in the table ``traits``.
-    :raises oslo_db.exception.DBReferenceError: the same.
     """
     rows = _Rows()
     for node_id, edit in edits:
         rows.add(node_id, edit)
-    rows.write(connection)
+    return rows.writes()
 
 
 #: {names: ids of the nodes to which a row for each of the names belongs}.
@@ -196,12 +240,15 @@ class _Rows:
         for source in further:
             self._released.append({'of_node_id': node_id, 'of_trait': name, 'of_source': source})
 
-    def write(self, connection: sa.Connection) -> None:
-        """Write the rows."""
-        _delete(connection, _DELETE_TRAITS, self._gone)
-        _delete(connection, _DELETE_VETOES, self._lifted)
+    def writes(self) -> Iterator[Write]:
+        """Yield the writes."""
+        for names, node_ids in self._gone.items():
+            yield _deletion(tables.node_traits, names, node_ids)
+        for names, node_ids in self._lifted.items():
+            yield _deletion(tables.node_trait_vetoes, names, node_ids)
         for hold, groups in self._new.items():
-            _insert_traits(connection, hold, groups)
+            for names, node_ids in groups.items():
+                yield _insertion(hold, names, node_ids)
         for statement, rows in (
             (_PROMOTE, self._promoted),
             (_RELEASE, self._released),
@@ -209,7 +256,7 @@ class _Rows:
             (_INSERT_VETOES, self._vetoes),
         ):
             if rows:
-                connection.execute(statement, rows)
+                yield Write(statement, rows)
 
 
 def _group(groups: _Groups, names: Iterable[str], node_id: int) -> None:
@@ -221,53 +268,65 @@ def _row(node_id: int, name: str, hold: Hold) -> dict[str, Any]:
     return {'node_id': node_id, 'trait': name, **hold._asdict()}
 
 
-def _delete(connection: sa.Connection, statement: sa.Delete, groups: _Groups) -> None:
-    for names, node_ids in groups.items():
-        connection.execute(statement, {'of_nodes': node_ids, 'names': sorted(names)})
+def _deletion(table: sa.Table, names: Collection[str], node_ids: list[int]) -> Write:
+    if len(node_ids) > 1:
+        return Write(_delete_many(table), {'of_nodes': node_ids, 'names': sorted(names)})
+    return Write(_delete(table), {f'{table.name}_node': node_ids[0], table.name: ','.join(sorted(names))})
 
 
-def _insert_traits(connection: sa.Connection, hold: Hold, groups: _Groups) -> None:
-    for names, node_ids in groups.items():
-        if len(names) * len(node_ids) <= _FEW:
-            rows = [_row(node_id, name, hold) for node_id in node_ids for name in names]
-            connection.execute(_INSERT_ROWS, rows if len(rows) > 1 else rows[0])
-            continue
-        parameters = {'of_nodes': node_ids, 'names': sorted(names), **hold._asdict()}
-        if connection.execute(_INSERT_TRAITS, parameters).rowcount < len(names) * len(node_ids):
-            raise MissingNames
+@functools.cache
+def _delete(table: sa.Table) -> sa.Delete:
+    # Not IN: it has a parameter for each name, for which SQLAlchemy renders the statement at each execution. No index
+    # on the names is needed, because a node has few rows.
+    names = sa.bindparam(table.name, type_=table.c.trait.type)
+    return sa.delete(table).where(
+        table.c.node_id == sa.bindparam(f'{table.name}_node'), position(table.c.trait, names) > 0
+    )
 
 
-def _deletion(table: sa.Table) -> sa.Delete:
+@functools.cache
+def _delete_many(table: sa.Table) -> sa.Delete:
     return sa.delete(table).where(
         table.c.node_id.in_(sa.bindparam('of_nodes', expanding=True)),
         table.c.trait.in_(sa.bindparam('names', expanding=True)),
     )
 
 
+def _insertion(hold: Hold, names: Collection[str], node_ids: list[int]) -> Write:
+    if len(node_ids) == 1:
+        array = orjson.dumps(sorted(names)).decode()
+        parameters = {'to_node': node_ids[0], 'new': array, 'writer': hold.writer_id, 'since': hold.since}
+        return Write(_INSERT_NAMES, parameters)
+    of_nodes = {'of_nodes': node_ids, 'names': sorted(names), 'writer': hold.writer_id, 'since': hold.since}
+    return Write(_INSERT_TRAITS, of_nodes, rows=len(names) * len(node_ids))
+
+
 def _same(table: sa.Table, *names: str) -> list[Condition]:
     return [table.c[name] == sa.bindparam(f'of_{name}') for name in names]
 
 
-# Built once, as _READ.
-_DELETE_TRAITS = _deletion(tables.node_traits)
-_DELETE_VETOES = _deletion(tables.node_trait_vetoes)
-_INSERT_ROWS = sa.insert(tables.node_traits)
-#: Up to this number of rows, rows of values are quicker than ``_INSERT_TRAITS``.
-_FEW = 3
-#: Each node gets each trait. For many rows this is quicker than rows of values, because SQLAlchemy and the drivers take
-#: their time for each parameter.
+_COLUMNS = ['node_id', 'trait', 'writer_id', 'since']
+_HOLD: tuple[sa.BindParameter[Any], ...] = (
+    sa.bindparam('writer', type_=tables.node_traits.c.writer_id.type),
+    sa.bindparam('since', type_=tables.node_traits.c.since.type),
+)
+_names = elements(sa.bindparam('new', type_=sa.Text())).table_valued('value', name='names')
+#: INSERT INTO node_traits (node_id, trait, writer_id, since)
+#: SELECT 1, value, 7, '2026-11-22 07:00:00' FROM json_each('["CUSTOM_A","CUSTOM_B"]')
+#:
+#: SQLAlchemy does not cache an INSERT of several rows of values.
+_INSERT_NAMES = sa.insert(tables.node_traits).from_select(
+    _COLUMNS,
+    sa.select(sa.bindparam('to_node', type_=sa.Integer()), _names.c.value, *_HOLD).select_from(_names),
+)
+#: Each node gets each trait.
 #:
 #: INSERT INTO node_traits (node_id, trait, writer_id, since)
 #: SELECT nodes.id, traits.name, 7, '2026-11-22 07:00:00' FROM nodes, traits
-#: WHERE nodes.id IN (1) AND traits.name IN ('CUSTOM_A', 'CUSTOM_B')
+#: WHERE nodes.id IN (1, 2) AND traits.name IN ('CUSTOM_A', 'CUSTOM_B')
 _INSERT_TRAITS = sa.insert(tables.node_traits).from_select(
-    ['node_id', 'trait', 'writer_id', 'since'],
-    sa.select(
-        tables.nodes.c.id,
-        tables.traits.c.name,
-        sa.bindparam('writer_id', type_=tables.node_traits.c.writer_id.type),
-        sa.bindparam('since', type_=tables.node_traits.c.since.type),
-    )
+    _COLUMNS,
+    sa.select(tables.nodes.c.id, tables.traits.c.name, *_HOLD)
     .select_from(tables.nodes.join(tables.traits, sa.true()))
     .where(
         tables.nodes.c.id.in_(sa.bindparam('of_nodes', expanding=True)),

@@ -54,9 +54,8 @@ def table(name: str) -> Any:
 def cpu_flags(facts: Facts) -> Result:
     """Return what the processor can do."""
     cpu, result = _processor(facts), Result()
-    architecture = _architecture(cpu)
+    architecture, flags, vendor = _architecture(cpu), cpu['flags'], _vendor(cpu)
     for entry in table('cpu-flags').get(architecture, ()):
-        flags, vendor = cpu['flags'], _vendor(cpu)
         is_there = entry['model'] in cpu['model'] if 'model' in entry else entry['flag'] in flags
         if is_there and entry.get('vendor') in (None, vendor):
             result.traits.update(entry['traits'])

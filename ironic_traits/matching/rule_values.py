@@ -38,6 +38,7 @@ _REFERENCE = re.compile(
 )
 _KEYS = re.compile(r'(?:\[[^\[\]]{1,255}\])+')
 _SECRETS = ('auth_token', 'secret')
+_SCALARS = (str, int, float, bool, type(None))
 _MASK = '******'
 
 
@@ -212,6 +213,9 @@ class _Copy:
         if self._values > MAX_VALUES or self._text > MAX_TEXT:
             raise Unusable(f'{self._reference} has more than {MAX_VALUES} values or {MAX_TEXT} characters')
         self._scope.spend(length + 100)
+        if type(value) in _SCALARS:
+            # Nearly all values: the checks below take longer than the rest.
+            return value
         if isinstance(value, Mapping):
             hidden = () if self._scope.is_sensitive else tuple(filter(_is_secret, value))
             return {self.of(key): _MASK if key in hidden else self.of(each) for key, each in value.items()}

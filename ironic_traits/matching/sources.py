@@ -90,6 +90,10 @@ class Edit:
         """Whether the write changes anything that is stored."""
         return self.before != self.after
 
+    def exceeds(self, limit: int) -> bool:
+        """Whether the write adds traits, and the node has more of them than the limit after it."""
+        return bool(self.added) and len(self.after.holders) > limit
+
 
 def edit(
     before: Traits,

@@ -55,7 +55,7 @@ class Cloud:
 
         self.close()
         with _understood():
-            self._ironic = openstack.connect(cloud=self.name).baremetal
+            self._ironic = openstack.connect(cloud=self.name, api_timeout=self._timeout).baremetal
             self.endpoint = self._ironic.get_endpoint()
         if not self.endpoint:
             raise Unreadable('It has no endpoint of the Bare Metal service.')

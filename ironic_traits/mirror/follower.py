@@ -1,8 +1,6 @@
 """A mirror of one cloud: reads everything once, then what has changed, until it is stopped."""
 
 import logging
-import os
-import socket
 import threading
 import time
 
@@ -12,7 +10,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
 from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
-from ironic_traits.mirror import documents
+from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 
@@ -50,6 +48,11 @@ class Follower:
         self._requests = 0
         self._failures = 0
         self._stopped = threading.Event()
+
+    @property
+    def requests(self):
+        """The number of requests to the cloud so far."""
+        return self._cloud.requests
 
     def stop(self):
         """Stop ``run`` after the present request."""
@@ -98,7 +101,7 @@ class Follower:
 
     def _begin(self):
         """Take the turn, and connect. Return whether both have succeeded."""
-        row = mirror_clouds.take(self._service, self._turn, f'{socket.gethostname()} {os.getpid()}')
+        row = mirror_clouds.take(self._service, self._turn, processes.name(), processes.has_ended)
         if row is None:
             return False
         if not self._cloud.is_connected:
@@ -156,7 +159,11 @@ class Follower:
         """Store what has changed, and what is new. Return whether all of it could be stored."""
         if 'anchor' not in feed.state:
             return False
-        is_complete = self._store_new(feed)
+        newest = feed.newest()
+        if not newest and feed.state['anchor'] is None:
+            # There is no such item. It costs two requests to know that none has changed.
+            return True
+        is_complete = self._store_new(feed, newest)
         try:
             for page in feed.changes(lambda moment: self._written_before(feed, moment)):
                 is_complete &= not self._store(feed, page)
@@ -170,10 +177,17 @@ class Follower:
             feed.hold()
         return is_complete
 
-    def _store_new(self, feed):
-        """Store new items. Return whether all of them could be stored."""
+    def _store_new(self, feed, newest):
+        """Store new items. Return whether all of them could be stored.
+
+        :param newest: their uuids, and those of known items.
+        """
+        unknown = self._unknown(feed, newest)
+        if len(unknown) < len(newest):
+            documents_of_new = (feed.get(uuid) for uuid in newest if uuid in unknown)
+            return not self._store(feed, [each for each in documents_of_new if each])
         is_complete = True
-        if self._unknown(feed, feed.newest()):
+        if newest:
             for page in feed.newest_pages():
                 unknown = self._unknown(feed, [each['uuid'] for each in page])
                 is_complete &= not self._store(feed, [each for each in page if each['uuid'] in unknown])

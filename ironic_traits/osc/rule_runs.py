@@ -151,11 +151,13 @@ def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
         json.dumps(document)
     except (OSError, InvalidRules, TypeError, ValueError, RecursionError) as error:
         raise exceptions.CommandError(f'{path}: {error}') from error
-    rules = document.get('inspection_rules') if isinstance(document, dict) else document
-    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+    if isinstance(document, dict):
+        # A list as the API answers it, or one rule as it takes it.
+        document = document.get('inspection_rules', [document])
+    if not isinstance(document, list) or not all(isinstance(rule, dict) for rule in document):
         raise exceptions.CommandError(f'{path}: rules are a list of objects')
     prefix = '' if is_stored else rule_files.prefix(path)
-    for number, rule in enumerate(rules, 1):
+    for number, rule in enumerate(document, 1):
         yield rule | {'name': prefix + str(rule.get('name') or rule.get('uuid') or number)}
 
 

@@ -17,7 +17,7 @@ from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def own_server(request):
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """A running service with two nodes. One of them has CUSTOM_FAST."""
-    with Server(None, cwd=tmp_path_factory.mktemp('commands')) as running:
+    with ForkedServer(None, cwd=tmp_path_factory.mktemp('commands')) as running:
         for name, traits in (('one', ['CUSTOM_A', 'CUSTOM_FAST']), ('two', ['CUSTOM_A'])):
             http_client.make(running.base, name=name)
             http_client.ask(running.base, 'PUT', f'/v1/nodes/{name}/traits', {'traits': traits})
@@ -131,6 +131,7 @@ def ask(access_template, access_app):
         'template_ident': f'{RECORD}7',
         'rule_ident': f'{RECORD}9',
         'hostname': 'conductor1',
+        'mirror': 'berlin',
         'reservation_uuid': reservation,
         'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',

@@ -7,12 +7,12 @@ import pytest
 from openstack import exceptions
 
 from tests.support.cli import run
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
-    with Server(None, cwd=tmp_path_factory.mktemp('allocations')) as running:
+    with ForkedServer(None, cwd=tmp_path_factory.mktemp('allocations')) as running:
         yield running
 
 

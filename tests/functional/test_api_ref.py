@@ -98,6 +98,8 @@ GIVEN_BY = {
     'volume-connectors-list': 'GET /v1/volume/connectors',
     'volume-connector-show': 'GET /v1/volume/connectors/{connector_uuid}',
     'volume-targets-list': 'GET /v1/volume/targets',
+    'mirrors-list': 'GET /v1/mirrors',
+    'mirror-show': 'GET /v1/mirrors/{mirror}',
     'conductors-list': 'GET /v1/conductors',
     'conductor-show': 'GET /v1/conductors/{hostname}',
     'deploy-templates-list': 'GET /v1/deploy_templates',

@@ -8,7 +8,7 @@ import openstack
 import pytest
 
 from tests.support.cli import parsing
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 #: The fields that nova's virt driver requests each time it polls.
@@ -29,7 +29,7 @@ NOVA_FIELDS = (
 
 @pytest.fixture
 def server(tmp_path_factory):
-    with Server(None, cwd=tmp_path_factory.mktemp('clients')) as running:
+    with ForkedServer(None, cwd=tmp_path_factory.mktemp('clients')) as running:
         yield running
 
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import conductors, transitions, workers
+from ironic_traits.inventory import transitions, workers
 from tests.support.client import Client, message
 from tests.support.service import finish_work, make_app
 from tests.support.transitions import ask, state
@@ -100,16 +100,18 @@ def test_a_node_belongs_to_an_alive_conductor_of_its_driver_and_group(client, wo
     assert matches['explanation']['considered'] >= 9
 
 
-def test_the_directory_is_read_again(app, client, worker, monkeypatch):
+def test_the_directory_is_read_again(app, client, worker):
     uuid = client.node()['uuid']
     assert client.get(f'/v1/nodes/{uuid}')['conductor'] is None
     workers.beat(app.service, 'x' * 36, hostname='a', pid=1, conductor_group='', drivers=[FAKE])
-    monkeypatch.setattr(conductors, 'MAX_AGE', 0)
     app.service.conductors.forget()
     assert client.get(f'/v1/nodes/{uuid}')['conductor'] == 'a'
     column = app.service.conductors.column(app.service)
     assert app.service.conductors.column(app.service) is column
+    app.service.conductors.forget()
+    assert app.service.conductors.column(app.service) is column
     workers.forget(app.service, 'x' * 36)
+    app.service.conductors.forget()
     assert client.get(f'/v1/nodes/{uuid}')['conductor'] is None
 
 

@@ -4,6 +4,7 @@ import uuid as uuids
 
 import pytest
 
+from ironic_traits.osc import explanations
 from tests.support.client import message
 from tests.support.providers import golden, provider
 from tests.support.rule_runs import DATA, add, data, expect, history, rule, run
@@ -64,6 +65,11 @@ def test_the_explanation_names_the_rules(app, client, nodes):
     run(app, one, data(cpu={'count': 64}), [expect('cpus', 16), expect('many', 32)])
     reserved = reserve(client, resource_class='gold')
     assert reserved.json['reservation']['node_uuid'] == one
+
+
+def test_the_commands_say_it():
+    assert explanations.requirement('expect:cpus') == 'is what the inspection rule cpus expects'
+    assert explanations.requirement('expect') == 'is what other inspection rules expect'
 
 
 def test_many_rules_share_a_clause(app, client, nodes):

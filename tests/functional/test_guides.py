@@ -17,7 +17,7 @@ from tests.support.commands import write_scripts
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone
 from tests.support.keystone_server import PASSWORD
 from tests.support.servers import free_port
-from tests.support.service import Server, peer
+from tests.support.service import ForkedServer, peer
 
 #: So that the lines of stdout and stderr come in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
@@ -57,7 +57,7 @@ def shell(tmp_path_factory):
             (home / f'{name}.openrc').write_text(text)
         for example in (GUIDE.parent / 'examples').iterdir():
             shutil.copy(example, home)
-        with Server(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
+        with ForkedServer(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
             for kind, address in (
                 ('baremetal', server.base),
                 ('placement', f'{server.base}/placement'),

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from ironic_traits.client import Failed
+from ironic_traits.matching import rule_evaluation
+from ironic_traits.matching.inspection_rules import standard
 from tests.functional.test_commands import clients
 from tests.support import ramdisk
 from tests.support.cli import BAREMETAL, OPENSTACK, run
@@ -29,6 +31,11 @@ def test_the_real_ramdisk(server, baremetal, sdk, tmp_path):
     data = sdk.get_node_inventory('inspected')
     assert data['inventory']['cpu']['model_name']
     assert data['plugin_data']['configuration']['collectors'] == ['default']
+    # The traits of this machine's CPU, without a rule of ours.
+    traits = set(sdk.get_node('inspected').traits)
+    assert traits == set(rule_evaluation.evaluate(standard(), rule_evaluation.facts_of(data)).traits)
+    if ramdisk.ARCHITECTURE == 'x86_64':
+        assert {'HW_ARCH_X86_64', 'HW_CPU_X86_SSE2'} <= traits
     saved = tmp_path / 'saved.json'
     baremetal('node', 'inventory', 'save', 'inspected', '--file', str(saved))
     assert json.loads(saved.read_text()) == data
@@ -37,6 +44,7 @@ def test_the_real_ramdisk(server, baremetal, sdk, tmp_path):
         'Stored the inventory of node copy\n'
     )
     assert sdk.get_node_inventory('copy') == data
+    assert set(sdk.get_node('copy').traits) == traits
 
 
 def test_commands(server, baremetal, sdk, file):

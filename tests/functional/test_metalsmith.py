@@ -6,7 +6,7 @@ import pytest
 from metalsmith import exceptions, sources
 from openstack.exceptions import SDKException
 
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 TIMEOUT = 60
 
@@ -14,7 +14,7 @@ TIMEOUT = 60
 @pytest.fixture
 def cloud(tmp_path):
     """A connection of openstacksdk to a service with two nodes of class gold."""
-    with Server(None, cwd=tmp_path) as server:
+    with ForkedServer(None, cwd=tmp_path) as server:
         connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
         baremetal = connection.baremetal
         for name, traits in (('rack1-1', ['CUSTOM_A']), ('rack1-2', ['CUSTOM_A', 'CUSTOM_FAST'])):

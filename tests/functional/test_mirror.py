@@ -1,10 +1,17 @@
 """Mirrors of a real Ironic."""
 
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
+from tests.support import cli
+from tests.support.client import Client
 from tests.support.mirror import Ironic, clouds_file, differences, follower
 from tests.support.servers import free_port
-from tests.support.service import peer
+from tests.support.service import Server, make_app, peer, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 
@@ -23,6 +30,13 @@ def ironic(real_ironic, tmp_path, monkeypatch):
     clouds_file(tmp_path / 'clouds.yaml', far=real_ironic.url, other=real_ironic.url)
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
     return real_ironic
+
+
+@pytest.fixture
+def new_app(tmp_path):
+    """The application on a SQLite database: these tests are not about SQL."""
+    with make_app(upgraded(f'sqlite:///{tmp_path}/mirror.sqlite')) as application:
+        yield application
 
 
 def test_mirror_has_all_fields(ironic, app, client):
@@ -62,3 +76,158 @@ def test_mirror_has_all_fields(ironic, app, client):
 def _wait_for(ironic, uuid, state):
     while ironic.ask('GET', f'/v1/nodes/{uuid}')['provision_state'] != state:
         pass
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """A proxy in front of an Ironic that fails as its server says (``failure``)."""
+
+    protocol_version = 'HTTP/1.1'
+
+    def do_GET(self):
+        failure = self.server.failure
+        if failure == 'silence':
+            self.server.released.wait(30)
+            self.close_connection = True
+            return
+        status, body = 200, b''
+        try:
+            request = urllib.request.Request(self.server.ironic + self.path, headers=self._versions())
+            with urllib.request.urlopen(request) as there:
+                body = there.read()
+        except urllib.error.HTTPError as error:
+            status, body = error.code, error.read()
+        status = {'401': 401, '500': 500}.get(failure, status)
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if failure == 'half' else body)
+        self.close_connection = failure == 'half'
+
+    def _versions(self):
+        return {name: value for name, value in self.headers.items() if name.lower().startswith('x-openstack')}
+
+    def log_message(self, *arguments):
+        """Print nothing."""
+
+
+@pytest.fixture
+def proxy(ironic, tmp_path):
+    """A Hostile server that is the cloud "far"."""
+    server = ThreadingHTTPServer(('127.0.0.1', 0), Hostile)
+    server.ironic, server.failure, server.released = ironic.url, None, threading.Event()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    clouds_file(tmp_path / 'clouds.yaml', far=f'http://127.0.0.1:{server.server_port}')
+    yield server
+    server.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize('failure', ['401', '500', 'half', 'silence'])
+def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
+    """Reads go on, the mirror tries again after longer and longer pauses, and goes on where it was."""
+    client = Client(new_app)
+    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    mirror = follower(new_app, timeout=1, max_pause=4)
+    mirror.work()
+    proxy.failure = failure
+    assert [mirror.work() for _ in range(4)] == [1, 2, 4, 4]
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], bool(shown['last_error'])) == ('failing', True)
+    assert client.get('/v1/nodes')['nodes'] is not None
+
+    ironic.patch(f'/v1/nodes/{uuids[0]}', description='new')
+    proxy.failure = None
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+    assert client.get('/v1/mirrors/far')['state'] == 'following'
+    proxy.failure = failure
+    assert not mirror.catch_up()
+    assert len(client.get('/v1/nodes')['nodes']) == 12
+    proxy.failure = None
+    assert mirror.catch_up()
+
+
+def test_new_process_goes_on(ironic, new_app):
+    """After a kill in the middle of the first read, and after one while changes are read."""
+    client = Client(new_app)
+    for number in range(25):
+        ironic.node(name=f'node{number}', maintenance=False)
+    killed = follower(new_app)
+    for _ in range(3):
+        killed.work()
+    nodes = len(client.get('/v1/nodes')['nodes'])
+    assert 0 < nodes < 25
+    new_app.service.conf.set_override('lease_seconds', 5, group='mirror')
+    mirror = follower(new_app)
+    # Its name is that of a process that has ended, because this process has the same.
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+    # The first one notices that it has lost its turn, and takes it back only when the other one has ended.
+    requests = client.get('/v1/mirrors/far')['requests']
+    again = follower(new_app)
+    assert again.catch_up()
+    # Everything is read again only once a day.
+    assert client.get('/v1/mirrors/far')['requests'] - requests < 20
+
+
+def test_anchor_that_has_gone(ironic, new_app):
+    """Nodes that the mirror has noted as where to go on are deleted, and changed, before it goes on."""
+    client = Client(new_app)
+    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    mirror = follower(new_app)
+    for uuid in uuids[:6]:
+        ironic.patch(f'/v1/nodes/{uuid}', description='first')
+        assert mirror.catch_up()
+    for number in range(3, 6):
+        ironic.patch(f'/v1/nodes/{uuids[number]}', description='second')
+    ironic.ask('DELETE', f'/v1/nodes/{uuids[2]}')
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+    for uuid in client.get('/v1/nodes?fields=uuid')['nodes']:
+        ironic.patch(f'/v1/nodes/{uuid["uuid"]}', description='third')
+    assert mirror.catch_up()
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+
+
+def test_changes_on_many_pages(ironic, new_app):
+    client = Client(new_app)
+    uuids = [ironic.node(name=f'node{number}') for number in range(35)]
+    mirror = follower(new_app)
+    ironic.patch(f'/v1/nodes/{uuids[0]}', description='first')
+    assert mirror.catch_up()
+    for uuid in uuids:
+        ironic.patch(f'/v1/nodes/{uuid}', description='second')
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+
+
+def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
+    """The user of the mirror may have lost the permission to list them."""
+    client = Client(new_app)
+    for number in range(60):
+        ironic.node(name=f'node{number}')
+    mirror = follower(new_app, page_size=100)
+    assert mirror.catch_up()
+    ironic.clear()
+    assert not mirror.catch_up()
+    assert client.get('/v1/mirrors/far')['last_error'].startswith('60 of 60 nodes are no longer there.')
+    assert len(client.get('/v1/nodes')['nodes']) == 60
+
+
+def test_service_starts_the_mirror(ironic, tmp_path):
+    """With ``[mirror] clouds``; and the commands show it."""
+    uuid = ironic.node(name='node1')
+    (tmp_path / 'mirror.conf').write_text('[mirror]\nclouds = far\ninterval = 0.2\n')
+    with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
+        server.wait_until(lambda: ' has been read' in server.output)
+        (listed,) = cli.rows(server, 'baremetal', 'mirror', 'list')
+        assert (listed['Name'], listed['State'], listed['Nodes']) == ('far', 'following', 1)
+        shown = cli.rows(server, 'baremetal', 'mirror', 'show', 'far')
+        assert (shown['endpoint'], shown['conflict_list']) == (f'{ironic.url}/v1/', [])
+        assert cli.rows(server, 'baremetal', 'node', 'show', 'node1')['uuid'] == uuid
+        assert 'far' in cli.run(server, 'baremetal', 'node', 'power', 'on', 'node1', code=1)

@@ -1,13 +1,19 @@
 """Nodes of clouds in the inventory: what they share with others, what they refuse, and conflicts."""
 
+import subprocess
+import sys
+
 import pytest
 
+from ironic_traits import failures
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirror_clouds, mirror_moves, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.inventory.ports import PORTS
-from ironic_traits.mirror import documents
-from tests.support.client import message
+from ironic_traits.mirror import documents, processes
+from tests.support import programs
+from tests.support.client import Client, message
+from tests.support.service import make_app, upgraded
 
 UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
 INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
@@ -272,6 +278,17 @@ def test_only_the_mirror_whose_turn_it_is_writes(far, app, client):
     assert client.get('/v1/nodes')['nodes'] == []
 
 
+def test_turn_of_a_process_that_was_killed(app):
+    """Another process on the same machine does not wait for the end of the lease."""
+    command = 'from ironic_traits.mirror import processes; print(processes.name())'
+    done = subprocess.run([sys.executable, '-c', command], capture_output=True, text=True, check=True)
+    first, second = Turn('far', 'first', 60), Turn('far', 'second', 60)
+    assert mirror_clouds.take(app.service, first, f'elsewhere {done.stdout.strip().partition(" ")[2]}')
+    assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended) is None
+    assert mirror_clouds.take(app.service, first, done.stdout.strip())
+    assert mirror_clouds.take(app.service, second, processes.name(), processes.has_ended)
+
+
 def test_turn_ends_with_its_lease(app):
     first, second = Turn('far', 'first', 0), Turn('far', 'second', 60)
     assert mirror_clouds.take(app.service, first, 'first')
@@ -293,3 +310,111 @@ def test_old_versions_lack_fields(far, client):
 def test_times(text, moment):
     result = documents.moment(text)
     assert (result and result.isoformat()) == moment
+
+
+def test_mirror_is_shown(far, app, client):
+    """With its state, lag and conflicts; in the API, in /metrics, and in the health check."""
+    client.node(uuid=UUIDS[0])
+    far.nodes({}, {'number': 1})
+    (listed,) = client.get('/v1/mirrors')['mirrors']
+    assert (listed['name'], listed['state'], listed['nodes'], listed['conflicts']) == ('far', 'reading', 1, 1)
+    assert (listed['lag_seconds'], listed['changes'], listed['process']) == (None, 1, 'test')
+    moment = mirror_clouds.now(app.service)
+    mirror_clouds.save(app.service, far.turn, passed_at=moment, current_at=moment)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['endpoint']) == ('following', ENDPOINT)
+    assert shown['lag_seconds'] < 60
+    assert [each['uuid'] for each in shown['conflict_list']] == [UUIDS[0]]
+
+    mirror_clouds.fail(app.service, far.turn, 'It does not respond.', 1)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['last_error'], shown['requests']) == ('failing', 'It does not respond.', 1)
+    assert 'mirror of far is failing, 1 nodes' in client.ask('GET', '/healthcheck?detailed').text
+    mirror_clouds.give_back(app.service, far.turn)
+    assert client.get('/v1/mirrors/far')['state'] == 'stopped'
+
+
+@pytest.mark.parametrize('name', ['near', '%C3%A4'])
+def test_unknown_mirror(client, name):
+    response = client.ask('GET', f'/v1/mirrors/{name}')
+    assert response.status_int == 404
+    assert client.get('/v1/mirrors') == {'mirrors': []}
+    assert client.ask('GET', '/v1/mirrors', version='1.37').status_int == 404
+
+
+def test_metrics_of_mirrors(database_url):
+    with make_app(database_url, metrics__enabled=True) as app:
+        far = Store(app.service, 'far')
+        far.nodes({})
+        text = Client(app).ask('GET', '/metrics').text
+    for metric in ('up{} 1.0', 'nodes{} 1.0', 'conflicts{} 0.0', 'changes_total{} 1.0'):
+        assert f'ironic_traits_mirror_{metric}\n'.replace('{}', '{cloud="far"}') in text
+    assert 'mirror_lag_seconds{' not in text
+
+
+def test_adopt(far, app, client):
+    """The node is this service's own, with its traits, and the mirror leaves it alone."""
+    far.nodes({'name': 'a', 'traits': ['CUSTOM_A', 'CUSTOM_B'], 'driver': 'fake-hardware', 'allocation_uuid': INSTANCE})
+    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B')
+    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_C')
+    assert mirror_moves.mirrored(far.context, []) == mirror_moves.mirrored(far.context, ['far']) == [UUIDS[0]]
+    assert mirror_moves.mirrored(far.context, ['near']) == []
+    mirror_moves.adopt(far.context, 'a')
+    shown = client.get(f'/v1/nodes/{UUIDS[0]}?fields=origin,allocation_uuid,trait_sources')
+    assert (shown['origin'], shown['allocation_uuid']) == (None, None)
+    held = {each['trait']: [one['source'] for one in each['sources']] for each in shown['trait_sources']['traits']}
+    assert held == dict.fromkeys(('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'), ['operator'])
+    assert client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/maintenance', {}).status_int == 202
+    far.nodes({'name': 'b'})
+    assert client.get(f'/v1/nodes/{UUIDS[0]}')['name'] == 'a'
+    assert far.conflicts().keys() == {UUIDS[0]}
+    with pytest.raises(failures.InvalidState):
+        mirror_moves.adopt(far.context, 'a')
+
+
+def test_adopt_of_a_node_at_work(far):
+    far.nodes({'provision_state': 'deploying'}, {'number': 1, 'reservation': 'far-1'})
+    for uuid in UUIDS[:2]:
+        with pytest.raises(failures.InvalidState):
+            mirror_moves.adopt(far.context, uuid)
+
+
+def test_forget(far, app, client):
+    own = client.node()['uuid']
+    far.nodes({'traits': ['CUSTOM_A']}, {'number': 1})
+    body = {'instance_uuid': INSTANCE, 'node_uuid': UUIDS[1]}
+    assert client.ask('POST', '/v1/reservations', body).status_int == 201
+    for uuid in (own, UUIDS[1]):
+        with pytest.raises(failures.InvalidState):
+            mirror_moves.forget(far.context, uuid)
+    assert mirror_moves.forget(far.context, UUIDS[0]) == UUIDS[0]
+    assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}').status_int == 404
+    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}').status_int == 404
+    mirror_clouds.give_back(app.service, far.turn)
+    assert not mirror_moves.forget_cloud(far.context, 'far')
+    (reservation,) = client.get('/v1/reservations')['reservations']
+    client.ask('DELETE', f'/v1/reservations/{reservation["uuid"]}')
+    mirror_moves.forget(far.context, UUIDS[1])
+    assert mirror_moves.forget_cloud(far.context, 'far')
+    assert client.get('/v1/mirrors') == {'mirrors': []}
+
+
+def test_commands(tmp_path):
+    """Each node is one transaction, and the exit code says whether all have succeeded."""
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with make_app(url) as app:
+        far = Store(app.service, 'far')
+        far.nodes({'name': 'a'}, {'number': 1, 'name': 'b', 'provision_state': 'deploying'})
+        mirror_clouds.give_back(app.service, far.turn)
+
+    def run(*arguments):
+        done = programs.run('ironic-traits-mirror', '--database', url, *arguments, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    code, output, errors = run('adopt', '--all')
+    assert (code, output) == (1, f'{UUIDS[0]} is adopted\n')
+    assert f"{UUIDS[0]} cannot be deployed: its driver 'ipmi' is not enabled here" in errors
+    assert run('forget', 'b')[:2] == (0, f'{UUIDS[1]} is removed\n')
+    assert run('--cloud', 'far', 'forget', '--all')[:2] == (0, '')
+    assert run('forget')[0] == 1
+    assert run()[0] == 1

@@ -8,6 +8,8 @@ import pytest
 import yaml
 from prometheus_client import parser
 
+from ironic_traits.inventory import mirror_clouds
+from ironic_traits.inventory.mirror_clouds import Turn
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
 
@@ -26,13 +28,16 @@ def dashboard_expressions():
 
 @pytest.fixture(scope='module')
 def samples(tmp_path_factory):
-    """{name of a metric: names of its labels}, after a reservation that was refused."""
+    """{name of a metric: names of its labels}, after a reservation that was refused, with a mirror."""
     url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("monitoring")}/x.sqlite')
     with make_app(url, metrics__enabled=True) as app:
         client = Client(app)
         client.node(name='one', maintenance=True)
         body = {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000001', 'node_uuid': ['one']}
         assert client.ask('POST', '/v1/reservations', body).status_int == 409
+        turn = Turn('far', 'a', 60)
+        mirror_clouds.take(app.service, turn, 'test')
+        mirror_clouds.save(app.service, turn, current_at=mirror_clouds.now(app.service))
         families = list(parser.text_string_to_metric_families(client.ask('GET', '/metrics').text))
     return {sample.name: sample.labels for family in families for sample in family.samples}
 

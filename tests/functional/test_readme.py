@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from tests.support.commands import write_scripts
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 #: So that the lines of stdout and stderr come in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
@@ -88,7 +88,7 @@ def test_the_transcripts(page, tmp_path):
     for example in (DOC / 'examples').iterdir():
         shutil.copy(example, tmp_path)
     write_scripts(tmp_path / 'bin')
-    with Server(None, cwd=tmp_path) as server:
+    with ForkedServer(None, cwd=tmp_path) as server:
         printed = run([command for command, _ in shown], server, tmp_path)
     assert len(printed) == len(shown)
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):

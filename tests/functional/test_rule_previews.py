@@ -123,11 +123,11 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(('body', 'reason'), BAD.values(), ids=BAD)
-def test_bad_previews(client, body, reason):
-    status, text = refused(client, PREVIEW, **body)
-    assert status == 400
-    assert reason in text
+def test_bad_previews(client):
+    for name, (body, reason) in BAD.items():
+        status, text = refused(client, PREVIEW, **body)
+        assert status == 400, name
+        assert reason in text, name
 
 
 def test_applying(app, client, nodes):

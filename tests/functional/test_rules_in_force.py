@@ -64,7 +64,9 @@ def test_a_stored_rule_that_is_invalid_is_not_in_force(app, caplog):
         store(connection, 2)
     assert list(traits(app)) == list(traits(app)) == [UUID.format(2)]
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert f"The inspection rule {UUID.format(1)} is not in force: action 1: 'nope' is not one of" in record.message
+    assert (
+        f"The stored inspection rule {UUID.format(1)} is not in force: action 1: 'nope' is not one of" in record.message
+    )
 
 
 @pytest.fixture
@@ -82,7 +84,10 @@ def test_rules_in_files(database_url, folder, caplog):
         with app.service.write() as connection:
             store(connection, 1, name='site.gold')
         assert traits(app) == traits(app) == {'site.gold': 'CUSTOM_SITE', 'more.1': 'CUSTOM_MORE'}
-    assert caplog.text.count('The stored inspection rule site.gold is not in force: a file has a rule of the same') == 1
+    assert (
+        caplog.text.count('The stored inspection rule site.gold is not in force: a file has a rule of the same name')
+        == 1
+    )
 
 
 def names(conf):

@@ -6,7 +6,7 @@ import openstack
 import pytest
 
 from tests.support.cli import rows, run
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 RESET = {'interface': 'bios', 'step': 'factory_reset'}
 APPLY = {'interface': 'bios', 'step': 'apply_configuration', 'args': {'settings': [{'password': 'hush-hush'}]}}
@@ -16,7 +16,7 @@ LOG = {'interface': 'vendor', 'step': 'log_passthrough', 'args': {}}
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
     """A service with an active node "one", which has CUSTOM_A."""
-    with Server(None, cwd=tmp_path_factory.mktemp('runbooks')) as running:
+    with ForkedServer(None, cwd=tmp_path_factory.mktemp('runbooks')) as running:
         run(running, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', 'one')
         run(running, 'baremetal', 'node', 'add', 'trait', 'one', 'CUSTOM_A')
         for verb in ('manage', 'provide', 'deploy'):

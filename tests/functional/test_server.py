@@ -17,7 +17,7 @@ import urllib.parse
 import pytest
 
 from ironic_traits.db import migrations
-from tests.support import servers
+from tests.support import commands, servers
 from tests.support.http_client import ask, make
 from tests.support.programs import BIN
 from tests.support.service import Server
@@ -194,8 +194,8 @@ def test_invalid_configuration(text, reason, tmp_path):
     """The service prints one sentence, before it listens or creates anything."""
     if text:
         (tmp_path / 'wrong.conf').write_text(text)
-    command = [BIN / 'ironic-traits-api', '--config-file', 'wrong.conf', '--port', str(servers.free_port())]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    options = ['--config-file', 'wrong.conf', '--port', str(servers.free_port())]
+    done = commands.run('ironic-traits-api', *options, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith('The configuration cannot be used: ')
     assert reason in done.stderr
@@ -219,9 +219,7 @@ def test_unusable_database(url, reason, command, tmp_path):
     """The service prints one sentence, without the password."""
     program, *arguments = command
     options = ['--database', url.format(port=servers.free_port()), '--port', str(servers.free_port())]
-    done = subprocess.run(
-        [BIN / program, *options, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60
-    )
+    done = commands.run(program, *options, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith('The database cannot be used: ')
     assert reason in done.stderr
@@ -240,7 +238,7 @@ def test_a_schema_from_the_future(command, tmp_path):
         connection.commit()
     program, *arguments = command
     options = ['--database', f'sqlite:///{path}', '--port', str(servers.free_port())]
-    done = subprocess.run([BIN / program, *options, *arguments], capture_output=True, text=True, timeout=60)
+    done = commands.run(program, *options, *arguments)
     assert done.returncode == 1
     assert done.stderr.startswith("The database cannot be used: Can't locate revision identified by '9999'")
     assert len(done.stderr.splitlines()) == 1

@@ -10,7 +10,7 @@ import time
 import bcrypt
 import pytest
 
-from tests.support import servers
+from tests.support import commands, servers
 from tests.support.http_client import ask, make
 from tests.support.programs import BIN, run
 from tests.support.service import Server
@@ -92,7 +92,7 @@ def test_wrong_configuration(text, reason, workers, tmp_path):
     (tmp_path / 'wrong.conf').write_text(text)
     port = str(servers.free_port())
     arguments = ['--config-file', 'wrong.conf', '--port', port, '--workers', workers]
-    assert_refused(run('ironic-traits-api', *arguments, cwd=tmp_path), 'cannot be used', reason)
+    assert_refused(commands.run('ironic-traits-api', *arguments, cwd=tmp_path), 'cannot be used', reason)
 
 
 @pytest.mark.parametrize('program', ['ironic-traits-api', 'ironic-traits-worker'])
@@ -101,7 +101,7 @@ def test_rules_that_are_invalid(program, tmp_path):
     (tmp_path / 'wrong.conf').write_text('[inspection]\nrules_dirs = .\n')
     options = ['--config-file', 'wrong.conf', '--port', str(servers.free_port())]
     problems = '[inspection] rules_dirs: ./gold.yaml: rule one: it has no actions; ./gold.yaml: rule two: it has no'
-    assert_refused(run(program, *options, cwd=tmp_path), f'The configuration cannot be used: {problems}')
+    assert_refused(commands.run(program, *options, cwd=tmp_path), f'The configuration cannot be used: {problems}')
 
 
 def test_a_policy_file_that_cannot_be_read(tmp_path):
@@ -109,7 +109,9 @@ def test_a_policy_file_that_cannot_be_read(tmp_path):
     (tmp_path / 'wrong.conf').write_text(
         '[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = policy.yaml\n[DEFAULT]\nuse_stderr = true\n'
     )
-    done = run('ironic-traits-api', '--config-file', 'wrong.conf', '--port', str(servers.free_port()), cwd=tmp_path)
+    done = commands.run(
+        'ironic-traits-api', '--config-file', 'wrong.conf', '--port', str(servers.free_port()), cwd=tmp_path
+    )
     assert_refused(done, 'The policy file cannot be used: ')
 
 
@@ -120,14 +122,14 @@ def test_file_that_is_not_a_database(command, tmp_path):
     (tmp_path / 'letter').write_text('Dear Sir or Madam,\n')
     program, *arguments = command
     options = ['--database', f'sqlite:///{tmp_path}/letter', '--port', str(servers.free_port())]
-    assert_refused(run(program, *options, *arguments, cwd=tmp_path), 'letter is not a SQLite database')
+    assert_refused(commands.run(program, *options, *arguments, cwd=tmp_path), 'letter is not a SQLite database')
     assert (tmp_path / 'letter').read_text() == 'Dear Sir or Madam,\n'
 
 
 @pytest.mark.parametrize('program', ['ironic-traits-api', 'ironic-traits-worker'])
 def test_a_log_file_that_cannot_be_written(program, tmp_path):
     options = ['--log-file', '/proc/nowhere/log', '--port', str(servers.free_port())]
-    assert_refused(run(program, *options, cwd=tmp_path), '/proc/nowhere/log')
+    assert_refused(commands.run(program, *options, cwd=tmp_path), '/proc/nowhere/log')
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_version(program, tmp_path):
 @pytest.mark.parametrize('program', ['api', 'worker', 'manage', 'status'])
 def test_shell_completion(program, tmp_path):
     """Some releases of oslo.config have no templates, and the message says so."""
-    done = run(f'ironic-traits-{program}', '--shell_completion', 'bash', cwd=tmp_path)
+    done = commands.run(f'ironic-traits-{program}', '--shell_completion', 'bash', cwd=tmp_path)
     assert 'Traceback' not in done.stderr
     assert len(done.stderr.splitlines()) == done.returncode
 

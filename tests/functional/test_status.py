@@ -1,13 +1,16 @@
 """ironic-traits-status upgrade check, on each database."""
 
+import contextlib
 import json
 import pathlib
 
 import pytest
 import sqlalchemy as sa
+from oslo_utils import uuidutils
 
 from ironic_traits.db import migrations, tables
 from ironic_traits.db.engine import Database
+from ironic_traits.db.types import now
 from tests.support import commands
 from tests.support.service import make_conf, upgraded
 
@@ -48,6 +51,20 @@ def test_invalid_policy_files(tmp_path, text):
     (tmp_path / 'policy.yaml').write_text(text)
     (tmp_path / 'one.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     assert 'The policy file' in check(url, '--config-file', f'{tmp_path}/one.conf', code=2)['Policy rules']
+
+
+def test_inspection_rules(tmp_path):
+    url = upgraded(f'sqlite:///{tmp_path}/new.sqlite')
+    with contextlib.closing(Database(make_conf(url))) as database, database.write() as connection:
+        values = {'created_at': now(), 'priority': 0, 'sensitive': False, 'conditions': [], 'actions': []}
+        connection.execute(
+            sa.insert(tables.inspection_rules).values(uuid=uuidutils.generate_uuid(), name='x', **values)
+        )
+    assert check(url, code=1) == {'Inspection rules': 'Inspection rules are not in force: x (it has no actions)'}
+    (tmp_path / 'gold.yaml').write_text('5')
+    (tmp_path / 'one.conf').write_text(f'[inspection]\nrules_dirs = {tmp_path}\n')
+    problem = f'[inspection] rules_dirs: {tmp_path}/gold.yaml: Rules are a list'
+    assert check(url, '--config-file', f'{tmp_path}/one.conf', code=2) == {'Inspection rules': problem}
 
 
 def test_warnings(database_url, client, tmp_path):

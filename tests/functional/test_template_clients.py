@@ -7,13 +7,13 @@ import time
 import openstack
 import pytest
 
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 
 
 @pytest.fixture
 def server(tmp_path_factory):
     """A service without nodes."""
-    with Server(None, cwd=tmp_path_factory.mktemp('templates')) as running:
+    with ForkedServer(None, cwd=tmp_path_factory.mktemp('templates')) as running:
         yield running
 
 

@@ -304,17 +304,17 @@ def test_many_nodes(app, client):
 #: batch.
 _STUCK = """
 import json, sys, time
-from ironic_traits.inventory import history
+from ironic_traits.db import together
 from tests.support.client import Client
 from tests.support.service import make_app
-record, calls = history.record, []
+execute, calls = together.execute, []
 def stop(*arguments):
-    record(*arguments)
+    execute(*arguments)
     calls.append(arguments)
     if len(calls) == 3:
         print('in the middle', flush=True)
         time.sleep(300)
-history.record = stop
+together.execute = stop
 with make_app(sys.argv[1]) as app:
     print(Client(app).ask('POST', '/v1/traits/edits', json.loads(sys.argv[2])).text, flush=True)
 """
@@ -351,7 +351,7 @@ def test_only_nodes_that_the_caller_may_change(ask):
     assert _as(ask, 'stranger_admin', **body).json['matched'] == 0
     refused = _as(ask, 'lessee_admin', **body)
     assert refused.status_int == 403
-    assert 'the traits of 2 of the 2 selected nodes' in message(refused)
+    assert '2 of the 2 selected nodes' in message(refused)
     shown = _as(ask, 'owner_admin', add=['CUSTOM_B'], nodes=[NODE, RESERVED], preview=True).json
     for persona, status in (('lessee_admin', 403), ('stranger_admin', 404), ('owner_member', 403)):
         execution = _as(ask, persona, add=['CUSTOM_B'], nodes=[NODE, RESERVED], digest=shown['digest'])

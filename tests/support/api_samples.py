@@ -2,7 +2,9 @@
 
 import json
 
-from ironic_traits.inventory import workers
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes, workers
+from ironic_traits.inventory.mirror_clouds import Turn
 from tests.support import inspection_samples
 from tests.support.service import finish_work
 
@@ -431,12 +433,27 @@ def _sampled_children(client):
     return children
 
 
+def _sampled_mirrors(client):
+    """Return the mirrors of clouds."""
+    service, turn = client.app.service, Turn('berlin', 'a', 60)
+    mirror_clouds.take(service, turn, 'mirror1 4711')
+    moment = mirror_clouds.now(service)
+    reached = {'endpoint': 'https://ironic.example.com/v1/', 'version': '1.109', 'requests': 12}
+    mirror_clouds.save(service, turn, **reached, passed_at=moment, current_at=moment)
+    reason = 'This service has a node named rack1-1: here, it has no name.'
+    mirrored_nodes.report(Context(service, None, 0, ''), turn, 'nodes', {f'{RECORD}f': reason})
+    lag = {'lag_seconds': 1.5}
+    yield 'mirrors-list', {'mirrors': [each | lag for each in client.get('/v1/mirrors')['mirrors']]}
+    yield 'mirror-show', client.get('/v1/mirrors/berlin') | lag
+
+
 def sampled(client):
     """Generate (name, sample)."""
     facts = {'hostname': 'conductor1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
     workers.beat(client.app.service, f'{RECORD}d', **facts)
     yield 'conductors-list', client.get('/v1/conductors')
     yield 'conductor-show', client.get('/v1/conductors/conductor1')
+    yield from _sampled_mirrors(client)
     yield 'root', client.get('/')
     yield 'v1', client.get('/v1')
     token = client.get('/v1/changes')['token']

@@ -1,7 +1,10 @@
 """Runs commands, the real clients' and our own, without the second of imports that each of them needs.
 
-A process of its own imports the modules of a command once, and forks each time that the command is run.  What runs in
-the fork is the entry point of the command, as its script in ``bin`` would call it.
+A process of its own imports the modules of some commands once, and forks each time that one of them is run.  What runs
+in the fork is the entry point of the command, as its script in ``bin`` would call it, of the installed packages.
+
+Run the script itself (``tests.support.programs``) to test what Python does before that, such as where it finds modules,
+or a command that does not end.
 
     >>> run('openstack', '--version').stdout
     'openstack 9.0.0\\n'
@@ -16,6 +19,7 @@ import inspect
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -25,7 +29,10 @@ import tempfile
 import traceback
 import warnings
 
+#: Most seconds that a command may take.
+SECONDS = 300
 CLIENTS = ('baremetal', 'openstack')
+OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'ironic-traits-worker')
 #: How the groups of entry points begin that the clients load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
 #: How the groups of entry points begin that our own commands load.
@@ -37,6 +44,8 @@ _OWN_MODULES = (
     'ironic_traits.cmd.inventory',
     'ironic_traits.cmd.managing',
     'ironic_traits.cmd.rules',
+    'ironic_traits.cmd.serving',
+    'ironic_traits.cmd.working',
     'ironic_traits.transfer.local',
     'psycopg2',
     'pymysql',
@@ -46,27 +55,29 @@ _OWN_MODULES = (
 )
 
 
-class Command:
-    """A process that runs one of the commands, again and again; started for the first one.
+class Forks:
+    """A process that forks to run commands, again and again; started for the first one.
 
-    :param program: name of its script.
+    :param programs: names of their scripts.
     """
 
-    def __init__(self, program):
-        self._program = program
+    def __init__(self, *programs):
+        self._programs = programs
 
-    def run(self, *arguments, env, cwd):
-        """Run the command.
+    def run(self, program, *arguments, env, cwd):
+        """Run one of the commands.
 
         :param env: its environment.
         :param cwd: its directory.
         :returns: subprocess.CompletedProcess, with text.
         """
-        request = {'arguments': [str(argument) for argument in arguments], 'env': dict(env), 'cwd': str(cwd)}
+        command = [program, *map(str, arguments)]
+        request = {'command': command, 'env': dict(env), 'cwd': str(cwd)}
         with contextlib.ExitStack() as stack:
             outputs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in range(2)]
             inputs = stack.enter_context(pathlib.Path(os.devnull).open())
             connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            connection.settimeout(SECONDS)
             connection.connect(self.socket)
             socket.send_fds(connection, [b'-'], [file.fileno() for file in (*outputs, inputs)])
             connection.sendall(json.dumps(request).encode())
@@ -74,13 +85,28 @@ class Command:
             code = int(connection.recv(20) or -1)
             for output in outputs:
                 output.seek(0)
-            return subprocess.CompletedProcess([self._program, *arguments], code, *(o.read() for o in outputs))
+            return subprocess.CompletedProcess(command, code, *(o.read() for o in outputs))
+
+    def start(self, program, *arguments, env, cwd, output):
+        """Start one of the commands.
+
+        :param output: file for what it prints.
+        :returns: Process.
+        """
+        request = {'command': [program, *arguments], 'env': dict(env), 'cwd': str(cwd), 'is_waited_for': True}
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.socket)
+        socket.send_fds(connection, [b'-'], [output.fileno()] * 2)
+        connection.sendall(json.dumps(request).encode())
+        connection.shutdown(socket.SHUT_WR)
+        return Process(connection)
 
     @functools.cached_property
     def socket(self):
         """Path of the socket of the process, which is started now."""
         path = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
-        command = [sys.executable, '-m', 'tests.support.commands', path, self._program]
+        # -P and the path, so that the checkout is not in sys.path: as the scripts do, import what is installed.
+        command = [sys.executable, '-P', __file__, path, *self._programs]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         atexit.register(self._stop, process, path)
         assert process.stdout.readline() == b'ready\n'
@@ -94,7 +120,49 @@ class Command:
         shutil.rmtree(os.path.dirname(path))
 
 
-_COMMANDS = {program: Command(program) for program in (*CLIENTS, 'ironic-traits-manage', 'ironic-traits-status')}
+class Process:
+    """A command that was started, with the methods of subprocess.Popen.
+
+    :ivar pid: its pid.
+    :ivar returncode: its exit code; None while it runs, or before ``poll`` or ``wait`` is called.
+    """
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.pid = int(connection.recv(20, socket.MSG_WAITALL))
+        self.returncode = None
+
+    def poll(self):
+        """Return the exit code; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        """Wait until it ends, and return its exit code."""
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            self.returncode = int(self._connection.recv(20, socket.MSG_WAITALL))
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number):
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self):
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+_OWN_FORKS = Forks(*OWN)
+_FORKS = {program: Forks(program) for program in CLIENTS} | dict.fromkeys(OWN, _OWN_FORKS)
 
 
 def run(program, *arguments, env=None, cwd=None):
@@ -105,10 +173,21 @@ def run(program, *arguments, env=None, cwd=None):
     :param cwd: its directory; that of this process by default.
     :returns: subprocess.CompletedProcess, with text.
     """
-    if program in _COMMANDS:
-        return _COMMANDS[program].run(*arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
+    if program in _FORKS:
+        return _FORKS[program].run(program, *arguments, env=env or os.environ, cwd=cwd or pathlib.Path.cwd())
     script = pathlib.Path(sys.executable).parent / program
     return subprocess.run([script, *arguments], capture_output=True, text=True, env=env, cwd=cwd)
+
+
+def start(program, *arguments, env, cwd, output):
+    """Start one of our own commands.
+
+    :param env: its environment.
+    :param cwd: its directory; None for that of this process.
+    :param output: file for what it prints.
+    :returns: Process.
+    """
+    return _FORKS[program].start(program, *arguments, env=env, cwd=cwd or pathlib.Path.cwd(), output=output)
 
 
 #: A script that runs a command of this module in place of the command's own script, for shells.
@@ -120,7 +199,7 @@ inputs = [0] if sys.stdin else []
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({socket!r})
     socket.send_fds(connection, [b'-'], [1, 2, *inputs])
-    request = {{'arguments': sys.argv[1:], 'env': dict(os.environ), 'cwd': os.getcwd()}}
+    request = {{'command': [{program!r}, *sys.argv[1:]], 'env': dict(os.environ), 'cwd': os.getcwd()}}
     connection.sendall(json.dumps(request).encode())
     connection.shutdown(socket.SHUT_WR)
     sys.exit(int(connection.recv(20) or -1))
@@ -133,37 +212,23 @@ def write_scripts(directory):
     :param directory: pathlib.Path of a directory, which is created.
     """
     directory.mkdir()
-    for program, command in _COMMANDS.items():
+    for program, forks in _FORKS.items():
         script = directory / program
-        script.write_text(_SCRIPT.format(python=sys.executable, socket=command.socket))
+        script.write_text(_SCRIPT.format(python=sys.executable, socket=forks.socket, program=program))
         script.chmod(0o755)
 
 
-def serve(path, program):
+def serve(path, *programs):
     """Run a command for each connection, until the process is killed.
 
     :param path: of the socket.
-    :param program: the command.
+    :param programs: the commands.
     """
-    # The libraries take the name from here when they are imported.
-    sys.argv = [program]
-    (script,) = importlib.metadata.entry_points(group='console_scripts', name=program)
-    main = script.load()
-    for distribution in importlib.metadata.distributions():
-        for point in distribution.entry_points:
-            if point.group.startswith(_GROUPS if program in CLIENTS else _OWN_GROUPS):
-                with contextlib.suppress(ImportError):
-                    point.load()
-    for name in ('ironicclient.v1.client',) if program in CLIENTS else _OWN_MODULES:
-        importlib.import_module(name)
-    if program in CLIENTS:
-        # After a 409 the client asks five times again, with two seconds in between.
-        importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
-        # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
-        importlib.import_module('cliff.command')._get_distributions_by_modules()
-    else:
-        # It imports the libraries whose options it knows.
-        importlib.import_module('ironic_traits.validation')._schema()
+    # The clients' libraries take the name from here when they are imported.
+    sys.argv = [programs[0]]
+    scripts = importlib.metadata.entry_points(group='console_scripts')
+    mains = {program: scripts[program].load() for program in programs}
+    (_import_clients if programs[0] in CLIENTS else _import_own)()
     # A fork copies the memory that its garbage collector looks at.
     gc.collect()
     gc.freeze()
@@ -178,32 +243,48 @@ def serve(path, program):
             with connection:
                 if os.fork() == 0:
                     listening.close()
-                    _run(connection, main)
+                    _run(connection, mains)
 
 
-def _run(connection, main):
+def _import_clients():
+    _load(_GROUPS)
+    importlib.import_module('ironicclient.v1.client')
+    # After a 409 the client asks five times again, with two seconds in between.
+    importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
+    # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
+    importlib.import_module('cliff.command')._get_distributions_by_modules()
+
+
+def _import_own():
+    _load(_OWN_GROUPS)
+    for name in _OWN_MODULES:
+        importlib.import_module(name)
+    # It imports the libraries whose options it knows.
+    importlib.import_module('ironic_traits.validation')._schema()
+
+
+def _load(groups):
+    """Load the entry points whose groups begin so."""
+    for distribution in importlib.metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group.startswith(groups):
+                with contextlib.suppress(ImportError):
+                    point.load()
+
+
+def _run(connection, mains):
     """Run the command once in this process, and end it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().read())
-    os.close(0)
-    sys.stdin = None
-    for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
-        os.dup2(descriptor, number)
-        if number == 0:
-            sys.stdin = open(0)  # noqa: SIM115
-    os.environ.clear()
-    os.environ.update(request['env'])
-    os.chdir(request['cwd'])
-    # What Python does with these variables when it starts.
-    if os.environ.get('PYTHONWARNINGS') == 'ignore':
-        warnings.simplefilter('ignore')
-    if os.environ.get('PYTHONUNBUFFERED'):
-        sys.stdout.reconfigure(line_buffering=True)
-    sys.argv += request['arguments']
+    is_waited_for = 'is_waited_for' in request
+    if is_waited_for:
+        _separate(connection)
+    _prepare(request, descriptors)
+    main = mains[sys.argv[0]]
     try:
         # The default of the clients' argument was set when they were imported.
-        code = main(request['arguments']) if inspect.signature(main).parameters else main()
+        code = main(sys.argv[1:]) if inspect.signature(main).parameters else main()
     except SystemExit as end:
         code = end.code
     except BrokenPipeError:
@@ -218,7 +299,42 @@ def _run(connection, main):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BrokenPipeError):
             stream.flush()
+    if is_waited_for:
+        # Python ends as it would without this module.
+        sys.exit(code)
     connection.sendall(str(code or 0).encode())
+    os._exit(0)
+
+
+def _prepare(request, descriptors):
+    """Set the command line, the files, the environment and the directory of this process."""
+    os.close(0)
+    sys.stdin = None
+    for number, descriptor in zip((1, 2, 0), descriptors, strict=False):
+        os.dup2(descriptor, number)
+        if number == 0:
+            sys.stdin = open(0)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(request['env'])
+    os.chdir(request['cwd'])
+    # What Python does with these variables when it starts.
+    if os.environ.get('PYTHONWARNINGS') == 'ignore':
+        warnings.simplefilter('ignore')
+    if os.environ.get('PYTHONUNBUFFERED'):
+        sys.stdout.reconfigure(line_buffering=True)
+    sys.argv = request['command']
+
+
+def _separate(connection):
+    """Fork. The fork returns and runs the command; this process sends its pid and its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        return
+    connection.sendall(f'{pid:20}'.encode())
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(BrokenPipeError):
+        connection.sendall(f'{os.waitstatus_to_exitcode(status):20}'.encode())
     os._exit(0)
 
 

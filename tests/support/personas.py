@@ -6,7 +6,7 @@ import sqlalchemy as sa
 import yaml
 
 from ironic_traits.db import migrations, tables
-from ironic_traits.inventory import workers
+from ironic_traits.inventory import mirror_clouds, workers
 from tests.support.client import Client
 from tests.support.service import make_app
 
@@ -94,6 +94,7 @@ def make_template(path):
             {'uuid': f'{RECORD}5', 'node_uuid': NODE, 'volume_type': 'iscsi', 'boot_index': 0, 'volume_id': 'x'},
         )
         steps = [{'interface': 'bios', 'step': 'factory_reset', 'order': 1}]
+        mirror_clouds.take(app.service, mirror_clouds.Turn('berlin', 'a', 60), 'mirror1')
         workers.beat(app.service, f'{RECORD}8', hostname='conductor1', pid=1, drivers=['fake-hardware'])
         template = {'uuid': f'{RECORD}7', 'name': 'CUSTOM_A', 'steps': [steps[0] | {'args': {}, 'priority': 1}]}
         del template['steps'][0]['order']

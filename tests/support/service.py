@@ -20,7 +20,7 @@ from ironic_traits.inventory import transitions
 from ironic_traits.performer import Performer, Run
 from ironic_traits.service import Service
 from ironic_traits.worker import Worker
-from tests.support import logs
+from tests.support import commands, logs
 from tests.support.servers import free_port
 
 
@@ -130,17 +130,16 @@ class Server:
     def __init__(self, url, *arguments, cwd=None):
         port = free_port()
         self.base = f'http://127.0.0.1:{port}'
-        program = pathlib.Path(sys.executable).parent / 'ironic-traits-api'
         database = ['--database', url] if url else []
         # A file, because a pipe that nobody reads fills up and blocks the service.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the service)
-        self.process = subprocess.Popen(
-            [program, *database, *arguments, '--port', str(port)],
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=os.environ | {'PYTHONUNBUFFERED': '1'},
-        )
+        environment = os.environ | {'PYTHONUNBUFFERED': '1'}
+        self.process = self._start([*database, *arguments, '--port', str(port)], self._output, environment, cwd)
+
+    def _start(self, arguments, output, env, cwd):
+        """Start the program, and return its subprocess.Popen."""
+        command = [pathlib.Path(sys.executable).parent / 'ironic-traits-api', *arguments]
+        return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=cwd, env=env)
 
     @property
     def output(self):
@@ -199,6 +198,13 @@ class Server:
     def __exit__(self, *exception):
         if self.process.poll() is None:
             self.stop()
+
+
+class ForkedServer(Server):
+    """A running ironic-traits-api for tests of its clients: it starts without the second of imports (``commands``)."""
+
+    def _start(self, arguments, output, env, cwd):
+        return commands.start('ironic-traits-api', *arguments, output=output, env=env, cwd=cwd)
 
 
 @contextlib.contextmanager

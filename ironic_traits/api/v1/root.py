@@ -18,6 +18,7 @@ from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
+from ironic_traits.api.v1.mirrors import MirrorsController
 from ironic_traits.api.v1.nodes import NodesController
 from ironic_traits.api.v1.portgroups import PortgroupsController
 from ironic_traits.api.v1.ports import PortsController
@@ -46,6 +47,7 @@ class V1Controller(Resource):
         'history': HistoryController(),
         'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),
+        'mirrors': MirrorsController(),
         'nodes': NodesController(),
         'ports': PortsController(),
         'drivers': DriversController(),

@@ -8,6 +8,7 @@ from ironic_traits.resources.nodes import INTERFACES
 
 #: Condition of an index: the node is a child.
 HAS_PARENT = sa.text('parent_node IS NOT NULL')
+IS_ROOT = sa.text('parent_node IS NULL')
 #: The same: the node is mirrored.
 HAS_ORIGIN = sa.text('origin IS NOT NULL')
 
@@ -88,6 +89,9 @@ nodes = sa.Table(
     sa.Index(None, 'shard'),
     # Partial: nearly all nodes have no parent, and no list is to be read in the order of an index of those.
     sa.Index(None, 'parent_node', sqlite_where=HAS_PARENT, postgresql_where=HAS_PARENT),
+    # For lists without children. PostgreSQL need not test the rows that it reads in the order of this index. To test
+    # parent_node, it would have to find its place behind all columns before it, in each row that it passes.
+    sa.Index('nodes_roots_idx', 'id', sqlite_where=IS_ROOT, postgresql_where=IS_ROOT),
     sa.Index(None, 'instance_name'),
     # Partial: an own node has no origin.
     sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),

@@ -1,0 +1,88 @@
+"""Conditional requests: ETag and If-None-Match.
+
+The ETag of a response is a digest of its body. A GET whose If-None-Match has it is answered with 304, without the body.
+
+To find out that a list of nodes is unchanged, it need not be read again. Each process remembers, for recent conditional
+requests, the ETag and the version of what the list was read from: the place in the change feed, and what else a list
+depends on. The version is read before the list. So a list that is read while nodes change is remembered with the
+version before the change, and the next request reads it again: a 304 is never stale.
+"""
+
+import hashlib
+import json
+
+import pecan
+
+from ironic_traits.api import rendering
+from ironic_traits.inventory import change_feed, eligibility
+
+
+class NotModified:
+    """The result of a GET whose body the client has already.
+
+    :param tag: ETag, without quotes.
+    """
+
+    def __init__(self, tag):
+        self.tag = tag
+
+
+def digest_of(body):
+    """Return the ETag of a body (bytes), without quotes."""
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+def respond(response, result):
+    """Put the result of a GET into the response of pecan: a 304 if the client has it already.
+
+    :param response: webob.Response.
+    :param result: document, its JSON as bytes, or NotModified.
+    """
+    response.content_type, response.charset = rendering.CONTENT_TYPE, None
+    if not isinstance(result, NotModified):
+        body = result if isinstance(result, bytes) else rendering.dump(result)
+        digest = digest_of(body)
+        if not _has(digest):
+            response.body, response.etag = body, digest
+            return response
+        result = NotModified(digest)
+    response.status, response.body, response.etag = 304, b'', result.tag
+    return response
+
+
+def _has(digest):
+    """Whether the client of the request has the body with an ETag."""
+    # webob's parser takes a while, and most requests have no such header.
+    return 'HTTP_IF_NONE_MATCH' in pecan.request.environ and digest in pecan.request.if_none_match
+
+
+def nodes(context, read):
+    """Return a list of nodes: the document, its JSON as bytes, or NotModified if the client has it already.
+
+    :param read: function that reads the list and returns the document.
+    """
+    if 'HTTP_IF_NONE_MATCH' not in pecan.request.environ:
+        return read()
+    key = _request(context)
+    version = _version(context)
+    remembered = context.etags.get(key, version)
+    if remembered and _has(remembered):
+        return NotModified(remembered)
+    body = rendering.dump(read())
+    context.etags.remember(key, version, digest_of(body))
+    return body
+
+
+def _request(context):
+    """Return what the response to the request depends on, besides the version: URL, caller and version of the API."""
+    caller = json.dumps(context.to_policy_values(), sort_keys=True, default=str)
+    return pecan.request.path_qs, context.base, context.minor, caller
+
+
+def _version(context):
+    """Return the version of all that lists of nodes are read from. Equal versions mean equal lists."""
+    place = change_feed.now(context)
+    with context.read() as connection:
+        # A reservation that expires changes lists without a write.
+        expired = eligibility.count_expired(connection)
+    return place, expired, context.conductors.hosts(context), context.policy_version()

@@ -1,0 +1,72 @@
+"""/v1/mirrors"""
+
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.inventory import mirror_clouds
+
+SINCE = 38
+_COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'pass_nodes', 'passed_at', 'current_at')
+_FURTHER = ('failing_since', 'last_error', 'requests', 'changes')
+
+
+class Conflict(types.Base):
+    """What a cloud has and the inventory cannot have."""
+
+    uuid = str
+    resource = str
+    reason = str
+    since = types.MOMENT
+
+
+class Mirror(types.Base):
+    """The mirror of a cloud."""
+
+    name = str
+    state = str
+    endpoint = str
+    version = str
+    process = str
+    nodes = int
+    conflicts = int
+    conflict_list = [Conflict]
+    pass_nodes = int
+    passed_at = types.MOMENT
+    current_at = types.MOMENT
+    lag_seconds = float
+    failing_since = types.MOMENT
+    last_error = str
+    requests = int
+    changes = int
+
+
+class Mirrors(types.Base):
+    """The mirrors of all clouds."""
+
+    mirrors = [Mirror]
+
+
+class MirrorsController(Resource):
+    """The mirrors of clouds."""
+
+    since = SINCE
+
+    @expose('baremetal:mirror:get', Mirrors, since=SINCE)
+    def get_all(self, context, /):
+        return {'mirrors': [_show(row) for row in mirror_clouds.find(context)]}
+
+    @expose('baremetal:mirror:get', Mirror, since=SINCE)
+    def get_one(self, context, mirror, /):
+        row, conflicts = mirror_clouds.get(context, mirror)
+        return _show(row) | {'conflict_list': [_conflict(each) for each in conflicts]}
+
+
+def _conflict(row):
+    return {name: getattr(row, name) for name in ('uuid', 'resource', 'reason', 'since')}
+
+
+def _show(row):
+    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER)}
+    word = mirror_clouds.state(row)
+    process = None if word == 'stopped' else row.holder
+    return shown | {'state': word, 'process': process, 'lag_seconds': mirror_clouds.lag(row)}

@@ -1,0 +1,112 @@
+"""The end of mirroring: mirrored nodes become this service's own, or are removed."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from ironic_traits import failures
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.engine import retried
+from ironic_traits.db.types import read_clock
+from ironic_traits.deploy import states
+from ironic_traits.inventory import history, mirrored_nodes, node_traits, trait_store
+from ironic_traits.inventory.mirror_clouds import SOURCE
+from ironic_traits.inventory.node_traits import NodeEdit
+from ironic_traits.inventory.single_node import MOMENT, take
+from ironic_traits.inventory.trait_store import Hold
+from ironic_traits.matching.sources import OPERATOR, Edit, Traits
+
+_NODES = tables.nodes
+_STATE = (_NODES.c.provision_state, _NODES.c.reservation, _NODES.c.driver, MOMENT)
+
+
+def mirrored(context: Context, clouds: Sequence[str]) -> list[str]:
+    """Return the uuids of mirrored nodes, in the order in which they came.
+
+    :param clouds: names of clouds; empty for all.
+    """
+    condition = _NODES.c.origin.in_(clouds) if clouds else _NODES.c.origin.is_not(None)
+    with context.read() as connection:
+        return list(connection.scalars(sa.select(_NODES.c.uuid).where(condition).order_by(_NODES.c.id)))
+
+
+@retried
+def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
+    with context.write() as connection:
+        node = take(connection, ident, *_STATE)
+        _check_mirrored(node)
+        if node.reservation or node.provision_state in (*states.WORKING, *states.WAITING):
+            state = node.provision_state
+            reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
+            raise failures.InvalidState(reason=reason)
+        # The allocation is one of the cloud. Its instance still holds the node.
+        changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
+        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
+        edit = _renamed(stored.traits, SOURCE + node.origin, Hold(writer_id, node.moment))
+        if edit.changes:
+            edits = [NodeEdit(node, stored, edit)]
+            node_traits.store(connection, edits, node_traits.entries(context, OPERATOR, node.moment, edits))
+        event = f'The node was adopted. Before, it was mirrored from cloud {node.origin}.'
+        history.record(connection, history.entry(context, node.uuid, node.moment, history.NODE, event))
+        return node
+
+
+def adopt(context: Context, ident: str) -> sa.Row:
+    """Make a mirrored node this service's own. What its cloud held of its traits, the operator holds.
+
+    :param ident: uuid or name of the node.
+    :returns: row with ``uuid`` and ``driver``.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InvalidState: the node is not mirrored, or work on it is in progress in its cloud.
+    """
+    return _adopt(context, ident, context.writers.id_of(context, OPERATOR))
+
+
+@retried
+def forget(context: Context, ident: str) -> str:
+    """Remove a mirrored node, and return its uuid.
+
+    :param ident: uuid or name of the node.
+    :raises failures.NodeNotFound: there is no such node.
+    :raises failures.InvalidState: the node is not mirrored, or it is held here.
+    """
+    with context.write() as connection:
+        node = take(connection, ident, *_STATE)
+        _check_mirrored(node)
+        reason = mirrored_nodes.holder(connection, node)
+        if reason:
+            raise failures.InvalidState(reason=f'Node {node.uuid} cannot be removed while it is held here: {reason}')
+        mirrored_nodes.remove(context, connection, node, node.moment, None)
+        return node.uuid
+
+
+@retried
+def forget_cloud(context: Context, name: str) -> bool:
+    """Delete what is stored of a cloud that has no nodes, unless a mirror follows it. Return whether it was deleted."""
+    columns = tables.mirror_clouds.c
+    has_nodes = sa.exists().where(_NODES.c.origin == columns.name)
+    with context.write() as connection:
+        moment = read_clock(connection)
+        is_free = sa.or_(columns.leased_until.is_(None), columns.leased_until <= moment)
+        statement = sa.delete(tables.mirror_clouds).where(columns.name == name, is_free, ~has_nodes)
+        return bool(connection.execute(statement).rowcount)
+
+
+def _check_mirrored(node: sa.Row) -> None:
+    if not node.origin:
+        raise failures.InvalidState(reason=f'Node {node.uuid} is not mirrored.')
+
+
+def _renamed(before: Traits, source: str, hold: Hold) -> Edit:
+    """Return the edit after which the operator holds what a source held."""
+    holders = {}
+    for trait, holds in before.holders.items():
+        kept = {name: each for name, each in holds.items() if name != source}
+        is_new = source in holds and OPERATOR not in holds
+        # The operator stands where the source stood: the source that has held a trait the longest comes first.
+        holders[trait] = {OPERATOR: hold, **kept} if is_new and next(iter(holds)) == source else kept
+        if is_new:
+            holders[trait].setdefault(OPERATOR, hold)
+    return Edit(before, Traits(holders, before.vetoes))

@@ -1,0 +1,37 @@
+"""What a process reads from the database now and then, and uses for some seconds."""
+
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+_Source = TypeVar('_Source')
+_Value = TypeVar('_Value')
+
+
+class ReadCache(Generic[_Source, _Value]):
+    """A value that is read again once it is too old.
+
+    :param read: function from what opens connections to the value.
+    :param seconds: how long the value is used.
+    """
+
+    def __init__(self, read: Callable[[_Source], _Value], seconds: float) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._value: _Value | None = None
+        self._until = 0.0
+
+    def get(self, source: _Source) -> _Value:
+        """Return the value.
+
+        :param source: argument of ``read``.
+        """
+        value = self._value
+        if value is None or time.monotonic() > self._until:
+            value = self._value = self._read(source)
+            self._until = time.monotonic() + self._seconds
+        return value
+
+    def forget(self) -> None:
+        """Forget the value, because this process has changed it."""
+        self._until = 0.0

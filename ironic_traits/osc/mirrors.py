@@ -1,0 +1,33 @@
+"""openstack baremetal mirror list, show"""
+
+from osc_lib.command import command
+
+from ironic_traits import osc
+
+_LISTED = ('name', 'state', 'nodes', 'conflicts', 'lag_seconds', 'endpoint', 'last_error')
+_COLUMNS = (
+    *('name', 'state', 'endpoint', 'version', 'process', 'nodes', 'pass_nodes', 'passed_at', 'current_at'),
+    *('lag_seconds', 'failing_since', 'last_error', 'requests', 'changes', 'conflicts', 'conflict_list'),
+)
+
+
+class ListMirror(command.Lister):
+    """List the mirrors of other clouds: whether they are in step, and how many nodes they have"""
+
+    def take_action(self, parsed_args):
+        mirrors = osc.client(self.app).mirrors()
+        labels = tuple(name.replace('_', ' ').capitalize() for name in _LISTED)
+        return labels, ([mirror[name] for name in _LISTED] for mirror in mirrors)
+
+
+class ShowMirror(command.ShowOne):
+    """Show the mirror of a cloud, with what the inventory cannot have of it"""
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        parser.add_argument('mirror', metavar='<cloud>', help='Name of the cloud')
+        return parser
+
+    def take_action(self, parsed_args):
+        mirror = osc.client(self.app).mirror(parsed_args.mirror)
+        return _COLUMNS, [mirror[name] for name in _COLUMNS]

@@ -1,0 +1,101 @@
+"""The connections to database servers: they are checked without a round trip, and lost ones are replaced."""
+
+import contextlib
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import pool, tables
+
+#: Statements that end all other connections to the database, of a connection of its own.
+_END_OTHERS = {
+    'postgresql': 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() '
+    'AND pid <> pg_backend_pid()',
+    'mysql': "SELECT concat('KILL ', id) FROM information_schema.processlist WHERE db = database() "
+    'AND id <> connection_id()',
+}
+
+
+@pytest.fixture
+def server_app(app):
+    """The application on a database server: SQLite has no connections that a server could close."""
+    if app.service.database.url.get_backend_name() == 'sqlite':
+        pytest.skip('SQLite has no server')
+    return app
+
+
+def _end_connections(app):
+    url = app.service.database.url
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(_END_OTHERS[engine.dialect.name]).scalars().all()
+        for statement in rows if engine.dialect.name == 'mysql' else ():
+            with contextlib.suppress(sa.exc.OperationalError):
+                connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def _write(client, name):
+    return client.ask('PUT', f'/v1/nodes/{name}/traits/CUSTOM_A')
+
+
+def test_closed_connections_are_replaced(server_app, client):
+    client.node(name='a')
+    assert _write(client, 'a').status_int == 204
+    _end_connections(server_app)
+    time.sleep(0.2)
+    # The connections were used a moment ago, so they are not pinged. Their sockets tell.
+    assert client.ask('GET', '/v1/nodes/a/traits').json == {'traits': ['CUSTOM_A']}
+    assert _write(client, 'a').status_int == 204
+
+
+def test_idle_connections_are_pinged(server_app, client):
+    client.node(name='a')
+    pinged = []
+    for engine in (server_app.service.database._reader, server_app.service.database._writer):
+        sa.event.listen(engine, 'checkin', lambda connection, record: record.info.update({pool._USED: 0}))
+        ping = engine.dialect.do_ping
+
+        def count(connection, ping=ping):
+            pinged.append(connection)
+            return ping(connection)
+
+        engine.dialect.do_ping = count
+    client.ask('GET', '/v1/nodes/a/traits')
+    assert pinged == []
+    client.ask('GET', '/v1/nodes/a/traits')
+    assert len(pinged) == 1
+
+
+def test_what_is_not_committed_is_rolled_back(server_app, client):
+    client.node(name='a')
+    engine = server_app.service.database._writer
+    update = sa.update(tables.nodes).values(description='lost')
+    with engine.connect() as connection:
+        # SQLAlchemy does not know of this transaction.
+        cursor = connection.connection.cursor()
+        cursor.execute(str(update.compile(compile_kwargs={'literal_binds': True})))
+        cursor.close()
+    assert client.ask('GET', '/v1/nodes/a').json['description'] is None
+    assert _write(client, 'a').status_int == 204
+
+
+def test_round_trips_of_a_read_and_of_a_write(server_app, client):
+    """A read is one statement; a write of traits is its statements and COMMIT (and BEGIN), without a ping."""
+    client.node(name='a')
+    names = [f'CUSTOM_{number}' for number in range(20)]
+    for traits in (names[:10], names[10:]):
+        client.ask('PUT', '/v1/nodes/a/traits', {'traits': traits})
+    statements = []
+    for engine in (server_app.service.database._reader, server_app.service.database._writer):
+        sa.event.listen(engine, 'before_cursor_execute', lambda *arguments: statements.append(arguments[2]))
+    client.ask('GET', '/v1/nodes/a/traits')
+    assert len(statements) == 1
+    statements.clear()
+    client.ask('PUT', '/v1/nodes/a/traits', {'traits': names[:10]})
+    # Once a second, a process reads which traits are retired.
+    statements = [statement for statement in statements if 'trait_notes' not in statement]
+    # The lock, the traits, and the writes: the change feed, two of traits, the provider, and the history.
+    is_postgresql = server_app.service.database.url.get_backend_name() == 'postgresql'
+    assert len(statements) == (3 if is_postgresql else 7)
