@@ -58,13 +58,16 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
     :param ident: uuid or name of the node.
     :returns: what ``get`` returns afterwards.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.NodeLocked: a worker holds the node's lock.
+    :raises failures.NodeLocked: a worker holds the node's lock, or has not read the data of a ramdisk yet.
     """
     with context.write() as connection:
         node = take(connection, ident, tables.nodes.c.reservation, MOMENT)
         if node.reservation:
             # The traits of a node must not change while a worker deploys or cleans it.
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
+        if transitions.has_data(connection, node.id):
+            # The properties and ports would follow from the client's data.
+            raise failures.NodeLocked(node=node.uuid, host=context.conf.host)
         node_inventories.store(connection, node.id, data.document, node.moment)
         rules = inspection_rules.in_force(context, connection)
         rule_runs.run(context, connection, node, data.document, rules, whole=False)

@@ -110,6 +110,16 @@ def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) 
     return arguments
 
 
+def has_data(connection: sa.Connection, node_id: int) -> bool:
+    """Whether the data of an inspection has come, and waits for a worker.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node_id: primary key of the node.
+    """
+    arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node_id)
+    return DATA_RECEIVED in (connection.scalar(arguments) or {})
+
+
 def due(service: Service, limit: int) -> list[str]:
     """Return the nodes whose transition is due and not claimed, and which the workers of this process work on.
 

@@ -1,7 +1,7 @@
 """The data of inspections: from a ramdisk, from a client, and in responses."""
 
 from ironic_traits.inventory import history
-from tests.support.client import message
+from tests.support.client import Client, message
 from tests.support.history import entries
 from tests.support.inspections import MACS, PATH, add_port, inspect, ports, post, ramdisk_data, waiting
 from tests.support.service import finish_work, make_app
@@ -40,6 +40,21 @@ def test_a_ramdisk_that_sends_its_data_twice(app, client):
     assert shown(client, uuid)[:2] == ('manageable', None)
     assert client.ask('GET', f'/v1/nodes/{uuid}/inventory?previous=true').status_int == 404
     assert post(client, ramdisk_data(MACS[0])).status_int == 404
+
+
+def test_a_client_does_not_replace_data_that_a_worker_still_has_to_read(database_url):
+    """The properties follow from the data of the ramdisk, not from that of a client."""
+    with make_app(database_url, deploy__node_locked_retry_attempts=0) as app:
+        client = Client(app)
+        uuid = waiting(app, client)
+        add_port(client, uuid, MACS[0])
+        put = ('PUT', f'/v1/nodes/{uuid}/inventory', {'inventory': {'cpu': {'count': 99}}})
+        assert client.ask(*put).status_int == 200
+        post(client, ramdisk_data(MACS[0]))
+        assert client.ask(*put).status_int == 409
+        finish_work(app)
+        assert client.ask(*put).status_int == 200
+        assert shown(client, uuid)[2]['cpus'] == 8
 
 
 def test_the_data_before_the_last(app, client):
