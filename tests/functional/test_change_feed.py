@@ -160,6 +160,17 @@ def test_early_versions(client):
     assert client.ask('GET', f'/v1/nodes?changed-since={token}', version='1.37').status_int == 406
 
 
+def test_an_expired_reservation_of_a_deleted_node(app, client):
+    """It goes with the node."""
+    uuid = client.node()['uuid']
+    row = {'uuid': str(uuid4()), 'node_uuid': uuid, 'instance_uuid': str(uuid4())}
+    with app.service.write() as connection:
+        connection.execute(sa.insert(tables.reservations).values(created_at=LONG_AGO, expires_at=LONG_AGO, **row))
+    token = start(client)
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+    assert changed(client, token)[0] == {('node', uuid): True, ('reservation', row['uuid']): True}
+
+
 def test_a_token_that_is_too_old(app, client):
     """After deleted objects were forgotten, older tokens could miss their deletions."""
     token = start(client)
