@@ -1,4 +1,4 @@
-"""Checks of whether a node's state allows an update or a deletion."""
+"""Checks of whether the state and the holders of a node allow an update or a deletion."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.deploy import states
+from ironic_traits.inventory import node_providers, reservations
 from ironic_traits.resources.nodes import INTERFACES
 
 
@@ -97,3 +98,23 @@ def _check_configuration(node: sa.Row, changes: Mapping[str, Any]) -> None:
             reason=f'Node {node.uuid} can not have resource_class updated unless it is in one of allowed '
             + requirement.format(more='')
         )
+
+
+def check_reservation(connection: sa.Connection, uuid: str, instance: str | None = None) -> None:
+    """Raise NodeReserved if a node has a live reservation for another instance."""
+    reservation = reservations.of_node(connection, uuid)
+    if reservation and reservation.instance_uuid != instance:
+        raise reservations.reserved(uuid, reservation)
+
+
+def check_free(connection: sa.Connection, node: sa.Row) -> None:
+    """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
+
+    :raises failures.NodeAssociated: the node has an instance.
+    :raises failures.NodeReserved: the node has a live reservation.
+    :raises failures.NodeAllocated: the node is allocated to a consumer.
+    """
+    if node.instance_uuid:
+        raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+    check_reservation(connection, node.uuid)
+    node_providers.check_allocation(connection, node)

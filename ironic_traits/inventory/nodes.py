@@ -1,28 +1,25 @@
 """Nodes: create, show, list, change, delete.
 
-Reads return SQLAlchemy rows with the requested fields. A JSON field is the stored text, which responses contain without
-parsing it. ``traits`` is a sorted list.
+Reads return SQLAlchemy rows with the requested fields (``node_columns``).
 
 Every write takes the node's lock first (``single_node``). Checks that are made under the lock hold until the commit.
 """
 
 import datetime
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
-from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
 
 from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
-from ironic_traits.db.annotations import Columns, Values
+from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import Json, now
+from ironic_traits.db.types import now
 from ironic_traits.deploy import drivers, states
 from ironic_traits.inventory import (
     allocations,
@@ -32,15 +29,14 @@ from ironic_traits.inventory import (
     node_guards,
     node_parents,
     node_providers,
-    node_traits,
     origins,
     records,
     reservations,
-    secrets,
     trait_filters,
 )
 from ironic_traits.inventory.chassis import CHASSIS
 from ironic_traits.inventory.lock_wait import waiting_for_lock
+from ironic_traits.inventory.node_columns import JSON_FIELDS, all_columns, columns, sort_column, with_sources
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import MOMENT, read, take
@@ -49,8 +45,6 @@ from ironic_traits.matching.traits import Filter
 from ironic_traits.resources.nodes import INTERFACES, NODES
 from ironic_traits.resources.values import differ
 
-#: {field with a policy rule of its own for showing it: name of the rule}.
-_SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if field.show_rule}
 #: Columns that the checks of a write need, besides the settable fields.
 _GUARDED = (
     tables.nodes.c.provision_state,
@@ -62,11 +56,6 @@ _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.
 _MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
 #: Most characters of ``instance_name``.
 _MAX_NAME_LENGTH = 255
-JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
-#: Fields that a list can be sorted by.
-SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_mask(column)).difference(
-    JSON_FIELDS, NODES.hidden
-)
 
 
 def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
@@ -78,8 +67,8 @@ def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
-        row = read(connection, grant.ident, _columns(context, fields))
-        return _with_sources(context, connection, fields, [row])[0]
+        row = read(connection, grant.ident, columns(context, fields))
+        return with_sources(context, connection, fields, [row])[0]
 
 
 def owner(context: Context, ident: str) -> sa.Row:
@@ -120,8 +109,8 @@ def find(
         if 'chassis_uuid' in filters and context.may('baremetal:chassis:get'):
             records.read(connection, CHASSIS, filters['chassis_uuid'], (CHASSIS.table.c.id,))
         marker = functools.partial(read, connection, visible=visible)
-        rows, has_more = fetch(connection, statement, tables.nodes, page, marker, _sort_column(context, page.sort_key))
-        return Rows(_with_sources(context, connection, fields, rows), has_more)
+        rows, has_more = fetch(connection, statement, tables.nodes, page, marker, sort_column(context, page.sort_key))
+        return Rows(with_sources(context, connection, fields, rows), has_more)
 
 
 def find_changed(
@@ -142,14 +131,14 @@ def find_changed(
     statement = _listed(context, grant, fields, filters, traits).where(tables.nodes.c.uuid.in_(uuids))
     with context.read() as connection:
         rows = connection.execute(statement.order_by(tables.nodes.c.id)).all()
-        return _with_sources(context, connection, fields, rows)
+        return with_sources(context, connection, fields, rows)
 
 
 def _listed(
     context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, Any], traits: Filter
 ) -> sa.Select:
     """Return the SELECT of the nodes in a list; parameters as for ``find``."""
-    return sa.select(*_columns(context, fields)).where(
+    return sa.select(*columns(context, fields)).where(
         *node_filters.visible(context, grant),
         *node_filters.conditions(filters).values(),
         *trait_filters.where(traits),
@@ -182,7 +171,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
             history.record(connection, created(context, values, None))
             if values.get('instance_uuid'):
                 reservations.claim(context, connection, values['uuid'], values['instance_uuid'])
-            return read(connection, values['uuid'], _columns(context, fields))
+            return read(connection, values['uuid'], columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, values) from error
     except db_exception.DBReferenceError as error:
@@ -222,8 +211,8 @@ def find_by_idents(
     uuids = [ident for ident in idents if uuidutils.is_uuid_like(ident)]
     names = [ident for ident in idents if not uuidutils.is_uuid_like(ident)]
     same = sa.or_(tables.nodes.c.uuid.in_(uuids), tables.nodes.c.name.in_(names))
-    rows = connection.execute(sa.select(*_all_columns(fields, frozenset(), None)).where(same)).all()
-    return _with_sources(context, connection, fields, rows)
+    rows = connection.execute(sa.select(*all_columns(fields, frozenset(), None)).where(same)).all()
+    return with_sources(context, connection, fields, rows)
 
 
 @retried
@@ -260,18 +249,18 @@ def update(context: Context, ident: str, change: Callable[[Values], Values], fie
                 changes['parent_node'] = node_parents.resolved(context, connection, {**new, 'uuid': node.uuid})
             _check_owner(context, node, changes)
             if changes.get('instance_uuid'):
-                _check_reservation(connection, node.uuid, changes['instance_uuid'])
+                node_guards.check_reservation(connection, node.uuid, changes['instance_uuid'])
                 node_providers.check_allocation(connection, node, changes['instance_uuid'])
                 reservations.claim(context, connection, node.uuid, changes['instance_uuid'])
             if 'resource_class' in changes and old['resource_class']:
-                check_free(connection, node)
+                node_guards.check_free(connection, node)
             changes |= _cleared(changes)
             if node.allocation_uuid:
                 changes |= allocations.follow(context, connection, node, changes)
             if changes:
                 write(connection, node, changes)
                 history.record(connection, *_events(context, node, changes))
-            return read(connection, node.uuid, _columns(context, fields))
+            return read(connection, node.uuid, columns(context, fields))
     except db_exception.DBDuplicateEntry as error:
         raise _duplicate(error, {**new, 'uuid': ident}) from error
     except db_exception.DBReferenceError as error:
@@ -297,7 +286,7 @@ def delete(context: Context, ident: str) -> None:
         node = take(connection, ident, *_GUARDED, *_HELD, MOMENT)
         origins.check_own(connection, node)
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
-        _check_reservation(connection, node.uuid)
+        node_guards.check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
         # An expired one would go with the node, and the change feed would miss it.
         reservations.settle(connection, tables.reservations.c.node_uuid == node.uuid)
@@ -324,82 +313,6 @@ def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str
         if any(getattr(node, name) != value for name, value in changes.items()):
             author = functools.partial(history.entry, context)
             history.record(connection, history.maintenance(author, node, maintenance, reason))
-
-
-def _columns(context: Context, fields: tuple[str, ...]) -> Columns:
-    """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
-    hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
-    conductor = context.conductors.column(context) if 'conductor' in fields else None
-    if not hidden:
-        return _all_columns(fields, masked, conductor)
-    return tuple(
-        _shown_to(context, field, field in masked) if field in hidden else column
-        for field, column in zip(fields, _all_columns(fields, masked, conductor), strict=True)
-    )
-
-
-def _with_sources(
-    context: Context, connection: sa.Connection, fields: tuple[str, ...], rows: Sequence[sa.Row]
-) -> Sequence[sa.Row]:
-    """Return rows with ``node_traits.Details`` as ``trait_sources``, if that is one of the fields."""
-    if 'trait_sources' not in fields or not rows:
-        return rows
-    details = node_traits.details_of(context, connection, [row.trait_sources for row in rows])
-    keys = rows[0]._fields
-    complete = (
-        [details[value] if key == 'trait_sources' else value for key, value in zip(keys, row, strict=True)]
-        for row in rows
-    )
-    return IteratorResult(SimpleResultMetaData(keys), complete).all()
-
-
-def _hidden(context: Context, fields: Iterable[str]) -> set[str]:
-    """Return the fields that the caller may see of some nodes at most, as a set."""
-    if context.may('baremetal:node:get:filter_threshold'):
-        return set()
-    return {field for field in fields if field in _SHOW_RULES and not context.may(_SHOW_RULES[field])}
-
-
-def _sort_column(context: Context, key: str) -> sa.ColumnElement[Any]:
-    """Return the column to sort by, as the caller sees it, so that the order does not reveal hidden values."""
-    return _shown_to(context, key).element if _hidden(context, (key,)) else tables.nodes.c[key]
-
-
-@functools.lru_cache(maxsize=256)
-def _all_columns(fields: tuple[str, ...], masked: frozenset[str], conductor: sa.Label[str] | None) -> Columns:
-    return tuple(
-        conductor if field == 'conductor' and conductor is not None else _column(field, field in masked)
-        for field in fields
-    )
-
-
-def _shown_to(context: Context, field: str, is_masked: bool = False) -> sa.Label[Any]:
-    """Return a column that shows a field to the node's owner or lessee, if the policy allows it, else a placeholder."""
-    rule, project = _SHOW_RULES[field], context.project_id
-    visible = [
-        tables.nodes.c[role] == project
-        for role in ('owner', 'lessee')
-        if project and context.may(rule, {f'node.{role}': project})
-    ]
-    placeholder = f'** Redacted - requires {rule} permission. **'
-    if field in JSON_FIELDS:
-        placeholder = orjson.dumps({'content': placeholder}).decode()
-    return sa.case((sa.or_(sa.false(), *visible), _column(field, is_masked)), else_=placeholder).label(field)
-
-
-def _column(field: str, is_masked: bool = False) -> sa.ColumnElement[Any]:
-    if field == 'traits':
-        return trait_filters.JOINED
-    if field == 'trait_sources':
-        # ``_with_sources`` replaces it.
-        return tables.nodes.c.id.label(field)
-    if field == 'reservation_uuid':
-        return reservations.UUID
-    if not NODES[field].is_column:
-        return sa.null().label(field)
-    if field in JSON_FIELDS:
-        return secrets.column(tables.nodes, field, is_masked)
-    return tables.nodes.c[field]
 
 
 def _maintenance(maintenance: bool, reason: str | None = None) -> Values:
@@ -445,26 +358,6 @@ def _check_owner(context: Context, node: sa.Row, changes: Values) -> None:
         raise failures.InvalidState(
             reason=f'Cannot update owner of node "{node.uuid}" while it is in state "{node.provision_state}".'
         )
-
-
-def _check_reservation(connection: sa.Connection, uuid: str, instance: str | None = None) -> None:
-    """Raise NodeReserved if a node has a live reservation for another instance."""
-    reservation = reservations.of_node(connection, uuid)
-    if reservation and reservation.instance_uuid != instance:
-        raise reservations.reserved(uuid, reservation)
-
-
-def check_free(connection: sa.Connection, node: sa.Row) -> None:
-    """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
-
-    :raises failures.NodeAssociated: the node has an instance.
-    :raises failures.NodeReserved: the node has a live reservation.
-    :raises failures.NodeAllocated: the node is allocated to a consumer.
-    """
-    if node.instance_uuid:
-        raise failures.NodeAssociated(node=node.uuid, instance=node.instance_uuid)
-    _check_reservation(connection, node.uuid)
-    node_providers.check_allocation(connection, node)
 
 
 def _interfaces(context: Context, values: Values) -> dict[str, str]:

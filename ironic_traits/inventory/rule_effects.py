@@ -16,7 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import base
-from ironic_traits.inventory import node_names, nodes
+from ironic_traits.inventory import node_guards, node_names
 from ironic_traits.inventory.ports import PORTS
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change
@@ -106,7 +106,7 @@ def _check_fields(connection: sa.Connection, node: sa.Row, old: Values, new: Val
     if network and not all(isinstance(network.get(key), list) for key in ('links', 'networks', 'services')):
         raise _Refused('network_data would lack links, networks or services')
     if new['resource_class'] != old['resource_class'] and old['resource_class']:
-        nodes.check_free(connection, node)
+        node_guards.check_free(connection, node)
 
 
 def _write(connection: sa.Connection, node: sa.Row, changes: Values) -> None:

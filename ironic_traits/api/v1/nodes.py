@@ -24,7 +24,7 @@ from ironic_traits.api.v1.portgroups import NodePortgroupsController
 from ironic_traits.api.v1.ports import NodePortsController
 from ironic_traits.api.v1.volume import NodeVolumeController
 from ironic_traits.deploy import states
-from ironic_traits.inventory import nodes
+from ironic_traits.inventory import node_columns, nodes
 from ironic_traits.resources.nodes import NODES
 
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -170,7 +170,7 @@ def list_page(context, grant, fields, links, query):
 
 
 def _read_page(context, grant, fields, links, query):
-    page = paging.page(context, query, nodes.SORTABLE, node_fields.check)
+    page = paging.page(context, query, node_columns.SORTABLE, node_fields.check)
     filters, traits = node_filters.parse(context, query)
     rows, more = nodes.find(context, grant, ('uuid', *fields), filters, traits, page)
     show = node_fields.presenter(context, fields, links)
