@@ -15,7 +15,7 @@ GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'provisioning.rst
 @pytest.fixture
 def power(app):
     """A list with the state of the outlet that the example drivers switch."""
-    code = ''.join(map(textwrap.dedent, re.findall(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[:2]))
+    code = ''.join(map(textwrap.dedent, re.findall(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[:3]))
     state = ['power off']
     names = {
         'read_power': lambda outlet: state[0],
@@ -24,6 +24,7 @@ def power(app):
     }
     exec(code.replace('seconds=30', 'seconds=0').replace('seconds=60 *', 'seconds=0 *'), names)
     app.service.drivers['bench'] = names['Bench'](app.service.conf)
+    app.service.drivers['inspected'] = names['InspectedBench'](app.service.conf)
     app.service.drivers['careful'] = names['CarefulBench'](app.service.conf)
     return state
 
@@ -72,3 +73,26 @@ def test_the_example_with_steps(app, power, send):
     unknown = {'interface': 'bios', 'step': 'polish', 'args': {}, 'priority': 200}
     failed = ('deploy failed', 'Deploy step bios.polish failed: There is no step polish.')
     assert provision('rebuild', deploy_steps=[unknown]) == failed
+
+
+def test_the_example_with_an_inspection(app, power, send):
+    node = send('POST', '/v1/nodes', {'driver': 'inspected', 'name': 'one', 'driver_info': {'bench_port': 3}})
+    send('POST', '/v1/ports', {'node_uuid': node['uuid'], 'address': '52:54:00:00:00:01'})
+    send('PUT', '/v1/nodes/one/states/provision', {'target': 'manage'})
+    finish_work(app)
+    send('PUT', '/v1/nodes/one/states/provision', {'target': 'inspect'})
+    finish_work(app)
+    assert (send('GET', '/v1/nodes/one')['provision_state'], power) == ('inspect wait', ['power on'])
+    interface = {'name': 'eth0', 'mac_address': '52:54:00:00:00:01', 'ipv4_address': '192.0.2.1', 'has_carrier': True}
+    inventory = {
+        'interfaces': [interface],
+        'cpu': {'architecture': 'x86_64', 'count': 4},
+        'memory': {'physical_mb': 4096},
+        'disks': [{'name': '/dev/sda', 'size': 2**34, 'rotational': False}],
+        'boot': {'current_boot_mode': 'uefi'},
+    }
+    send('POST', '/v1/continue_inspection', {'inventory': inventory})
+    finish_work(app)
+    node = send('GET', '/v1/nodes/one')
+    assert (node['provision_state'], node['properties']['cpus'], power) == ('manageable', 4, ['power off'])
+    assert 'STORAGE_DISK_SSD' in node['traits']
