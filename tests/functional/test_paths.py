@@ -4,6 +4,7 @@ import urllib.parse
 
 import pytest
 
+from ironic_traits.inventory import mirror_clouds
 from tests.support.client import Client
 from tests.support.routes import routes
 from tests.support.service import make_app
@@ -19,6 +20,7 @@ def paths(client):
     """{name of the path parameter: its value}, for one record of each noun."""
     client.node(uuid=UUID, name='one')
     client.ask('PUT', '/v1/nodes/one/traits/CUSTOM_A')
+    mirror_clouds.take(client.app.service, mirror_clouds.Turn('berlin', 'a', 60), 'mirror1')
     bodies = {
         'chassis': {},
         'ports': {'address': 'aa:bb:cc:00:00:02'},
@@ -50,6 +52,7 @@ def paths(client):
         'template_ident': uuids['deploy_templates'],
         'rule_ident': 'gold',
         'hostname': 'none',
+        'mirror': 'berlin',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
         'trait': 'CUSTOM_A',
     }

@@ -1,6 +1,7 @@
 """The invariants of the contributor guide under concurrent requests, on each database."""
 
 import concurrent.futures
+import contextlib
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +16,10 @@ from tests.support.service import make_app
 def test_row_lock_times_out(database_url, monkeypatch):
     """Another transaction keeps the row of the node: a 503, and no write."""
     monkeypatch.setattr(timeouts, 'LOCK', 1)
-    with make_app(database_url) as app:
+    with make_app(database_url) as app, contextlib.ExitStack() as stack:
+        # The limit is one of connections: none of before is used here, and none of these later.
+        app.service.database.close()
+        stack.callback(app.service.database.close)
         client = Client(app)
         uuid = client.node()['uuid']
         with app.service.database.write() as connection:
