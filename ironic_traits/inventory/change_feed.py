@@ -198,16 +198,19 @@ def _state(connection: sa.Connection) -> sa.Row:
 
 def _number_all(context: Database) -> Token:
     """Number the changes that are committed, and return the place after them."""
-    for _ in range(MAX_BATCHES):
+    batches = 0
+    while True:
         with context.read() as connection:
-            state = connection.execute(sa.select(tables.change_numbers)).first()
-            has_work = connection.scalar(sa.select(sa.exists().select_from(tables.change_log)))
-        if state and not has_work:
-            break
+            state = connection.execute(_NUMBERED).first()
+        if state and not (state.has_more and batches < MAX_BATCHES):
+            return Token(state.feed, state.last)
         number(context)
-    with context.read() as connection:
-        state = _state(connection)
-    return Token(state.feed, state.last)
+        batches += 1
+
+
+#: The last number, and whether there are changes without one. One statement, because both must be of the same moment:
+#: otherwise a change that is numbered in between would be in neither.
+_NUMBERED = sa.select(tables.change_numbers, sa.exists().select_from(tables.change_log).label('has_more'))
 
 
 @retried

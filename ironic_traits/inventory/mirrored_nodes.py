@@ -188,7 +188,7 @@ def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa
     return {row.uuid: row for row in connection.execute(_TAKEN, {'ids': ids})}
 
 
-#: As in ``trait_edits``. Neither moves ``updated_at``, which is that of the cloud.
+#: As in ``node_selection``, but neither moves ``updated_at``, which is that of the cloud.
 _IN_ORDER = (
     sa.select(_NODES.c.id)
     .where(_NODES.c.uuid.in_(sa.bindparam('uuids', expanding=True)))

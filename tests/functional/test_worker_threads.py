@@ -39,6 +39,18 @@ def drive(service, monkeypatch, work):
     monkeypatch.setattr(service.drivers['fake-hardware'], 'work', work)
 
 
+def waiting_driver():
+    """Return (event of a call that is under way, event that ends the calls, the driver's function)."""
+    under_way, freed = threading.Event(), threading.Event()
+
+    def work(task):
+        under_way.set()
+        freed.wait(60)
+        return base.Done(power_state='power on')
+
+    return under_way, freed, work
+
+
 def test_many_at_a_time(app, client, database_url, monkeypatch):
     """All calls are under way at the same time: each waits for all others."""
     uuids = nodes(client, MANY)
@@ -122,13 +134,7 @@ def test_too_many_calls_that_do_not_return(app, client, database_url, monkeypatc
 
 def test_a_stop_waits_for_calls(app, client, database_url, monkeypatch):
     """What is under way is settled; nothing new begins."""
-    under_way, freed = threading.Event(), threading.Event()
-
-    def work(task):
-        under_way.set()
-        freed.wait(60)
-        return base.Done(power_state='power on')
-
+    under_way, freed, work = waiting_driver()
     (uuid,) = nodes(client, 1)
     with worker(database_url) as service:
         drive(service, monkeypatch, work)
@@ -156,13 +162,7 @@ def test_the_system_has_no_thread_left(app, client, database_url, monkeypatch):
 
 def test_a_node_is_deleted_meanwhile(app, client, database_url, monkeypatch):
     """The worker goes on."""
-    under_way, freed = threading.Event(), threading.Event()
-
-    def work(task):
-        under_way.set()
-        freed.wait(60)
-        return base.Done(power_state='power on')
-
+    under_way, freed, work = waiting_driver()
     (uuid,) = nodes(client, 1)
     with worker(database_url) as service:
         drive(service, monkeypatch, work)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from ironic_traits.api import types
+from ironic_traits.api.v1.trait_edits import LockedNode
 
 
 class RuleOutcome(types.Base):
@@ -53,13 +54,6 @@ class RulePreview(types.Base):
     totals = RuleTotals
     overlaps = types.OBJECT
     next = str
-
-
-class LockedNode(types.Base):
-    """A node that a worker has locked."""
-
-    uuid = types.UUID
-    name = str
 
 
 class AppliedRules(types.Base):
