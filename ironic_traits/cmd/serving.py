@@ -20,7 +20,7 @@ import granian.constants
 import granian.log
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, setup, supervisor
+from ironic_traits.cmd import addresses, banner, setup, streaming, supervisor
 from ironic_traits.service import Service
 
 
@@ -39,7 +39,8 @@ def serve(argv):
         stack.enter_context(_waking(conf))
         with setup.usable():
             service = Service(conf)
-            application = app.build(service)
+            application = streaming.Detached(app.build(service))
+        streaming.provide()
         setup.policy(service)
         stop = _Stop()
         server = _server(conf, address)
@@ -50,7 +51,7 @@ def serve(argv):
         if conf.mirror.clouds and conf.mirror.start_mirror:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
         counter = _InFlight(application)
-        supervisor.separate_forks(counter.is_busy)
+        supervisor.separate_forks(counter.is_busy, service.streams.close)
         stop.exit_code(functools.partial(server.serve, target_loader=lambda: counter, wrap_loader=False))
     print('ironic-traits has stopped.', flush=True)
     # A signal that arrives during the interpreter's shutdown would change the exit code.
