@@ -130,20 +130,24 @@ def _start_thread(function):
 def _limit_stalls(environ):
     """Have the kernel close the connection of a request if its client does not take what is sent.
 
-    granian does not say which connection is that of the request. So all from the same address get the limit.
+    granian does not say which connection is that of the request. So all from the same address get the limit. No file is
+    duplicated or closed here: to close any descriptor of a SQLite file would drop the locks of this process.
     """
     option = getattr(socket, 'TCP_USER_TIMEOUT', None)
     if option is None:
         return
     with contextlib.suppress(OSError):
         for name in os.listdir('/proc/self/fd'):
-            with contextlib.suppress(OSError, ValueError):
-                _limit_stall(int(name), option, environ['REMOTE_ADDR'])
+            with contextlib.suppress(OSError):
+                if os.readlink(f'/proc/self/fd/{name}').startswith('socket:'):
+                    _limit_stall(int(name), option, environ['REMOTE_ADDR'])
 
 
 def _limit_stall(number, option, address):
-    connection = socket.socket(fileno=os.dup(number))
-    with connection:
+    connection = socket.socket(fileno=number)
+    try:
         is_tcp = connection.family in (socket.AF_INET, socket.AF_INET6) and connection.type == socket.SOCK_STREAM
         if is_tcp and connection.getpeername()[0] == address:
             connection.setsockopt(socket.IPPROTO_TCP, option, _STALLED)
+    finally:
+        connection.detach()

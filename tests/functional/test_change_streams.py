@@ -6,6 +6,8 @@ import functools
 import http.client
 import itertools
 import json
+import os
+import pathlib
 import random
 import signal
 import time
@@ -278,6 +280,11 @@ def read_ids(response, count):
     return seen
 
 
+def children(pid):
+    """Return the pids of the children of a process."""
+    return pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+
+
 def test_a_running_service(tmp_path):
     """Streams leave the threads for requests free, survive kill -9 by their ids, and end with the service."""
     conf = tmp_path / 'streams.conf'
@@ -290,6 +297,8 @@ def test_a_running_service(tmp_path):
         assert seen == [seen[0]] * 6
         assert seen[0][0][1] == uuid
         assert connected(server).status == 503
+        for pid in children(server.process.pid):
+            assert len(os.listdir(f'/proc/{pid}/fd')) < 100
         for response in responses:
             response.close()
         server.process.send_signal(signal.SIGKILL)
