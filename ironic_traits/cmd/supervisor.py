@@ -67,7 +67,7 @@ def arguments():
     return sys.argv[1:] if argv is None else json.loads(argv)
 
 
-def separate_forks(is_busy, close):
+def separate_forks(is_busy, close=lambda: None):
     """Register fork hooks, so that later forks of this process are as the module's docstring says.
 
     :param is_busy: function without arguments; whether the fork answers requests at the moment.
