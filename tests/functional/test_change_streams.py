@@ -151,9 +151,13 @@ def test_limits(streaming):
 
 
 def test_the_life_of_a_stream(streaming):
+    """It ends after a while, and when the token of its client expires."""
     streaming.service.conf.set_override('stream_seconds', 2, group='changes')
     with opened(streaming) as (events, _):
         assert [event[''] for event in events] in (['heartbeat'], ['heartbeat'] * 2)
+    environ = {DETACHED: True, 'keystone.token_info': {'token': {'expires_at': '2020-01-01T00:00:00.000000Z'}}}
+    with opened(streaming, environ=environ) as (events, _):
+        assert list(events) == []
 
 
 def test_another_web_server(streaming):
