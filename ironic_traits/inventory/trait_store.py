@@ -119,7 +119,7 @@ _FOREIGN_STRING = _string(
 def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any], ...]:
     """Return the columns of a SELECT from nodes that ``read`` needs, besides ``id``.
 
-    On PostgreSQL there are none: ``single_node.take`` reads the node by its UPDATE there.
+    On PostgreSQL there are none: ``single_node.lock`` reads the node by its UPDATE there.
 
     :param adds: whether the edit may add standard traits. Otherwise it does not need the foreign traits, which are
         standard ones.
