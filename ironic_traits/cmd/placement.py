@@ -4,7 +4,9 @@ import os
 import sys
 
 import tqdm
+from oslo_db.exception import DBDuplicateEntry
 
+from ironic_traits import failures
 from ironic_traits.cmd import setup
 from ironic_traits.placement_transfer import outcome
 from ironic_traits.placement_transfer.exporting import Export
@@ -38,8 +40,11 @@ def import_all(conf, database):
     if conf.command.dry_run:
         _end_dry_run(transfer, 'imported')
         return
-    with _progress('provider', len(source.providers)) as bar:
-        transfer.run(bar.update)
+    try:
+        with _progress('provider', len(source.providers)) as bar:
+            transfer.run(bar.update)
+    except (failures.Failure, DBDuplicateEntry) as error:
+        sys.exit(printable(f'Another client has changed what is here, so a part was imported: {error} Run it again.'))
     _end(transfer, transfer.verify(), f'Imported {remote.url}', 'here as it is there')
 
 

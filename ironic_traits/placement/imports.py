@@ -21,6 +21,7 @@ from ironic_traits.placement import (
     resource_classes,
     resource_providers,
     snapshots,
+    traits,
 )
 from ironic_traits.placement.allocations import used_of_nodes
 from ironic_traits.placement.single_provider import bump, take_all
@@ -116,13 +117,17 @@ def _differs(provider: Provider, here: Provider | None, scope: Scope) -> bool:
 
 
 class _Ids:
-    """The ids of the resource classes and traits of providers, {name: id}."""
+    """The ids of the resource classes and traits of providers, {name: id}.
+
+    :raises failures.ResourceClassNotFound: a class was deleted meanwhile.
+    :raises failures.TraitNotFound: traits were.
+    """
 
     def __init__(self, connection: sa.Connection, providers: Iterable[Provider]) -> None:
         providers = list(providers)
         class_names = {name for each in providers for name in each.inventories}
-        self.classes = names.ids(connection, tables.resource_classes, class_names)
-        self.traits = names.ids(connection, tables.traits, {name for each in providers for name in each.traits})
+        self.classes = resource_classes.check(connection, class_names)
+        self.traits = traits.check(connection, {name for each in providers for name in each.traits})
 
 
 def _insert(connection: sa.Connection, new: Sequence[Provider], roots: Mapping[str, str], ids: _Ids) -> None:

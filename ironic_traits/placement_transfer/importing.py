@@ -25,15 +25,17 @@ class Import:
     :param types: whether the source shows the types of consumers.
     :param prune: whether to delete what the source does not have: providers that are not nodes', and consumers of its
         providers.
+    :param batch: number of providers, or of consumers, in a transaction.
     :ivar problems: {(kind, key): why it cannot be imported}.
     :ivar plan: outcome.Plan of what differs now.
     """
 
-    def __init__(self, database, source, types=True, prune=False):
+    def __init__(self, database, source, types=True, prune=False, batch=BATCH):
         self._database = database
         self._source = outcome.needed(source)
         self._scope = Scope(generations=True, types=types)
         self._prune = prune
+        self._batch = batch
         self.problems: dict[tuple[str, str], str] = {}
         self.plan = outcome.Plan()
         self._here = self._read()
@@ -102,11 +104,11 @@ class Import:
         """
         names.add(self._database, tables.resource_classes, self._source.resource_classes)
         names.add(self._database, tables.traits, self._source.traits)
-        for batch in _batches(self._released):
+        for batch in self._batches(self._released):
             self._release(batch)
         self._rename()
         for providers, consumers in self._parts():
-            first, *rest = [*_batches(consumers)] or [[]]
+            first, *rest = [*self._batches(consumers)] or [[]]
             self._note('consumer', imports.write(self._database, providers, first, self._scope))
             for batch in rest:
                 self._note('consumer', imports.write(self._database, [], batch, self._scope))
@@ -187,7 +189,7 @@ class Import:
         batch = []
         for tree in trees.values():
             batch += tree
-            if len(batch) >= BATCH:
+            if len(batch) >= self._batch:
                 yield batch
                 batch = []
         yield batch
@@ -201,7 +203,7 @@ class Import:
             and not self._here.providers[uuid].node
             and self._here.providers[uuid].inventories.keys() - provider.inventories.keys()
         }
-        for batch in _batches(surplus_classes):
+        for batch in self._batches(surplus_classes):
             kept = {uuid: surplus_classes[uuid] for uuid in batch}
             self._note('provider', imports.drop_inventories(self._database, kept))
 
@@ -213,8 +215,7 @@ class Import:
         except placement_failures.Conflict as failure:
             self.problems['provider', uuid] = f'cannot be deleted: {failure}'
 
-
-def _batches(items):
-    items = list(items)
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
+    def _batches(self, items):
+        items = list(items)
+        for start in range(0, len(items), self._batch):
+            yield items[start : start + self._batch]

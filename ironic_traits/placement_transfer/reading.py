@@ -51,18 +51,18 @@ class Reader:
         :raises Unusable: it cannot be read.
         """
         with _expected():
-            for _ in range(_ROUNDS):
+            for number in range(_ROUNDS):
                 rows = self._list()
                 self.unsettled = [uuid for uuid, row in rows.items() if self._has_changed(uuid, row)]
-                if self._providers and not self.unsettled:
+                if number and not self.unsettled:
                     break
                 self._each(self._read_provider, [rows[uuid] for uuid in self.unsettled])
                 self._read_consumers()
             return Snapshot(
                 self._names('resource_classes', lambda each: each['name']),
                 self._names('traits', lambda each: each),
-                self._providers,
-                self._consumers,
+                dict(sorted(self._providers.items(), key=lambda item: item[1].name)),
+                dict(sorted(self._consumers.items())),
             )
 
     def provider(self, uuid):

@@ -93,7 +93,10 @@ class Remote:
         self.requests = 0
         self._lock = threading.Lock()
         self.minor = 0
+        # Not repeated: a wrong address is reported at once.
+        self._retries = 0
         self.minor = self._negotiate()
+        self._retries = _RETRIES
 
     def get(self, path):
         """Return the document at a path.
@@ -122,8 +125,8 @@ class Remote:
                 json=document,
                 headers={'OpenStack-API-Version': f'placement 1.{self.minor if minor is None else minor}'},
                 raise_exc=False,
-                connect_retries=_RETRIES,
-                status_code_retries=_RETRIES,
+                connect_retries=self._retries,
+                status_code_retries=self._retries,
                 retriable_status_codes=_UNAVAILABLE,
             )
         if response.status_code >= 300:
@@ -164,12 +167,13 @@ def _of_cloud(cloud: str, url: str | None) -> typing.Any:
     from keystoneauth1 import adapter
 
     region: typing.Any = openstack.config.get_cloud_region(cloud=cloud, api_timeout=TIMEOUT)
-    client = region.get_session_client('placement', constructor=adapter.Adapter)
-    # Each request names its version.
-    client.default_microversion = None
-    if url:
-        client.endpoint_override = url
-    return client
+    return adapter.Adapter(
+        region.get_session(),
+        service_type='placement',
+        interface=region.get_interface('placement'),
+        region_name=region.get_region_name('placement'),
+        endpoint_override=url or region.get_endpoint('placement'),
+    )
 
 
 @contextlib.contextmanager

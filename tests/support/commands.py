@@ -43,6 +43,7 @@ _OWN_MODULES = (
     'ironic_traits.cmd.checks',
     'ironic_traits.cmd.inventory',
     'ironic_traits.cmd.managing',
+    'ironic_traits.cmd.placement',
     'ironic_traits.cmd.rules',
     'ironic_traits.cmd.serving',
     'ironic_traits.cmd.working',

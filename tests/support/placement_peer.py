@@ -1,6 +1,7 @@
 """A real Placement (``tests.support.placement_server``): requests to it, and what is in its database."""
 
 import pathlib
+import sqlite3
 import urllib.parse
 
 import sqlalchemy as sa
@@ -55,6 +56,7 @@ class Placement(Client):
         super().__init__(self._forward)
         self.url = url
         self._address = urllib.parse.urlsplit(url)
+        self._directory = pathlib.Path(directory)
         self._engine = sa.create_engine(f'sqlite:///{pathlib.Path(directory, "placement.sqlite")}')
 
     def _forward(self, environ, start_response):
@@ -88,4 +90,26 @@ class Placement(Client):
     def rename_all(self):
         """Give all providers other names, so that the next fixture can create providers with theirs."""
         with self._engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE resource_providers SET name = name || '-' || id WHERE name NOT LIKE '%-' || id")
+            connection.exec_driver_sql(
+                "UPDATE resource_providers SET name = name || '-' || id WHERE name NOT LIKE '%-' || id"
+            )
+
+    def save(self, name):
+        """Save what is in the database."""
+        self._copy('placement', name)
+
+    def load(self, name):
+        """Restore what was saved, and return whether it was."""
+        is_saved = self._path(name).exists()
+        if is_saved:
+            self._copy(name, 'placement')
+        return is_saved
+
+    def _path(self, name):
+        return self._directory / f'{name}.sqlite'
+
+    def _copy(self, one, other):
+        with sqlite3.connect(self._path(one)) as reader, sqlite3.connect(self._path(other)) as writer:
+            reader.backup(writer)
+        reader.close()
+        writer.close()
