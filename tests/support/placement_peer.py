@@ -88,7 +88,7 @@ class Placement(Client):
                 connection.exec_driver_sql(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM%'")
 
     def rename_all(self):
-        """Give all providers other names, so that the next fixture can create providers with theirs."""
+        """Rename all providers, so that the next fixture can create providers with theirs."""
         with self._engine.begin() as connection:
             connection.exec_driver_sql(
                 "UPDATE resource_providers SET name = name || '-' || id WHERE name NOT LIKE '%-' || id"
