@@ -15,11 +15,14 @@ import urllib.parse
 
 import pytest
 import sqlalchemy as sa
+from keystoneauth1 import noauth, session
 from oslo_policy import policy
 from webob import Request
 
 from ironic_traits import change_streams
 from ironic_traits.api.resource import DETACHED
+from ironic_traits.client import Client as Library
+from ironic_traits.client import Failed
 from ironic_traits.db import tables
 from ironic_traits.inventory import change_feed
 from tests.support.client import Client
@@ -312,6 +315,11 @@ def test_a_running_service(tmp_path):
         further = {make(server.base) for _ in range(3)}
         assert {uuid for _, uuid in read_ids(response, 3)} == further
         assert ask(server.base, 'GET', '/v1/nodes')[0] == 200
+        library = Library(session.Session(noauth.NoAuth()), endpoint_override=server.base)
+        changes = itertools.islice(library.follow(seen[0][0][0], kinds=['node']), 3)
+        assert {change['uuid'] for change in changes} == further
+        with pytest.raises(Failed, match='too old'):
+            next(library.follow(OUTDATED))
         server.process.send_signal(signal.SIGTERM)
         # The end of the body, and not of the connection in the middle of it.
         response.read()
