@@ -3,19 +3,19 @@
 The limit ends the queries. They read the nodes of a resource class that are free from an index of them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import os_resource_classes
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.inventory import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidate_summaries import Summary, standard_first
 
-#: Most resource classes of nodes to look at for those that have the same normalized name.
-_MAX_CLASSES = 100
+_CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
+_MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
 
 
 class Facts(NamedTuple):
@@ -23,71 +23,32 @@ class Facts(NamedTuple):
 
     :ivar nested: whether any provider has a parent.
     :ivar aggregated: whether any provider is in an aggregate.
-    :ivar classes: the resource classes of nodes, not normalized; None if they are too many.
+    :ivar classes: the resource classes of nodes, as of ``node_classes.statement``.
     """
 
     nested: bool
     aggregated: bool
-    classes: list[str] | None
+    classes: Sequence[str | None]
 
 
 def facts(connection: sa.Connection) -> Facts:
-    """Read the Facts."""
-    rows = connection.execute(_FACTS if connection.dialect.name in ('sqlite', 'postgresql') else _FACTS_BY_GROUPS).all()
-    names = [name for _, _, name in rows if name is not None]
-    return Facts(bool(rows[0][0]), bool(rows[0][1]), names if len(names) < _MAX_CLASSES else None)
+    """Read the Facts, in one statement."""
+    rows = connection.execute(node_classes.statement(connection.dialect.name, _CHILDREN, _MEMBERS)).all()
+    _, nested, aggregated = rows[0]
+    return Facts(bool(nested), bool(aggregated), [name for name, _, _ in rows])
 
 
-def _facts() -> sa.Select:
-    """Return the SELECT of the facts: a row for each resource class, and one with NULL.
-
-    It reads one entry of the index for each class, however many nodes there are::
-
-        WITH RECURSIVE classes (name, number) AS (
-            SELECT min(resource_class), 1 FROM nodes
-            UNION ALL SELECT (SELECT min(resource_class) FROM nodes WHERE resource_class > classes.name), number + 1
-            FROM classes WHERE classes.name IS NOT NULL AND number < 100)
-        SELECT EXISTS (…), EXISTS (…), name FROM classes
-    """
-    column = tables.nodes.c.resource_class
-    first = sa.select(sa.func.min(column).label('name'), sa.literal(1).label('number'))
-    classes = first.cte('classes', recursive=True)
-    following = sa.select(sa.func.min(column)).where(column > classes.c.name).correlate(classes).scalar_subquery()
-    more = sa.select(following, classes.c.number + 1)
-    classes = classes.union_all(more.where(classes.c.name.is_not(None), classes.c.number < _MAX_CLASSES))
-    return _of_classes(classes.c.name)
-
-
-def _of_classes(name: sa.ColumnElement[str]) -> sa.Select:
-    children = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
-    members = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
-    return sa.select(children, members, name)
-
-
-_FACTS = _facts()
-#: The same for MariaDB, which reads DISTINCT from one entry of the index for each class, and the other all of it.
-_FACTS_BY_GROUPS = _of_classes(
-    sa.union_all(
-        sa.select(sa.null().label('name')),
-        sa.select(tables.nodes.c.resource_class).distinct().limit(_MAX_CLASSES).subquery().select(),
-    )
-    .subquery()
-    .c.name
-)
-
-
-def of_class(classes: Collection[str] | None, name: str, class_id: int) -> list[Condition]:
+def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
     """Return the conditions on nodes and their providers that a node has a class, each for a part of the nodes.
 
     :param classes: as of Facts.
     :param name: of the class, normalized.
     :param class_id: id of the class.
     """
-    if classes is None:
+    if len(classes) >= node_classes.MAX_CLASSES:
         return [tables.resource_providers.c.resource_class_id == class_id]
     # A class that nodes have cannot be renamed, so its name is still that of the nodes.
-    same = (each for each in classes if os_resource_classes.normalize_name(each) == name)
-    return [tables.nodes.c.resource_class == each for each in same]
+    return [tables.nodes.c.resource_class == each for each in node_classes.same(classes, name)]
 
 
 def nodes(conditions: Collection[Condition], limit: int | None) -> sa.Select:
