@@ -107,7 +107,8 @@ def _parts(
         return [_Part(further, order)]
     having = _Part([key.is_not(None), *further], order)
     further = _after(identity, identity, marker, descending, pairs) if in_null else []
-    without = _Part([key.is_(None), *further], (key, identity))
+    # For the index, PostgreSQL needs the key in the order, too, and MariaDB needs it not to be there.
+    without = _Part([key.is_(None), *further], (key, identity) if pairs else (identity,))
     if descending:
         return [having] if marker is not None and not in_null else [without, having]
     return [without] if in_null else [having, without]
