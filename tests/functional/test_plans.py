@@ -55,6 +55,16 @@ def large(request):
         server.stop()
 
 
+def test_matches_without_limit(large):
+    """The first hundred, and a warning that there are more."""
+    client = Client(large)
+    response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A_1']}, version='1.82').json
+    assert len(response['nodes']) == 100
+    assert response['warnings'] == ["More nodes match: these are the first 100. Set 'limit' to get up to 1000."]
+    response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A_1'], 'limit': 101}, version='1.82').json
+    assert (len(response['nodes']), response['warnings']) == (101, [])
+
+
 @pytest.mark.parametrize('path', REQUESTS)
 def test_rows_read(large, path):
     client = Client(large)

@@ -1,14 +1,14 @@
 """Indexes of nodes in the orders of lists, and of the nodes that filters and candidates look for
 
-Revision ID: 0019
-Revises: 0018
+Revision ID: 0020
+Revises: 0019
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = '0019'
-down_revision = '0018'
+revision = '0020'
+down_revision = '0019'
 
 
 def upgrade():
