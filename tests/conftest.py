@@ -5,6 +5,7 @@ servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing serve
 the servers, and the modules in SLOW.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -132,17 +133,28 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope='session')
-def database_server(database_kind):
+def kept():
+    """What is kept for each kind of database until the end of the run: {(what, kind): value}, and an ExitStack.
+
+    A fixture that depends on ``database_kind`` ends whenever a test with another kind follows. That is several times in
+    each module, and to start a server takes longer than most modules.
+    """
+    with contextlib.ExitStack() as stack:
+        yield {}, stack
+
+
+@pytest.fixture(scope='session')
+def database_server(database_kind, kept):
     """A running database server; None for SQLite, which has no server."""
     if database_kind == 'sqlite':
-        yield None
-        return
-    server = servers.SERVERS[database_kind]()
-    try:
+        return None
+    values, stack = kept
+    if ('server', database_kind) not in values:
+        server = servers.SERVERS[database_kind]()
+        stack.callback(server.stop)
         server.start()
-        yield server
-    finally:
-        server.stop()
+        values['server', database_kind] = server
+    return values['server', database_kind]
 
 
 @pytest.fixture(scope='session')
@@ -173,11 +185,14 @@ def new_database(database_server, tmp_path_factory, memory_folder):
 
 
 @pytest.fixture(scope='session')
-def shared_database_url(new_database):
+def shared_database_url(new_database, database_kind, kept):
     """The URL of a database with the newest schema, which all tests with the same kind of database share."""
-    url = upgraded(new_database())
-    SHARED.add(url)
-    return url
+    values, _ = kept
+    if ('url', database_kind) not in values:
+        url = upgraded(new_database())
+        SHARED.add(url)
+        values['url', database_kind] = url
+    return values['url', database_kind]
 
 
 @pytest.fixture
