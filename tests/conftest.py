@@ -5,6 +5,7 @@ servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing serve
 the servers, and the modules in SLOW.
 """
 
+import collections
 import contextlib
 import os
 import shutil
@@ -19,54 +20,55 @@ from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
-#: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
-SLOW = {
-    'test_alive',
-    'test_allocation_clients',
-    'test_allocations',
-    'test_clients',
-    'test_commands',
-    'test_edit_commands',
-    'test_example_driver',
-    'test_glance',
-    'test_guides',
-    'test_holder_races',
-    'test_hostile_input',
-    'test_import_batches',
-    'test_inventory_files',
-    'test_keystone',
-    'test_locked_nodes',
-    'test_metalsmith',
-    'test_mirror',
-    'test_missing_databases',
-    'test_node_provider_model',
-    'test_overload',
-    'test_packaging',
-    'test_placement_suite',
-    'test_provider_races',
-    'test_races',
-    'test_readme',
-    'test_request_log',
+#: Modules that take more than some seconds: they start programs, run the real clients, or search at length. The longest
+#: come first, so that no process still has one of them to do when the others are finished.
+SLOW = (
     'test_reservation_model',
+    'test_hostile_input',
+    'test_readme',
+    'test_allocations',
+    'test_races',
     'test_reservation_races',
-    'test_rule_clients',
-    'test_rule_commands',
-    'test_rule_races',
-    'test_rule_run_commands',
-    'test_rule_run_model',
-    'test_runbook_clients',
+    'test_clients',
+    'test_import_batches',
+    'test_mirror',
     'test_server',
-    'test_signals',
-    'test_source_commands',
+    'test_rule_races',
     'test_starting',
-    'test_template_clients',
+    'test_commands',
     'test_trait_edits',
-    'test_trait_model',
-    'test_trait_options',
-    'test_validation',
-    'test_worker',
+    'test_placement_suite',
     'test_worker_processes',
-}
+    'test_metalsmith',
+    'test_runbook_clients',
+    'test_source_commands',
+    'test_template_clients',
+    'test_holder_races',
+    'test_rule_run_model',
+    'test_inventory_files',
+    'test_trait_model',
+    'test_guides',
+    'test_provider_races',
+    'test_signals',
+    'test_node_provider_model',
+    'test_edit_commands',
+    'test_locked_nodes',
+    'test_rule_commands',
+    'test_rule_run_commands',
+    'test_allocation_clients',
+    'test_rule_clients',
+    'test_request_log',
+    'test_overload',
+    'test_alive',
+    'test_trait_options',
+    'test_worker',
+    'test_keystone',
+    'test_validation',
+    'test_missing_databases',
+    'test_glance',
+    'test_packaging',
+    'test_example_driver',
+)
 
 
 def pytest_addoption(parser):
@@ -91,8 +93,10 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.path.stem in SLOW]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.path.stem not in SLOW]
-    # Slow modules first, so that no process still has a long one to do when the others are finished.
-    items.sort(key=lambda item: item.path.stem not in SLOW)
+    numbers = collections.Counter(item.path for item in items)
+    places = {name: place for place, name in enumerate(SLOW)}
+    # After the slow modules, those with the most tests.
+    items.sort(key=lambda item: (places.get(item.path.stem, len(SLOW)), -numbers[item.path]))
 
 
 def pytest_runtest_setup():
