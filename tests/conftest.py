@@ -59,6 +59,7 @@ SLOW = (
     'test_rule_clients',
     'test_request_log',
     'test_overload',
+    'test_placement_transfer',
     'test_alive',
     'test_trait_options',
     'test_worker',
