@@ -13,7 +13,7 @@ from tests.support.service import make_conf
 app.build(Service(make_conf(sys.argv[1])))
 for each in wsme.types.registry.complex_types:
     for attribute in wsme.types.list_attributes(each):
-        if isinstance(attribute._datatype, tuple):
+        if isinstance(getattr(attribute, '_datatype', None), tuple):
             print(each.__name__, attribute.name)
 """
 
