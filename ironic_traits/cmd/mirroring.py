@@ -80,7 +80,8 @@ def _forget(service, context, ident):
 def _rewrite(service, context, ident):
     """Have traits of a node written again."""
     traits = mirror_trait_writes.rewrite(context, ident)
-    print(f'{ident}: {", ".join(traits) or "nothing"} will be written again')
+    if traits:
+        print(f'{ident}: {", ".join(traits)} will be written again')
 
 
 def _preview(context, name):
@@ -105,7 +106,7 @@ _COMMANDS = {
     'forget': (_forget, 'Remove mirrored nodes. A mirror that runs stores them again.'),
     'rewrite': (
         _rewrite,
-        'Write the traits of nodes again that somebody has removed in their cloud, or it has refused.',
+        'Write the traits of nodes again that somebody has removed in their cloud.',
     ),
 }
 _PREVIEW = 'Show which traits [mirror] write = traits adds and removes in the clouds. Nothing is written.'

@@ -21,7 +21,7 @@ from ironic_traits.inventory import change_feed, history, mirror_clouds, mirror_
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.mirror_written_traits import Pending
 from ironic_traits.inventory.single_node import read
-from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
+from ironic_traits.matching.written_traits import REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
 _CLOUDS, _NODES = tables.mirror_clouds, tables.nodes
 
@@ -161,7 +161,7 @@ def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
 
 @retried
 def rewrite(context: Context, ident: str) -> list[str]:
-    """Have the traits of a node written again that somebody has removed in its cloud, or that the cloud has refused.
+    """Have the traits of a node written again that somebody has removed in its cloud.
 
     :param ident: uuid or name of the node.
     :returns: the traits, sorted.
@@ -169,26 +169,27 @@ def rewrite(context: Context, ident: str) -> list[str]:
     :raises failures.InvalidState: the node is not mirrored.
     """
     with context.write() as connection:
-        origin = read(connection, ident, (_NODES.c.uuid, _NODES.c.origin))
-        mirror_clouds.lock(connection, origin.origin)
-        # Also has the mirror look at the node (change_feed).
-        node = mirrored_nodes.take_many(connection, [origin.uuid]).get(origin.uuid)
-        if node is None or not node.origin:
-            raise failures.InvalidState(reason=f'Node {origin.uuid} is not mirrored.')
+        node = read(connection, ident, (_NODES.c.id, _NODES.c.uuid, _NODES.c.origin))
+        if not node.origin:
+            raise failures.InvalidState(reason=f'Node {node.uuid} is not mirrored.')
+        mirror_clouds.lock(connection, node.origin)
         records = mirror_written_traits.find(connection, [node.id]).get(node.id, {})
-        traits = sorted(trait for trait, record in records.items() if record.state not in OURS)
-        mirror_written_traits.write(connection, node.origin, node.id, dict.fromkeys(traits))
+        traits = sorted(trait for trait, record in records.items() if record.state == REMOVED)
+        if traits:
+            # So that the mirror looks at the node.
+            change_feed.record(connection, change_feed.NODE, [node.uuid])
+            mirror_written_traits.write(connection, node.origin, node.id, dict.fromkeys(traits))
         return traits
 
 
 def changed_since(context: change_feed.Database, token: change_feed.Token) -> tuple[set[str], change_feed.Token]:
-    """Return the uuids of nodes that have changed here since a place in the change feed, and the next place.
+    """Return the uuids of nodes that were changed or deleted since a place in the change feed, and the next place.
 
     :raises failures.TokenOutdated: they are not known any more.
     """
     uuids, has_more = set[str](), True
     while has_more:
         page = change_feed.since(context, token, [change_feed.NODE], 1000)
-        uuids.update(change.uuid for change in page.changes if not change.is_deleted)
+        uuids.update(change.uuid for change in page.changes)
         token, has_more = page.token, page.has_more
     return uuids, token

@@ -71,18 +71,20 @@ def after_read(context: Context, moment: datetime.datetime, facts: Facts) -> dic
 
 
 def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, facts: Facts) -> None:
-    """Change the records of a node that was read, with an entry in its history for what was removed there.
+    """Change the records of a node that was read, with an entry in its history if traits were removed there.
 
     :param node: row with ``id``, ``uuid`` and ``origin`` of a node that is locked.
     """
     records, *_ = facts
     changes = after_read(context, moment, facts)
     write(connection, node.origin, node.id, changes)
-    for trait, record in sorted(changes.items()):
-        if record and record.state == REMOVED and records[trait].state != REMOVED:
-            event = f'Trait {trait}, which was written to cloud {node.origin}: {record.reason}'
-            columns = {'severity': history.WARNING, 'source': SOURCE + node.origin}
-            history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, **columns))
+    removed = [
+        trait for trait, each in sorted(changes.items()) if each and each.state == REMOVED != records[trait].state
+    ]
+    if removed:
+        event = f'Somebody has removed traits in cloud {node.origin} that sources here hold: {", ".join(removed)}.'
+        columns = {'severity': history.WARNING, 'source': SOURCE + node.origin}
+        history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, **columns))
 
 
 def _holders(traits: Traits) -> dict[str, set[str]]:

@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 _COMPARE_SECONDS = 3600
 #: Seconds until a trait that the cloud refuses is tried again: at first, and at most. A change here does not wait.
 _REFUSED_SECONDS = (600, 86400)
+#: The same, of a node that is not there any more, and will be deleted here.
+_GONE_SECONDS = (60, 3600)
 
 
 class Queue:
@@ -76,6 +78,11 @@ class Queue:
         uuid = heapq.heappop(self._heap)[2]
         del self._due[uuid]
         return uuid
+
+    def drop(self, uuid):
+        """Remove a node to which nothing is to be written any more."""
+        self._due.pop(uuid, None)
+        self._failures.pop(uuid, None)
 
     def succeed(self, uuid):
         """Forget the failures of a node."""
@@ -172,7 +179,10 @@ class TraitWriter:
             self._token = None
             return
         if uuids:
-            self._add(self._pending(uuids))
+            pending = self._pending(uuids)
+            self._add(pending)
+            for uuid in uuids - pending.keys():
+                self._queue.drop(uuid)
 
     def _add(self, pending):
         for uuid, node in pending.items():
@@ -200,6 +210,7 @@ class TraitWriter:
             self._round.lock = node.get('reservation')
         except NotThere:
             # The comparison of all uuids will delete it here.
+            self._round.delay = _GONE_SECONDS
             self._end_round()
         except Unreadable as error:
             self._round.delay = (1, self._options.max_pause)
@@ -248,10 +259,10 @@ class TraitWriter:
         """
         if status is not None and (200 <= status < 300 or (status == 404 and operation.state == REMOVING)):
             return Outcome(True), None
-        self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
         if status == 404:
-            # The node was deleted there.
+            self._round.delay = _GONE_SECONDS
             return Outcome(False, True), None
+        self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
         reason = message if status is None else f'It was answered with {status}: {message}'
         is_refused = status is not None and 400 <= status < 500
         outcome = Outcome(False, is_refused, reason)

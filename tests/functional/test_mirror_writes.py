@@ -3,9 +3,12 @@
 import multiprocessing
 import os
 import signal
+import time
 
 import pytest
 
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_moves
 from tests.support import programs
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
@@ -70,6 +73,13 @@ def end(mirror):
     """End a mirror, so that another one need not wait for the end of its turn."""
     mirror.stop()
     mirror.run()
+
+
+def work(mirror, seconds):
+    """Have a mirror work for some seconds, and for what remains of its last pause."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(mirror.work())
 
 
 def conflicts(client):
@@ -176,3 +186,151 @@ def test_kill(ironic, proxy, database, app, client, point):
     assert len(proxy.writes) <= 5
     shown = client.get('/v1/mirrors/far')
     assert (shown['written_traits'], shown['conflicts'], shown['write_queue']) == (2, 0, 0)
+
+
+def test_hostile_writer(ironic, proxy, app, client):
+    """Somebody there removes and adds the same traits while they are written here: each is written once at most."""
+    names = [f'CUSTOM_{letter}' for letter in 'ABCD']
+    uuids = [ironic.node(name=f'node{number}') for number in range(3)]
+    assert follower(app).catch_up()
+    for uuid in uuids:
+        client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names})
+    mirror = writer(app)
+    for number in range(5):
+        for uuid in uuids:
+            # After an even number of rounds all are there, after an odd number none is.
+            ironic.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names[:2] if number % 2 else []})
+        write_all(mirror)
+    assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, set())
+    assert len(proxy.writes) == len(set(proxy.writes)) == len(uuids) * len(names)
+    reason = 'Somebody has removed it there. Here it is held by operator.'
+    assert conflicts(client) == {(uuid, name): reason for uuid in uuids for name in names}
+    requests = len(proxy.requests)
+    write_all(mirror)
+    write_all(mirror)
+    assert len(proxy.requests) - requests < 40
+    assert not {'PUT', 'DELETE'} & {method for method, _ in proxy.requests[requests:]}
+    for uuid in uuids:
+        entries = client.get(f'/v1/nodes/{uuid}/history?detail=true')['history']
+        assert [each['event'] for each in entries if each['severity'] == 'WARNING'] == [
+            f'Somebody has removed traits in cloud far that sources here hold: {removed}.'
+            for removed in ('CUSTOM_C, CUSTOM_D', 'CUSTOM_A, CUSTOM_B')
+        ]
+    # It is theirs if they add it again; a conflict if they remove it again.
+    ironic.ask('PUT', f'/v1/nodes/{uuids[0]}/traits/CUSTOM_A')
+    write_all(mirror)
+    assert (uuids[0], 'CUSTOM_A') not in conflicts(client)
+    ironic.ask('DELETE', f'/v1/nodes/{uuids[0]}/traits/CUSTOM_A')
+    write_all(mirror)
+    assert (uuids[0], 'CUSTOM_A') in conflicts(client)
+    assert len(proxy.writes) == len(uuids) * len(names)
+
+
+def test_conflicts_end(ironic, proxy, database, app, client, tmp_path):
+    """When the trait is removed here, when it is added again, or by a command."""
+    uuid = ironic.node(name='a')
+    assert follower(app).catch_up()
+    names = ['CUSTOM_AGAIN', 'CUSTOM_COMMAND', 'CUSTOM_REMOVED']
+    client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names})
+    mirror = writer(app)
+    write_all(mirror)
+    ironic.ask('DELETE', f'/v1/nodes/{uuid}/traits')
+    write_all(mirror)
+    assert conflicts(client).keys() == {(uuid, name) for name in names}
+    delete(client, uuid, 'CUSTOM_REMOVED')
+    delete(client, uuid, 'CUSTOM_AGAIN')
+    put(client, uuid, 'CUSTOM_AGAIN')
+    write_all(mirror)
+    assert conflicts(client).keys() == {(uuid, 'CUSTOM_COMMAND')}
+    done = programs.run('ironic-traits-mirror', '--database', database, 'rewrite', 'a', cwd=tmp_path)
+    assert done.stdout == 'a: CUSTOM_COMMAND will be written again\n'
+    write_all(mirror)
+    assert (conflicts(client), ironic.traits(uuid)) == ({}, {'CUSTOM_AGAIN', 'CUSTOM_COMMAND'})
+
+
+@pytest.mark.parametrize(('failure', 'methods'), [
+    *((failure, ('PUT', 'DELETE')) for failure in ('401', '409', '500', 'silence')),
+    *((failure, ()) for failure in ('500', 'half')),
+])  # fmt: skip
+def test_failures(ironic, proxy, app, client, failure, methods):
+    """Of requests that write, or of all. All is written in the end, and few requests are sent until then."""
+    uuids = [ironic.node(name=f'node{number}') for number in range(4)]
+    assert follower(app).catch_up()
+    for uuid in uuids:
+        put(client, uuid, 'CUSTOM_OLD')
+    mirror = writer(app)
+    write_all(mirror)
+    for uuid in uuids:
+        client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_NEW']})
+    proxy.requests.clear()
+    proxy.fail(failure, *methods)
+    mirror.catch_up()
+    work(mirror, 1.5)
+    shown = client.get('/v1/mirrors/far')
+    if not methods:
+        assert (shown['state'], len(proxy.writes)) == ('failing', 0)
+        assert len(proxy.requests) < 6
+    elif failure == '409':
+        assert (shown['state'], len(conflicts(client)), shown['write_error']) == ('following', 4, None)
+        assert len(proxy.writes) < 13
+    else:
+        assert (shown['state'], bool(shown['write_error'])) == ('following', True)
+        assert conflicts(client)
+        assert len(proxy.writes) < 5
+    proxy.fail(None)
+    proxy.released.set()
+    while any(ironic.traits(uuid) != {'CUSTOM_NEW'} for uuid in uuids):
+        work(mirror, 0.5)
+    write_all(mirror)
+    assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, {'CUSTOM_NEW'})
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['write_error'], shown['conflict_list'], shown['written_traits'], shown['write_queue']) == (
+        *(None, [], 4, 0),
+    )
+
+
+def test_refused_traits(ironic, proxy, app, client):
+    """A node there has more traits than it shows here. Nothing else is delayed, and a change here is tried at once."""
+    full, other = ironic.node(name='full'), ironic.node(name='other')
+    theirs = [f'CUSTOM_T{number:02}' for number in range(50)]
+    ironic.ask('PUT', f'/v1/nodes/{full}/traits', {'traits': theirs})
+    assert follower(app).catch_up()
+    for name in theirs[:2]:
+        delete(client, full, name)
+    for name in ('CUSTOM_A', 'CUSTOM_B'):
+        put(client, full, name)
+    put(client, other, 'CUSTOM_A')
+    mirror = writer(app)
+    write_all(mirror)
+    assert ironic.traits(other) == {'CUSTOM_A'}
+    reason = f'It was answered with 400: Error setting traits. The node {full} cannot have more than 50 traits.'
+    assert conflicts(client) == {(full, 'CUSTOM_A'): reason, (full, 'CUSTOM_B'): reason}
+    writes = len(proxy.writes)
+    write_all(mirror)
+    assert len(proxy.writes) == writes
+    ironic.ask('DELETE', f'/v1/nodes/{full}/traits/{theirs[0]}')
+    delete(client, full, 'CUSTOM_B')
+    write_all(mirror)
+    assert (conflicts(client), ironic.traits(full)) == ({}, {*theirs[1:], 'CUSTOM_A'})
+
+
+def test_node_that_is_gone(ironic, proxy, app, client):
+    """There, or from the mirror: it is adopted."""
+    gone, adopted = ironic.node(name='gone'), ironic.node(name='adopted')
+    assert follower(app).catch_up()
+    mirror = writer(app)
+    put(client, adopted, 'CUSTOM_A')
+    write_all(mirror)
+    mirror_moves.adopt(Context(app.service, None, 0, ''), 'adopted')
+    delete(client, adopted, 'CUSTOM_A')
+    ironic.ask('DELETE', f'/v1/nodes/{gone}')
+    put(client, gone, 'CUSTOM_A')
+    proxy.requests.clear()
+    work(mirror, 0.5)
+    assert len([path for _, path in proxy.requests if path == f'/v1/nodes/{gone}']) == 1
+    # The comparison of all uuids deletes it here.
+    write_all(mirror)
+    write_all(mirror)
+    assert ironic.traits(adopted) == {'CUSTOM_A'}
+    assert proxy.writes == []
+    assert client.get('/v1/mirrors/far')['write_queue'] == 0
