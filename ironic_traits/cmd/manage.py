@@ -17,6 +17,11 @@ def _export_arguments(parser):
         'file', help='JSON if the name ends in .json, else YAML; - for stdout. Only its owner can read it'
     )
     parser.add_argument('--force', '-f', action='store_true', help='overwrite the file if it exists')
+    parser.add_argument(
+        '--mirrored',
+        action='store_true',
+        help='include the nodes of mirrored clouds; an import makes them own nodes of its service',
+    )
 
 
 def _import_arguments(parser):
@@ -136,7 +141,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
         {
             'export': (
                 'inventory:export_file',
-                'Write the whole inventory, with secrets, to a file.',
+                'Write the inventory, with secrets, to a file. Nodes of mirrored clouds are left out.',
                 _export_arguments,
             ),
             'import': (
