@@ -106,7 +106,7 @@ _COMMANDS = {
     'forget': (_forget, 'Remove mirrored nodes. A mirror that runs stores them again.'),
     'rewrite': (
         _rewrite,
-        'Write the traits of nodes again that somebody has removed in their cloud.',
+        'Write the traits of nodes again that another client has removed in their cloud.',
     ),
 }
 _PREVIEW = 'Show which traits [mirror] write = traits adds and removes in the clouds. Nothing is written.'

@@ -161,7 +161,7 @@ def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
 
 @retried
 def rewrite(context: Context, ident: str) -> list[str]:
-    """Have the traits of a node written again that somebody has removed in its cloud.
+    """Have the traits of a node written again that another client has removed in its cloud.
 
     :param ident: uuid or name of the node.
     :returns: the traits, sorted.

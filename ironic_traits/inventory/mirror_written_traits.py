@@ -82,7 +82,9 @@ def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: da
         trait for trait, each in sorted(changes.items()) if each and each.state == REMOVED != records[trait].state
     ]
     if removed:
-        event = f'Somebody has removed traits in cloud {node.origin} that sources here hold: {", ".join(removed)}.'
+        event = (
+            f'Another client has removed traits in cloud {node.origin} that sources here hold: {", ".join(removed)}.'
+        )
         columns = {'severity': history.WARNING, 'source': SOURCE + node.origin}
         history.record(connection, history.entry(context, node.uuid, moment, history.NODE, event, **columns))
 
@@ -204,7 +206,7 @@ def _to_add(held: _Holds, nodes: Condition) -> sa.Select:
     is_open = sa.or_(
         state.is_(None),
         state.in_((WRITING, REMOVING, REFUSED)),
-        # A source here has added it again since somebody has removed it there.
+        # A source here has added it again since another client has removed it there.
         sa.and_(state == REMOVED, held.here(since=_RECORDS.c.since)),
     )
     # SELECT nodes.id, nodes.uuid, nodes.name, node_traits.trait FROM node_traits JOIN nodes ON … LEFT OUTER JOIN

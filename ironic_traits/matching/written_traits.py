@@ -4,8 +4,8 @@ Ironic does not say who has added a trait. So each trait that this service write
 before the request is sent. A trait with a record is this service's own there: the source ``mirror:CLOUD`` does not hold
 it, and it is removed there when no source here holds it any more. All others are left alone.
 
-If somebody there removes a trait that was written, it is not written again, and if they add it again, it is theirs. So
-each hold of a source here is written there at most once, whatever others do.
+If another client there removes a trait that was written, it is not written again. If that client adds it again, it is
+theirs. So each hold of a source here is written there at most once, whatever others do.
 """
 
 import datetime
@@ -20,7 +20,7 @@ WRITTEN = 'written'
 REMOVING = 'removing'
 #: The cloud has refused the trait, and does not have it.
 REFUSED = 'refused'
-#: Somebody has removed the trait there. It is left to them until a source here adds it again.
+#: Another client has removed the trait there. It is left to them until a source here adds it again.
 REMOVED = 'removed'
 STATES = (WRITING, WRITTEN, REMOVING, REFUSED, REMOVED)
 #: In these states, the trait is this service's own if the node has it there.
@@ -76,7 +76,7 @@ def _after_read(
     record: Record, is_present: bool, holders: list[str], moment: datetime.datetime, settled: datetime.datetime
 ) -> Record | None:
     if record.state == REFUSED:
-        # If somebody there has added it, it is theirs.
+        # If another client there has added it, it is theirs.
         return None if is_present else record
     if record.state == REMOVED:
         if not holders:
@@ -93,4 +93,4 @@ def _after_read(
 
 
 def _removed(holders: list[str]) -> str:
-    return f'Somebody has removed it there. Here it is held by {", ".join(holders)}.'
+    return f'Another client has removed it there. Here it is held by {", ".join(holders)}.'

@@ -189,7 +189,7 @@ def test_kill(ironic, proxy, database, app, client, point):
 
 
 def test_hostile_writer(ironic, proxy, app, client):
-    """Somebody there removes and adds the same traits while they are written here: each is written once at most."""
+    """Another client there removes and adds the same traits while they are written: each is written once at most."""
     names = [f'CUSTOM_{letter}' for letter in 'ABCD']
     uuids = [ironic.node(name=f'node{number}') for number in range(3)]
     assert follower(app).catch_up()
@@ -203,7 +203,7 @@ def test_hostile_writer(ironic, proxy, app, client):
         write_all(mirror)
     assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, set())
     assert len(proxy.writes) == len(set(proxy.writes)) == len(uuids) * len(names)
-    reason = 'Somebody has removed it there. Here it is held by operator.'
+    reason = 'Another client has removed it there. Here it is held by operator.'
     assert conflicts(client) == {(uuid, name): reason for uuid in uuids for name in names}
     requests = len(proxy.requests)
     write_all(mirror)
@@ -213,7 +213,7 @@ def test_hostile_writer(ironic, proxy, app, client):
     for uuid in uuids:
         entries = client.get(f'/v1/nodes/{uuid}/history?detail=true')['history']
         assert [each['event'] for each in entries if each['severity'] == 'WARNING'] == [
-            f'Somebody has removed traits in cloud far that sources here hold: {removed}.'
+            f'Another client has removed traits in cloud far that sources here hold: {removed}.'
             for removed in ('CUSTOM_C, CUSTOM_D', 'CUSTOM_A, CUSTOM_B')
         ]
     # It is theirs if they add it again; a conflict if they remove it again.

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ironic_traits.matching import written_traits
 from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
-#: What may happen, in any order: the source here adds or removes the trait; somebody there does; the node is read; the
-#: writer comes by, and its request succeeds, is refused, or its process is killed before or after the request.
+#: What may happen, in any order: the source here adds or removes the trait; another client there does; the node is
+#: read; the writer comes by, and its request succeeds, is refused, or its process is killed before or after it.
 EVENTS = ('hold', 'release', 'add', 'remove', 'read', 'write', 'refused', 'killed before', 'killed after')
 
 
