@@ -145,6 +145,8 @@ def _run_command(conf):
 
 
 def _preview_all(conf):
+    # For "preview | head".
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     setup.schema(conf)
     with contextlib.closing(Service(conf)) as service:
         context = Context(service, None, 0, '')
