@@ -30,6 +30,7 @@ class Service:
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
+    :ivar clouds: connections to the Ironic of clouds, {name: ironic_traits.mirror.cloud.Cloud}.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
     :cvar project_id: the same.
@@ -53,6 +54,7 @@ class Service:
         self.rules = Rules(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()
+        self.clouds = {}
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 

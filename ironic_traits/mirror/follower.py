@@ -13,6 +13,7 @@ from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
+from ironic_traits.mirror.settler import Settler
 
 LOG = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Follower:
 
     def catch_up(self):
         """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
-        self._due |= dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        self._due |= dict.fromkeys(('claims', 'nodes', 'records', 'deletions'), 0)
         while self.work() == 0:
             pass
         return bool(self._feeds)
@@ -115,7 +116,7 @@ class Follower:
             )
             for resource in RESOURCES
         }
-        self._due = dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        self._due = dict.fromkeys(('claims', 'nodes', 'records', 'deletions'), 0)
         self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
         return True
 
@@ -123,7 +124,9 @@ class Follower:
         """Do one thing, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
-        if not is_first and self._is_due('nodes', self._options.interval):
+        if self._is_due('claims', self._options.interval):
+            Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+        elif not is_first and self._is_due('nodes', self._options.interval):
             self._poll_nodes()
         elif passing:
             self._read_page(passing[0])

@@ -16,6 +16,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
+from ironic_traits.inventory.mirror_claims import is_claimed_only
 from ironic_traits.inventory.reservations import LIVE
 from ironic_traits.placement import capacity, failures
 from ironic_traits.placement import inventories as provider_inventories
@@ -387,7 +388,9 @@ def _check_capacity(
         allowed = (
             own_before[claim.consumer, provider_id, class_id] if provider.node_id else before[provider_id][class_id]
         )
-        if after > capacity.capacity(row) and after > allowed:
+        is_full = after > capacity.capacity(row) and after > allowed
+        is_own = after == 1 and holders.get(provider.node_id) == claim.consumer
+        if is_full and not (is_own and is_claimed_only(connection, provider.node_id)):
             raise failures.CapacityExceeded(**arguments)
 
 
