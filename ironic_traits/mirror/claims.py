@@ -76,7 +76,7 @@ def release(context, holder):
 
     :param holder: uuid of the reservation or of the allocation.
     """
-    claims = mirror_claims.of_holders(context, [holder])
+    claims = mirror_claims.of_holders(context, [holder]) if mirror_claims.are_on(context.conf) else []
     unreachable = mirror_claims.exclusions(context).clouds if claims else {}
     for claim in claims:
         try:

@@ -4,10 +4,8 @@ A write locks all providers that it affects. A provider that is a node is locked
 allocations and reservations of a node exclude each other.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -16,51 +14,13 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
-from ironic_traits.inventory.mirror_claims import is_claimed_only
-from ironic_traits.inventory.reservations import LIVE
-from ironic_traits.placement import capacity, failures
+from ironic_traits.placement import allocation_checks, capacity, consumers, failures
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
+from ironic_traits.placement.allocation_checks import Providers
+from ironic_traits.placement.consumers import Claim
 from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.single_provider import bump, read, take_all
-
-#: {uuid: row of a provider}.
-Providers = Mapping[str, sa.Row]
-#: The generation of a claim in versions without consumer generations: it is not checked.
-ANY = object()
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """The allocations that a consumer is to have, in place of its present ones.
-
-    :ivar consumer: uuid.
-    :ivar resources: {uuid of a provider: {resource class: amount}}; {} to remove all allocations.
-    :ivar project_id: of the consumer.
-    :ivar user_id: of the consumer.
-    :ivar consumer_type: None to keep the present one, or for none.
-    :ivar generation: the consumer's generation in the request; None for a new consumer; ANY for no check.
-    """
-
-    consumer: str
-    resources: Mapping[str, Mapping[str, int]]
-    project_id: str
-    user_id: str
-    consumer_type: str | None = None
-    generation: object = ANY
-
-
-#: {(uuid of a consumer, provider id, class id): amount}.
-_Used = Counter[tuple[str, int, int]]
-
-
-class _Amount(NamedTuple):
-    """An amount of a resource class of a provider that a claim requests."""
-
-    claim: Claim
-    provider_id: int
-    class_id: int
-    amount: int
 
 
 def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
@@ -200,7 +160,7 @@ def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str
     providers = take_all(connection, requested.union(present, more))
     if not present.issuperset(connection.scalars(_held_by(claims))):
         # Before the locks were taken, a consumer got an allocation of a provider that is not locked now.
-        raise db_exception.RetryRequest(_lost())
+        raise db_exception.RetryRequest(consumers.lost())
     missing = sorted(requested.difference(providers))
     if missing:
         raise failures.UnknownProvider(uuid=missing[0])
@@ -225,18 +185,21 @@ def _write(
     :param providers: {uuid: row}, locked.
     :param moves: Counter of {provider id: by how much its generation moves for other reasons}; None for none.
     """
-    existing = _check_generations(connection, claims)
+    existing = consumers.check_generations(connection, claims)
     class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
     ids = classes.check(connection, class_names)
-    before, nodes_before = _used(connection, providers), _used_of_nodes(connection, providers)
+    before, nodes_before = (
+        allocation_checks.used_of_providers(connection, providers),
+        _used_of_nodes(connection, providers),
+    )
     consumer_ids = [consumer.id for consumer in existing.values()]
-    own_before = _used_by_consumers(connection, consumer_ids)
+    own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
     moves = Counter(moves) + _given_back(connection, claims, existing)
     connection.execute(sa.delete(tables.allocations).where(tables.allocations.c.consumer_id.in_(consumer_ids)))
-    amounts = _amounts(claims, providers, ids)
+    amounts = allocation_checks.amounts(claims, providers, ids)
     if amounts:
-        _check_capacity(connection, providers, amounts, before, own_before)
-    ids_of_consumers = _write_consumers(connection, claims, existing)
+        allocation_checks.check(connection, providers, amounts, before, own_before)
+    ids_of_consumers = consumers.write(connection, claims, existing)
     if amounts:
         moment = now()
         rows = [
@@ -278,185 +241,8 @@ def _used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int,
     return {row.provider_id: row.used for row in rows}
 
 
-def _amounts(claims: Sequence[Claim], providers: Providers, ids: Mapping[str, int]) -> list[_Amount]:
-    """Return [_Amount, …] of all claims."""
-    return [
-        _Amount(claim, providers[uuid].id, ids[name], amount)
-        for claim in claims
-        for uuid, resources in claim.resources.items()
-        for name, amount in resources.items()
-    ]
-
-
-def _check_generations(connection: sa.Connection, claims: Sequence[Claim]) -> dict[str, sa.Row]:
-    """Lock the consumers that exist, and check their generations.
-
-    :returns: {uuid: row}.
-    :raises failures.ConcurrentUpdate: a consumer has another generation than its claim. A consumer that does not exist
-        has the generation None.
-    """
-    uuids = [claim.consumer for claim in claims]
-    statement = (
-        sa.select(tables.consumers)
-        .where(tables.consumers.c.uuid.in_(uuids))
-        .order_by(tables.consumers.c.id)
-        .with_for_update()
-    )
-    existing = {row.uuid: row for row in connection.execute(statement)}
-    for claim in claims:
-        consumer = existing.get(claim.consumer)
-        expected = consumer.generation if consumer else None
-        if claim.generation is not ANY and claim.generation != expected:
-            raise failures.ConcurrentUpdate(
-                reason=f'consumer generation conflict - expected {"null" if expected is None else expected} '
-                f'but got {claim.generation}'
-            )
-    return existing
-
-
 def _given_back(connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]) -> Counter[int]:
     """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
     ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
     statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(ids))
     return Counter(set(connection.scalars(statement)))
-
-
-def _used_by_consumers(connection: sa.Connection, consumer_ids: Iterable[int]) -> _Used:
-    """Return the allocations of consumers, as Counter of {(uuid of the consumer, provider id, class id): amount}."""
-    columns = tables.allocations.c
-    statement = (
-        sa.select(tables.consumers.c.uuid, columns.resource_provider_id, columns.resource_class_id, columns.used)
-        .join(tables.allocations, columns.consumer_id == tables.consumers.c.id)
-        .where(tables.consumers.c.id.in_(consumer_ids))
-    )
-    rows = connection.execute(statement)
-    return Counter({(row.uuid, row.resource_provider_id, row.resource_class_id): row.used for row in rows})
-
-
-def _used(connection: sa.Connection, providers: Providers) -> dict[int, Counter[int]]:
-    """Return the allocated amounts of providers, {provider id: Counter of {class id: amount}}."""
-    used: dict[int, Counter[int]] = {provider.id: Counter() for provider in providers.values()}
-    columns = tables.allocations.c
-    key = columns.resource_provider_id, columns.resource_class_id
-    statement = (
-        sa.select(*key, sa.func.sum(columns.used).label('used'))
-        .where(columns.resource_provider_id.in_(used))
-        .group_by(*key)
-    )
-    for row in connection.execute(statement):
-        used[row.resource_provider_id][row.resource_class_id] = int(row.used)
-    return used
-
-
-def _check_capacity(
-    connection: sa.Connection,
-    providers: Providers,
-    amounts: Sequence[_Amount],
-    before: Mapping[int, Counter[int]],
-    own_before: _Used,
-) -> None:
-    """Raise a failure unless providers have room for the requested amounts.
-
-    An over-allocated inventory may keep its allocations or lose some. For that, ``before`` is compared, and for a node
-    ``own_before``: if the node is not eligible, only the same consumer may keep its allocation.
-
-    :param providers: {uuid: row}, locked. The present allocations of the claims' consumers are deleted already.
-    :param amounts: [_Amount, …].
-    :param before: the result of ``_used`` before that.
-    :param own_before: the result of ``_used_by_consumers`` before that.
-    """
-    by_id = {provider.id: provider for provider in providers.values()}
-    provider_ids = {each.provider_id for each in amounts}
-    inventories = {
-        (row.provider_id, row.class_id): row
-        for row in capacity.rows(connection, tables.resource_providers.c.id.in_(provider_ids))
-    }
-    holders = _reserved(connection, by_id, provider_ids)
-    sums: Counter[tuple[int, int]] = Counter()
-    for each in amounts:
-        sums[each.provider_id, each.class_id] += each.amount
-    names = _names(connection, amounts)
-    for claim, provider_id, class_id, amount in amounts:
-        row, provider = inventories.get((provider_id, class_id)), by_id[provider_id]
-        arguments = {'name': names[class_id], 'uuid': provider.uuid}
-        if row is None:
-            raise failures.InventoryInvalid(**arguments)
-        if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
-            raise failures.ConstraintsViolated(**arguments)
-        used = _used_by_others(row, provider, holders, claim)
-        after = used + sums[provider_id, class_id]
-        allowed = (
-            own_before[claim.consumer, provider_id, class_id] if provider.node_id else before[provider_id][class_id]
-        )
-        is_full = after > capacity.capacity(row) and after > allowed
-        is_own = after == 1 and holders.get(provider.node_id) == claim.consumer
-        if is_full and not (is_own and is_claimed_only(connection, provider.node_id)):
-            raise failures.CapacityExceeded(**arguments)
-
-
-def _used_by_others(row: sa.Row, provider: sa.Row, holders: Mapping[int, str], claim: Claim) -> int:
-    """Return the used amount of an inventory without what the claim's consumer has reserved.
-
-    Its allocations are deleted already.
-
-    :param row: row of ``capacity.rows``.
-    :param holders: the result of ``_reserved``.
-    """
-    used = int(row.used)
-    # A reservation counts as one used unit. It must not keep its own instance from the node.
-    return used - 1 if provider.node_id and holders.get(provider.node_id) == claim.consumer else used
-
-
-def _reserved(
-    connection: sa.Connection, providers: Mapping[int, sa.Row], provider_ids: Iterable[int]
-) -> dict[int, str]:
-    """Return {id of a node: uuid of the instance that has a live reservation of it}."""
-    uuids = {providers[each].uuid: providers[each].node_id for each in provider_ids if providers[each].node_id}
-    statement = sa.select(tables.reservations.c.node_uuid, tables.reservations.c.instance_uuid)
-    rows = connection.execute(statement.where(tables.reservations.c.node_uuid.in_(uuids), LIVE)) if uuids else ()
-    return {uuids[row.node_uuid]: row.instance_uuid for row in rows}
-
-
-def _names(connection: sa.Connection, amounts: Iterable[_Amount]) -> dict[int, str]:
-    """Return {id of a resource class: name}."""
-    ids = {each.class_id for each in amounts}
-    columns = tables.resource_classes.c
-    statement = sa.select(columns.id, columns.name).where(columns.id.in_(ids))
-    return {row.id: row.name for row in connection.execute(statement)}
-
-
-def _write_consumers(
-    connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]
-) -> dict[str, int]:
-    """Insert the new consumers, and update the existing ones.
-
-    :param existing: the result of ``_check_generations``.
-    :returns: {uuid: id}.
-    """
-    ids = {}
-    for claim in claims:
-        consumer = existing.get(claim.consumer)
-        values: dict[str, Any] = {'project_id': claim.project_id, 'user_id': claim.user_id}
-        if claim.consumer_type:
-            values['consumer_type'] = claim.consumer_type
-        if consumer is None and claim.resources:
-            values |= {'uuid': claim.consumer, 'generation': 1, 'created_at': now()}
-            try:
-                result = connection.execute(sa.insert(tables.consumers).values(values))
-            except db_exception.DBDuplicateEntry as error:
-                # Another transaction has inserted it since ``_check_generations``: check again.
-                raise db_exception.RetryRequest(_lost()) from error
-            key: Any = result.inserted_primary_key
-            ids[claim.consumer] = key.id
-        elif consumer is not None:
-            ids[claim.consumer] = consumer.id
-            values |= {'generation': consumer.generation + 1, 'updated_at': now()}
-            same = (tables.consumers.c.id == consumer.id, tables.consumers.c.generation == consumer.generation)
-            if not connection.execute(sa.update(tables.consumers).where(*same).values(values)).rowcount:
-                raise db_exception.RetryRequest(_lost())
-    return ids
-
-
-def _lost() -> failures.ConcurrentUpdate:
-    """Return the failure for a lost race, in case all retries fail."""
-    return failures.ConcurrentUpdate(reason='Another thread concurrently updated the data. Please retry your update')

@@ -18,7 +18,7 @@ from ironic_traits.api.placement.schemas import (
     table,
 )
 from ironic_traits.api.resource import Resource
-from ironic_traits.placement import allocations, failures
+from ironic_traits.placement import allocations, consumers, failures
 
 #: The minor versions that brought projects and users, objects by provider, POST, generations of consumers, mappings and
 #: types of consumers.
@@ -156,18 +156,18 @@ def claims(context, bodies):
     """Return the claims in the body of a request.
 
     :param bodies: {uuid of a consumer: its claim}.
-    :returns: [ironic_traits.placement.allocations.Claim, …].
+    :returns: [ironic_traits.placement.consumers.Claim, …].
     :raises failures.BadRequest: a uuid is malformed, or occurs twice.
     """
     conf = context.conf.placement
     return [
-        allocations.Claim(
+        consumers.Claim(
             uuid,
             {provider: item['resources'] for provider, item in by_uuid(body['allocations']).items()},
             body.get('project_id', conf.incomplete_consumer_project_id),
             body.get('user_id', conf.incomplete_consumer_user_id),
             body.get('consumer_type'),
-            body.get('consumer_generation', allocations.ANY),
+            body.get('consumer_generation', consumers.ANY),
         )
         for uuid, body in by_uuid(bodies).items()
     ]
