@@ -47,17 +47,13 @@ HELD = sa.or_(
 )
 #: Condition on nodes: no claim of the node is open.
 _UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
-#: Condition on nodes: the node has its instance by a claim whose holder exists.
-CLAIMED = (
-    sa.exists()
-    .where(
-        _CLAIMS.c.node_uuid == _NODES.c.uuid,
-        _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid,
-        _CLAIMS.c.state.in_((TAKING, TAKEN)),
-        HELD,
-    )
-    .correlate(_NODES)
+_OF_INSTANCE = sa.exists().where(
+    _CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, HELD
 )
+#: Conditions on nodes: the node has its instance by a claim whose holder exists (_PENDING), which is not being undone
+#: (_CLAIMED).
+_PENDING = _OF_INSTANCE.where(OPEN).correlate(_NODES)
+_CLAIMED = _OF_INSTANCE.where(_CLAIMS.c.state.in_((TAKING, TAKEN))).correlate(_NODES)
 
 
 class Holding(NamedTuple):
@@ -124,7 +120,7 @@ def seconds(conf: Any) -> dict[str, float]:
 
 def beyond(context: Context) -> list[Condition]:
     """Return the conditions on nodes that have an instance, and not only by a claim whose holder exists."""
-    return [~CLAIMED] if are_on(context.conf) else []
+    return [~_PENDING] if are_on(context.conf) else []
 
 
 def exclusions(context: Context) -> Exclusions:
@@ -284,7 +280,7 @@ def is_claimed_only(connection: sa.Connection, node_id: int) -> bool:
     columns = _NODES.c
     statement = sa.select(columns.id).where(
         columns.id == node_id,
-        CLAIMED,
+        _CLAIMED,
         columns.provision_state == states.AVAILABLE,
         columns.maintenance.is_(sa.false()),
         columns.power_state.is_not(None),

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sqlite3
 import urllib.error
 import urllib.request
 
@@ -110,3 +111,25 @@ def follower(application, name='far', **options):
     for option, value in {'overlap_seconds': 0, 'page_size': 10, **options}.items():
         application.service.conf.set_override(option, value, group='mirror')
     return Follower(application.service, name)
+
+
+def make_available(directory):
+    """Make all nodes of an Ironic available, as if their machines had been checked.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, "UPDATE nodes SET provision_state = 'available', power_state = 'power off'")
+
+
+def delete_nodes(directory):
+    """Delete all nodes of an Ironic, whatever their state.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, 'DELETE FROM allocations', 'DELETE FROM node_history', 'DELETE FROM nodes')
+
+
+def _execute(directory, *statements):
+    with contextlib.closing(sqlite3.connect(directory / 'ironic.sqlite', timeout=30)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
