@@ -91,7 +91,9 @@ class Exclusions:
 
     def condition(self) -> Condition:
         """Return the condition on nodes that a node is not excluded."""
-        usable = _NODES.c.origin.not_in(list(self.clouds)), _NODES.c.uuid.not_in(list(self.nodes)), _UNCLAIMED
+        # With an instance, it is not eligible anyway, and explanations name one reason less.
+        unclaimed = sa.or_(_NODES.c.instance_uuid.is_not(None), _UNCLAIMED)
+        usable = _NODES.c.origin.not_in(list(self.clouds)), _NODES.c.uuid.not_in(list(self.nodes)), unclaimed
         return sa.or_(_NODES.c.origin.is_(None), sa.and_(*usable))
 
     def reason(self, node: sa.Row) -> str | None:

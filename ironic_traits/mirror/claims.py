@@ -101,7 +101,7 @@ def _hold(context, node_request, hold):
     if not mirror_claims.are_on(context.conf):
         return hold(node_request)[0]
     excluded = mirror_claims.exclusions(context)
-    until = time.monotonic() + context.conf.mirror.claim_seconds
+    until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
     while True:
         result, holders = hold(dataclasses.replace(node_request, excluded=excluded))
         claims = [claim for claim in mirror_claims.of_holders(context, holders) if claim.state != TAKEN]
