@@ -275,7 +275,7 @@ def test_deploy_there(side):
 
 
 def test_instance_is_removed_there(side):
-    """By somebody else. Then nothing is held here, either."""
+    """By another client of the cloud. Then nothing is held here, either."""
     node = side.reserve()['node_uuid']
     side.ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
     for _ in range(2):
