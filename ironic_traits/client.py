@@ -283,14 +283,15 @@ class Client(RuleRuns):
             importer.prune(node)
             yield importer.counts
 
-    def export_inventory(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the whole inventory of the service as a document (``ironic_traits.transfer``).
+    def export_inventory(self, mirrored: bool = False) -> dict[str, list[dict[str, Any]]]:
+        """Return the inventory of the service as a document (``ironic_traits.transfer``).
 
+        :param mirrored: whether to include the nodes of mirrored clouds.
         :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import exports
 
-        return exports.export(self)
+        return exports.export(self, mirrored).document
 
 
 def _without_none(**values):

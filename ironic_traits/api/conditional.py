@@ -1,4 +1,4 @@
-"""Conditional requests: ETag and If-None-Match.
+"""Conditional requests: ETag, If-None-Match, and If-Match of a GET. ``api.preconditions`` has that of writes.
 
 The ETag of a response is a digest of its body. A GET whose If-None-Match has it is answered with 304, without the body.
 
@@ -12,9 +12,14 @@ import hashlib
 import json
 
 import pecan
+from webob.etag import ETagMatcher
 
+from ironic_traits import failures
 from ironic_traits.api import rendering
 from ironic_traits.inventory import change_feed, eligibility
+
+#: Key in the WSGI environ of the header.
+IF_MATCH = 'HTTP_IF_MATCH'
 
 
 class NotModified:
@@ -32,22 +37,38 @@ def digest_of(body):
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
+def matches(environ, tag):
+    """Whether the If-Match of a request has an ETag, without quotes. Weak ones never match."""
+    header = environ[IF_MATCH].strip()
+    return bool(header) and tag in ETagMatcher.parse(header, strong=True)
+
+
 def respond(response, result):
     """Put the result of a GET into the response of pecan: a 304 if the client has it already.
 
     :param response: webob.Response.
     :param result: document, its JSON as bytes, or NotModified.
+    :raises failures.PreconditionFailed: the request has an If-Match with another ETag.
     """
     response.content_type, response.charset = rendering.CONTENT_TYPE, None
     if not isinstance(result, NotModified):
         body = result if isinstance(result, bytes) else rendering.dump(result)
         digest = digest_of(body)
+        _check(digest)
         if not _has(digest):
             response.body, response.etag = body, digest
             return response
         result = NotModified(digest)
+    else:
+        _check(result.tag)
     response.status, response.body, response.etag = 304, b'', result.tag
     return response
+
+
+def _check(digest):
+    environ = pecan.request.environ
+    if IF_MATCH in environ and not matches(environ, digest):
+        raise failures.PreconditionFailed(environ['PATH_INFO'], digest)
 
 
 def _has(digest):

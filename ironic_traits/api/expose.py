@@ -22,7 +22,7 @@ from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import conditional, exceptions, rendering
+from ironic_traits.api import conditional, exceptions, preconditions, rendering
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
 
@@ -108,22 +108,33 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
             # Cached, because a body can be read only once.
             read = functools.partial(request_body.read, optional=optional_body, limit=limit(context.conf))
             arguments = functools.cache(lambda: _arguments(context, definition, read if body is not None else None))
-            try:
-                return method(self, *admit(context, path), **arguments())
-            except _NAME_FAILURES:
-                if SUFFIXED not in pecan.request.environ:
-                    raise
-                # Nothing has the name with the suffix, so the name without it may be meant.
-                path = (*path[:-1], path[-1].rpartition('.')[0])
-                return method(self, *admit(context, path), **arguments())
+
+            def attempt(path):
+                first = admit(context, path)
+                with preconditions.guard(context, path):
+                    return method(self, *first, **arguments())
+
+            return _with_either_name(attempt, path)
 
         exposed = route(method, respond)
+        exposed.respond = respond
         exposed.definition = definition
         exposed.rules = rules
         exposed.is_public = rule == PUBLIC
         return exposed
 
     return decorate
+
+
+def _with_either_name(attempt, path):
+    """Return the result of a function of the path parameters, which may end in a name with a suffix."""
+    try:
+        return attempt(path)
+    except _NAME_FAILURES:
+        if SUFFIXED not in pecan.request.environ:
+            raise
+        # Nothing has the name with the suffix, so the name without it may be meant.
+        return attempt((*path[:-1], path[-1].rpartition('.')[0]))
 
 
 def rule_names(rule):
@@ -145,10 +156,9 @@ def route(method, respond):
     def handler(self, *path):
         context = pecan.request.environ[CONTEXT]
         try:
-            result = respond(self, context, path)
+            return _send(context, respond(self, context, path))
         except Exception as error:
             return exceptions.answer_to(pecan.request.environ, error)
-        return _send(context, result)
 
     exposed: Any = handler
     # pecan inspects the signature to find out how many path parameters the method takes.

@@ -31,7 +31,7 @@ _MAX_PROBLEMS = 100
 
 
 def export_file(conf, database):
-    """Write a consistent snapshot of the whole inventory to a file.
+    """Write a consistent snapshot of the inventory to a file.
 
     :param conf: ConfigOpts.
     :param database: ironic_traits.db.engine.Database.
@@ -42,12 +42,13 @@ def export_file(conf, database):
         files.check_free(path, conf.command.force)
         connect = _connector(conf)
         with database.snapshot() as connection:
-            document = exports.export(connect(OneTransaction(connection)))
-        files.write(document, path)
+            export = exports.export(connect(OneTransaction(connection)), conf.command.mirrored)
+        files.write(export.document, path)
     except OSError as error:
         sys.exit(str(error))
     # On stderr, because the document may go to stdout.
-    print(f'Exported {documents.summary(document)} from {_name(conf)} to {_target(path)}.', file=sys.stderr)
+    summary = documents.summary(export.document)
+    print(f'Exported {summary} from {_name(conf)} to {_target(path)}.{export.remark()}', file=sys.stderr)
 
 
 def import_file(conf, database):

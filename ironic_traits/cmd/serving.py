@@ -13,14 +13,14 @@ import multiprocessing
 import os
 import signal
 import tempfile
-import threading
 
 import granian
 import granian.constants
 import granian.log
+import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, setup, supervisor
+from ironic_traits.cmd import addresses, banner, setup, spreading, supervisor, turns
 from ironic_traits.service import Service
 
 
@@ -32,6 +32,8 @@ def serve(argv):
     """
     conf = setup.configuration(argv)
     setup.warn(conf)
+    if conf.mirror.claims:
+        setup.openstacksdk()
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(addresses.reserved(conf))
         setup.schema(conf)
@@ -49,9 +51,16 @@ def serve(argv):
             stack.enter_context(supervisor.Child('ironic_traits.cmd.worker', [*argv, '--port', str(conf.port)]))
         if conf.mirror.clouds and conf.mirror.start_mirror:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
-        counter = _InFlight(application)
-        supervisor.separate_forks(counter.is_busy)
-        stop.exit_code(functools.partial(server.serve, target_loader=lambda: counter, wrap_loader=False))
+        queue = turns.Turns(application)
+        sa.event.listen(sa.Engine, 'commit', lambda connection: queue.give_up())
+        supervisor.separate_forks(queue.is_busy)
+
+        def load():
+            # Called in each process that answers requests.
+            spreading.spread(conf.port, conf.workers)
+            return queue
+
+        stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))
     print('ironic-traits has stopped.', flush=True)
     # A signal that arrives during the interpreter's shutdown would change the exit code.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -78,31 +87,6 @@ def _server(conf, address):
         workers_kill_timeout=60,
         process_name='ironic-traits-api',
     )
-
-
-class _InFlight:
-    """A WSGI layer that counts the requests in flight.
-
-    :param inside: the wrapped WSGI application.
-    """
-
-    def __init__(self, inside):
-        self._inside = inside
-        self._lock = threading.Lock()
-        self._number = 0
-
-    def __call__(self, environ, start_response):
-        with self._lock:
-            self._number += 1
-        try:
-            return self._inside(environ, start_response)
-        finally:
-            with self._lock:
-                self._number -= 1
-
-    def is_busy(self):
-        """Whether a request is in flight."""
-        return self._number > 0
 
 
 class _Stop:

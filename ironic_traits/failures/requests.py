@@ -113,6 +113,35 @@ class VersionTooHigh(Failure):
     text = 'Request not acceptable: {what} needs API version {version} or earlier.'
 
 
+class PreconditionFailed(Failure):
+    """The If-Match of the request does not have the ETag of the resource.
+
+    :param path: of the resource.
+    :param tag: its ETag; None if it does not exist.
+    """
+
+    status = 412
+    code = 'baremetal.precondition_failed'
+
+    def __init__(self, path, tag):
+        if tag is None:
+            super().__init__(reason=f'There is no {path} yet, and If-Match allows only to change it.')
+            return
+        again = 'Read it again, then repeat the request.'
+        super().__init__(reason=f'The ETag of {path} is "{tag}" now, which If-Match does not have. {again}')
+
+
+class IfMatchUnsupported(Failure):
+    """The route does not support If-Match, and must not ignore it."""
+
+    status = 400
+    code = 'baremetal.if_match_unsupported'
+    text = (
+        '{route} does not support If-Match. Requests to a single resource of the Bare Metal API do; resources of '
+        'Placement have generations instead.'
+    )
+
+
 class BodyTooLarge(Failure):
     """The request body is larger than [api] max_request_body_size."""
 

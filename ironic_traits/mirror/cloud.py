@@ -31,6 +31,14 @@ class NotThere(Unreadable):
     """The cloud does not have the item that was requested, or the marker."""
 
 
+class NotAllowed(Unreadable):
+    """The user of the mirror may not do what was requested."""
+
+
+#: {status: what ``Cloud.get`` raises}.
+_FAILURES = {403: NotAllowed, 404: NotThere}
+
+
 class Cloud:
     """The Ironic of one cloud.
 
@@ -80,11 +88,12 @@ class Cloud:
         """Return the document at a path below /v1.
 
         :raises NotThere: the status is 404.
+        :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """
         response = self.request('GET', path, params=query)
         if response.status_code != 200:
-            kind = NotThere if response.status_code == 404 else Unreadable
+            kind = _FAILURES.get(response.status_code, Unreadable)
             raise kind(f'GET {path} was answered with {response.status_code}: {message(response)}')
         try:
             document = response.json()

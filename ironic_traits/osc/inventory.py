@@ -7,7 +7,7 @@ from osc_lib import exceptions
 from osc_lib.command import command
 
 from ironic_traits import client, osc
-from ironic_traits.transfer import documents, files, imports, sources
+from ironic_traits.transfer import documents, exports, files, imports, sources
 
 
 class ExportInventory(command.Command):
@@ -21,19 +21,24 @@ class ExportInventory(command.Command):
         parser = super().get_parser(prog_name)
         parser.add_argument('file', metavar='<file>', help='JSON if the name ends in .json, else YAML; - for stdout')
         parser.add_argument('--force', action='store_true', help='Overwrite the file if it exists')
+        parser.add_argument(
+            '--mirrored',
+            action='store_true',
+            help='Include the nodes of mirrored clouds; an import makes them own nodes of its service',
+        )
         return parser
 
     def take_action(self, parsed_args):
         client = osc.client(self.app, version='latest')
         try:
             files.check_free(parsed_args.file, parsed_args.force)
-            document = client.export_inventory()
-            files.write(document, parsed_args.file)
+            export = exports.export(client, parsed_args.mirrored)
+            files.write(export.document, parsed_args.file)
         except OSError as error:
             raise exceptions.CommandError(str(error)) from error
         # On stderr, because the document may go to stdout.
-        print(f'Exported {documents.summary(document)} to {parsed_args.file}.', file=sys.stderr)
-        masked = documents.masked(document)
+        print(f'Exported {documents.summary(export.document)} to {parsed_args.file}.{export.remark()}', file=sys.stderr)
+        masked = documents.masked(export.document)
         if masked:
             self.log.warning(
                 'You are not allowed to see the secrets of %d nodes; the file has %s in their place: %s',

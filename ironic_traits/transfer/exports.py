@@ -2,17 +2,35 @@
 
 import collections
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from ironic_traits.client import Failed
 from ironic_traits.transfer import sources
 from ironic_traits.transfer.documents import CHASSIS, MASK, NODES, REASON, STATES
 
 
-def export(client) -> dict[str, list[dict[str, Any]]]:
-    """Return the whole inventory of a service, this one or Ironic, as a document.
+class Export(NamedTuple):
+    """An export of a service.
+
+    :ivar document: the inventory, as ``ironic_traits.transfer`` describes it.
+    :ivar left_out: number of mirrored nodes that are not in it.
+    """
+
+    document: dict[str, list[dict[str, Any]]]
+    left_out: int
+
+    def remark(self) -> str:
+        """Return a sentence about the nodes that were left out, with a space before it; '' if there are none."""
+        if not self.left_out:
+            return ''
+        return f' {self.left_out} mirrored node{"s"[: self.left_out > 1]} left out; --mirrored includes them.'
+
+
+def export(client, mirrored: bool = False) -> Export:
+    """Export the inventory of a service, this one or Ironic.
 
     :param client: ironic_traits.client.Client.
+    :param mirrored: whether to include mirrored nodes. An import makes them nodes of its service's own.
     :raises ironic_traits.client.Failed: the service refuses a request.
     """
     children = {noun: _by_node(client, noun) for noun in NODES.children}
@@ -20,15 +38,20 @@ def export(client) -> dict[str, list[dict[str, Any]]]:
         'chassis': [_item(CHASSIS, each) for each in client.pages('/v1/chassis', 'chassis', {'detail': 'true'})],
         'nodes': [],
     }
+    left_out = 0
     sources_of_nodes = _sources(client)
     for node in client.pages('/v1/nodes', 'nodes', {'detail': 'true'} | client.everything):
+        # Only mirrored nodes show their origin.
+        if not mirrored and node.get('origin'):
+            left_out += 1
+            continue
         item = _item(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
         # Masked are the config drive of an instance, and image URLs with a password.  An import could not use them.
         item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
         item |= {'traits': node['traits']} | sources_of_nodes.get(node['uuid'], {})
         item |= {noun.key: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}
         document['nodes'].append(item)
-    return {key: items for key, items in document.items() if items}
+    return Export({key: items for key, items in document.items() if items}, left_out)
 
 
 def _sources(client):

@@ -6,6 +6,8 @@ import json
 import sqlalchemy as sa
 import yaml
 
+from ironic_traits.db import tables
+from tests.support import commands
 from tests.support.client import Client
 from tests.support.inventory_files import manage
 from tests.support.service import make_app, upgraded
@@ -246,3 +248,20 @@ def test_invalid_files(database_url, client, file):
     assert 'nodes[0]: must be an object' in manage(database_url, 'import', file('nodes: [1]'), code=1)
     errors = manage(database_url, 'import', file('nodes: [{name: a}]'), code=1)
     assert "a: 'driver' is a required property" in errors
+
+
+def test_export_of_mirrored_nodes(database_url, app, client, new_database, tmp_path):
+    """They are left out, unless the operator asks for them; an import makes them own nodes."""
+    client.node(name='own')
+    client.node(name='far')
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.name == 'far').values(origin='berlin'))
+    path, other = tmp_path / 'all.json', upgraded(new_database())
+    export = ['ironic-traits-manage', '--database', database_url, 'inventory', 'export', '--force', path]
+    assert '1 mirrored node left out; --mirrored includes them.' in commands.run(*export).stderr
+    assert [node['name'] for node in json.loads(path.read_text())['nodes']] == ['own']
+    assert 'left out' not in commands.run(*export, '--mirrored').stderr
+    manage(other, 'import', path)
+    with make_app(other) as copy:
+        nodes = Client(copy).get('/v1/nodes/detail?sort_key=name')['nodes']
+    assert [(node['name'], 'origin' in node) for node in nodes] == [('far', False), ('own', False)]

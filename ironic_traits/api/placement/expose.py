@@ -12,6 +12,7 @@ import webob.datetime_utils
 
 from ironic_traits.api import body as request_body
 from ironic_traits.api import expose as common
+from ironic_traits.api import preconditions
 from ironic_traits.api.expose import PUBLIC
 from ironic_traits.api.placement import validation
 from ironic_traits.failures import Failure
@@ -59,6 +60,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     def decorate(method):
         def admit(context):
             """Raise unless version, headers and policy allow the request; return the bytes of its body."""
+            preconditions.refuse(pecan.request.environ)
             if context.minor < since:
                 raise _EARLY[before](reason='')
             takes_body = bool(bodies) and validation.at(bodies, context.minor) is not None

@@ -1,7 +1,7 @@
 """Mirrored nodes that are held in their cloud, too
 
-Revision ID: 0019
-Revises: 0018
+Revision ID: 0020
+Revises: 0019
 """
 
 import sqlalchemy as sa
@@ -9,8 +9,8 @@ from alembic import op
 
 from ironic_traits.db.types import ascii_string, timestamp
 
-revision = '0019'
-down_revision = '0018'
+revision = '0020'
+down_revision = '0019'
 
 
 def upgrade():

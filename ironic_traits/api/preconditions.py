@@ -1,0 +1,142 @@
+"""If-Match on writes.
+
+A write with If-Match is executed only if the header has the ETag of the resource: that of a GET of the same path by the
+same caller, without query parameters. If the path has no GET, the nearest path above it counts, down to the single
+resource: /v1/nodes/X/states for PUT /v1/nodes/X/states/provision, /v1/nodes/X/traits for DELETE /v1/nodes/X/traits/T,
+/v1/nodes/X for PUT /v1/nodes/X/maintenance.
+
+No route has code for this. Each transaction of the request begins with the lock of the resource, and then runs the
+route of the GET inside the transaction. So of two clients with the same ETag one gets a 412: it waits for the lock, and
+then sees what the other wrote. A transaction that lost a lock is retried from its beginning, with the comparison.
+"""
+
+import contextlib
+import copy
+
+import pecan
+from oslo_utils import uuidutils
+from pecan import core
+from webob import exc
+
+from ironic_traits import failures
+from ironic_traits.api import conditional, rendering
+from ironic_traits.api.resource import CONTEXT, ROUTE
+from ironic_traits.inventory.row_locks import LOCKS
+
+#: Keys of the environ that the GET does not get: it has no body, and is not conditional.
+_DROPPED = (conditional.IF_MATCH, 'HTTP_IF_NONE_MATCH', 'CONTENT_TYPE', 'wsgi.input', 'webob._parsed_query_vars')
+
+
+def refuse(environ):
+    """Raise IfMatchUnsupported if a request has If-Match: for routes that do not support it."""
+    if conditional.IF_MATCH in environ:
+        raise _unsupported(environ)
+
+
+@contextlib.contextmanager
+def guard(context, path):
+    """Make the writes of the request in the block depend on its If-Match, if it has one.
+
+    :param context: Context of the request. Its ``write`` is replaced during the block.
+    :param path: the path parameters.
+    :raises failures.IfMatchUnsupported: the route does not write to a single resource.
+    :raises failures.PreconditionFailed: the ETag of the resource is another.
+    """
+    environ = pecan.request.environ
+    if conditional.IF_MATCH not in environ or environ['REQUEST_METHOD'] == 'GET':
+        yield
+        return
+    write = context.write
+    precondition = _Precondition(context, environ, path)
+    context.write = precondition.write
+    try:
+        yield
+    finally:
+        context.write = write
+    if not precondition.was_checked:
+        # There was no transaction, and nothing was written.
+        with context.read() as connection:
+            precondition.check(connection)
+
+
+class _Precondition:
+    """The If-Match of a request that writes; the parameters are those of ``guard``."""
+
+    def __init__(self, context, environ, path):
+        self._context, self._environ = context, environ
+        self._open = context.write
+        self._collection, self._ident = _resource(environ, path)
+        self._url, (self._route, self._path, self._template) = _readable(environ, path)
+        self.was_checked = False
+
+    @contextlib.contextmanager
+    def write(self):
+        """Yield a connection in a transaction, as ``Database.write``, after the comparison.
+
+        A route may have several transactions. It compares in each, so only the last one may write to the resource.
+        """
+        with self._open() as connection:
+            LOCKS[self._collection](connection, self._ident)
+            self.check(connection)
+            yield connection
+
+    def check(self, connection):
+        """Raise PreconditionFailed unless If-Match has the ETag of the resource."""
+        self.was_checked = True
+        try:
+            tag = self._tag(connection)
+        except failures.Failure as failure:
+            creates = self._environ['REQUEST_METHOD'] == 'PUT' and failure.status == 404
+            if not creates or isinstance(failure, failures.NodeNotFound):
+                raise
+            tag = None
+        if tag is None or not conditional.matches(self._environ, tag):
+            raise failures.PreconditionFailed(self._url, tag)
+
+    def _tag(self, connection):
+        """Return the ETag of the response to the GET, read through a connection."""
+        context = copy.copy(self._context)
+        context.read = lambda: contextlib.nullcontext(connection)
+        environ = {name: value for name, value in self._environ.items() if name not in _DROPPED}
+        environ |= {'REQUEST_METHOD': 'GET', 'QUERY_STRING': '', 'CONTENT_LENGTH': '0'}
+        environ |= {CONTEXT: context, ROUTE: self._template.format(*self._route.path_names)}
+        request = core.state.request
+        core.state.request = type(request)(environ)
+        try:
+            result = self._route.respond(self._route.__self__, context, self._path)
+        finally:
+            core.state.request = request
+        return conditional.digest_of(result if isinstance(result, bytes) else rendering.dump(result))
+
+
+def _resource(environ, path):
+    """Return the collection and the uuid or name of the single resource that a request writes to.
+
+    :raises failures.IfMatchUnsupported: it writes to none.
+    """
+    collection = environ[ROUTE].removeprefix('/v1/').partition('/{')[0]
+    if not path or collection not in LOCKS:
+        raise _unsupported(environ)
+    ident = path[0]
+    return collection, str(uuidutils.uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident
+
+
+def _readable(environ, path):
+    """Return the path of the GET whose ETag counts, and its route, as ``Resource.find`` does.
+
+    :raises failures.IfMatchUnsupported: there is no such GET.
+    """
+    template = environ[ROUTE].strip('/').split('/')
+    values = iter(path)
+    segments = [next(values) if segment.startswith('{') else segment for segment in template]
+    while any(segment.startswith('{') for segment in template[: len(segments)]):
+        with contextlib.suppress(exc.HTTPNotFound, exc.HTTPMethodNotAllowed):
+            return f'/{"/".join(segments)}', core.state.app.root.find(segments, 'GET', [], '')
+        segments.pop()
+    raise _unsupported(environ)
+
+
+def _unsupported(environ):
+    return failures.IfMatchUnsupported(
+        route=f'{environ["REQUEST_METHOD"]} {environ.get(ROUTE) or environ["PATH_INFO"]}'
+    )

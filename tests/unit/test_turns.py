@@ -1,0 +1,113 @@
+"""The order of requests in a process, and the spreading of connections over processes."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from ironic_traits.cmd import spreading, turns
+
+
+class Application:
+    """A WSGI application whose requests end when the test says so."""
+
+    def __init__(self):
+        self.begun = []
+        self.end = {}
+        self.queue = turns.Turns(self)
+        self.threads = []
+
+    def __call__(self, environ, start_response):
+        self.begun.append(environ['name'])
+        if environ['name'] == 'commits':
+            self.queue.give_up()
+        self.end[environ['name']].wait(10)
+        return []
+
+    def send(self, name):
+        """Begin a request in a thread, and wait until it is in the queue."""
+        self.end[name] = threading.Event()
+        self.threads.append(threading.Thread(target=self.queue, args=({'name': name}, None)))
+        before = self.queue._number
+        self.threads[-1].start()
+        until(lambda: self.queue._number > before)
+
+    def join(self):
+        """Wait until all requests have ended."""
+        for event in self.end.values():
+            event.set()
+        for thread in self.threads:
+            thread.join(10)
+        assert not self.queue.is_busy()
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_requests_run_in_the_order_in_which_they_come(monkeypatch):
+    monkeypatch.setattr(turns, 'PATIENCE', 60)
+    application = Application()
+    for name in 'abcd':
+        application.send(name)
+    assert application.queue.is_busy()
+    for number, name in enumerate('abcd', 1):
+        until(lambda number=number: len(application.begun) == number)
+        application.end[name].set()
+    application.join()
+    assert application.begun == list('abcd')
+
+
+def test_a_request_that_waits_does_not_hold_up_the_others(monkeypatch):
+    application = Application()
+    for name in ('waits', 'waits too', 'next'):
+        application.send(name)
+    until(lambda: application.begun == ['waits', 'waits too', 'next'])
+    application.join()
+
+
+def test_a_request_that_commits_lets_the_next_one_begin(monkeypatch):
+    monkeypatch.setattr(turns, 'PATIENCE', 60)
+    application = Application()
+    application.send('commits')
+    application.send('next')
+    until(lambda: application.begun == ['commits', 'next'])
+    application.end['commits'].set()
+    # It has had its turn, and does not end that of the other one.
+    application.threads[0].join(10)
+    application.send('last')
+    time.sleep(0.01)
+    assert application.begun == ['commits', 'next']
+    application.join()
+    assert application.begun == ['commits', 'next', 'last']
+
+
+@pytest.mark.parametrize(('family', 'address'), [(socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')])
+def test_the_port_of_the_client_chooses_the_process(family, address):
+    listeners, port = [], 0
+    for _ in range(3):
+        listener = socket.socket(family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            listener.bind((address, port))
+        except OSError:
+            pytest.skip('this machine has no IPv6')
+        port = listener.getsockname()[1]
+        listener.listen()
+        listener.setblocking(False)
+        listeners.append(listener)
+    spreading.spread(port, 3)
+    for thread in threading.enumerate():
+        if thread.name == spreading.THREAD:
+            thread.join(10)
+    for _ in range(20):
+        with socket.create_connection((address, port)) as client:
+            accepted, peer = listeners[(client.getsockname()[1] >> 4) % 3].accept()
+            accepted.close()
+            assert peer[1] == client.getsockname()[1]
+    for listener in listeners:
+        listener.close()
