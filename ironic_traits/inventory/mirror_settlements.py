@@ -14,6 +14,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import change_feed, history, node_providers, reservations
+from ironic_traits.inventory.allocations import ACTIVE
 from ironic_traits.inventory.mirror_claims import HELD, OPEN, TAKEN, TAKING, UNDOING, WATCHED, seconds
 from ironic_traits.inventory.mirrored_nodes import take_many
 
@@ -111,7 +112,7 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
     """
     with context.write() as connection:
         node = take_many(connection, [claim.node_uuid]).get(claim.node_uuid)
-        if node is None or not _close(context, connection, claim):
+        if node is None or not _close(context, connection, claim, finding):
             return False
         changes = _end_holder(context, connection, claim, node, reason)
         if node.origin == claim.cloud and node.instance_uuid == claim.instance_uuid and not finding.is_deployed:
@@ -122,10 +123,13 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
         return True
 
 
-def _close(context: Context, connection: sa.Connection, claim: sa.Row) -> bool:
-    """Delete a claim, or watch it, if a request to take its node may still be under way. Return whether it was open."""
-    same = _CLAIMS.c.uuid == claim.uuid, OPEN
-    if claim.state not in (TAKING, WATCHED) and not claim.is_held:
+def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: Finding) -> bool:
+    """Delete a claim, or watch it, if a request to take its node may still be under way. Return whether it was open.
+
+    Another request for the same instance may have made it ``taken`` in the meantime: then it stays.
+    """
+    same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_({UNDOING, claim.state}), OPEN
+    if finding.is_deployed or (claim.state not in (TAKING, WATCHED) and not claim.is_held):
         return bool(connection.execute(sa.delete(_CLAIMS).where(*same)).rowcount)
     until = read_clock(connection) + datetime.timedelta(seconds=seconds(context.conf)['undoing'])
     statement = sa.update(_CLAIMS).where(*same)
@@ -168,6 +172,8 @@ def confirm(context: Context, claim: sa.Row) -> None:
         statement = sa.update(_CLAIMS).where(*same).values(state=TAKEN, deadline=None)
         if node is None or not connection.execute(statement).rowcount:
             return
+        pending = sa.update(tables.node_allocations).where(tables.node_allocations.c.uuid == claim.holder_uuid)
+        connection.execute(pending.values(state=ACTIVE))
         if node.instance_uuid is None and _unless_elsewhere(connection, claim.instance_uuid):
             changes = {'instance_uuid': claim.instance_uuid}
             connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))

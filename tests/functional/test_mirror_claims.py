@@ -136,10 +136,12 @@ def test_expiry(side):
     assert side.is_free(node)
 
 
-def test_deploy_there(side):
-    """By a client of the cloud that uses the same instance, as nova does."""
-    reservation = side.reserve(0, **GOLD, expires_in=60)
-    node = reservation['node_uuid']
+@pytest.mark.parametrize('is_confirmed', [True, False])
+def test_deploy_there(side, relay, is_confirmed):
+    """By a client of the cloud that uses the same instance, as nova does. Also if the response here was a 503."""
+    relay.fault = None if is_confirmed else ('take', 'after', 500)
+    side.reserve(0, 201 if is_confirmed else 503, **GOLD, expires_in=60)
+    node = side.nodes[0]
     replace = [{'op': 'replace', 'path': '/instance_uuid', 'value': INSTANCES[0]}]
     side.ironic.ask('PATCH', f'/v1/nodes/{node}', replace)
     side.ironic.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'})
@@ -147,10 +149,11 @@ def test_deploy_there(side):
         time.sleep(0.05)
     # It expires before the mirror has seen the deploy.
     side.pass_time()
-    for _ in range(2):
+    for _ in range(3):
         assert side.mirror.catch_up()
     assert (side.there(node), side.here(node)) == (INSTANCES[0], (INSTANCES[0], None))
     assert list(differences(side.client, side.ironic, 'far')) == []
+    assert side.claims() == 0
 
 
 def test_instance_is_removed_there(side):

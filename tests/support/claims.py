@@ -125,6 +125,11 @@ class Side:
             connection.execute(sa.update(claims).where(claims.c.deadline.is_not(None)).values(deadline=past))
             connection.execute(sa.update(held).where(held.c.expires_at.is_not(None)).values(expires_at=past))
 
+    def claims(self):
+        """Return the number of claims, in any state."""
+        with self.app.service.read() as connection:
+            return connection.scalar(sa.select(sa.func.count()).select_from(tables.mirror_claims))
+
     def is_free(self, node):
         """Whether a node has no holder on either side."""
         return (self.there(node), *self.here(node)) == (None, None, None)
