@@ -31,7 +31,6 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.deploy import states
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
 from ironic_traits.inventory.eligibility import LIVE
@@ -47,13 +46,12 @@ HELD = sa.or_(
 )
 #: Condition on nodes: no claim of the node is open.
 _UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
-_OF_INSTANCE = sa.exists().where(
-    _CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, HELD
+#: Condition on nodes: the node has its instance by a claim whose holder exists.
+_PENDING = (
+    sa.exists()
+    .where(_CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, OPEN, HELD)
+    .correlate(_NODES)
 )
-#: Conditions on nodes: the node has its instance by a claim whose holder exists (_PENDING), which is not being undone
-#: (_CLAIMED).
-_PENDING = _OF_INSTANCE.where(OPEN).correlate(_NODES)
-_CLAIMED = _OF_INSTANCE.where(_CLAIMS.c.state.in_((TAKING, TAKEN))).correlate(_NODES)
 
 
 class Holding(NamedTuple):
@@ -272,21 +270,3 @@ def adopt(connection: sa.Connection, node: sa.Row) -> Values:
 def open_of(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     """Return the open claim of a node; None if there is none."""
     return connection.execute(sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid == node_uuid, OPEN)).first()
-
-
-def is_claimed_only(connection: sa.Connection, node_id: int) -> bool:
-    """Whether nothing but its claim keeps instances from a node.
-
-    :param node_id: primary key of a node that a reservation holds.
-    """
-    columns = _NODES.c
-    statement = sa.select(columns.id).where(
-        columns.id == node_id,
-        _CLAIMED,
-        columns.provision_state == states.AVAILABLE,
-        columns.maintenance.is_(sa.false()),
-        columns.power_state.is_not(None),
-        columns.power_state != states.POWER_ERROR,
-        columns.parent_node.is_(None),
-    )
-    return connection.scalar(statement) is not None

@@ -141,11 +141,8 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Co
     if 'in_tree' in filters:
         yield in_tree(filters['in_tree'])
     required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
-    trait_ids = traits.check(connection, forbidden.union(*required))
-    for one_of in required:
-        yield traits.has_one_of(trait_ids, one_of)
-    if forbidden:
-        yield ~traits.has_one_of(trait_ids, forbidden)
+    holders = traits.holders(connection, forbidden.union(*required))
+    yield from traits.conditions(holders, required, forbidden)
     for one_of in filters.get('member_of', []):
         yield is_in(one_of)
     if filters.get('not_member_of'):

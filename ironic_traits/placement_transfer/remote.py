@@ -189,8 +189,8 @@ def _understood():
         # ValueError: of requests, for an address that is no URL.
         raise Unusable(_text(error)) from error
     except Exception as error:
-        # openstacksdk is imported for a cloud only.
-        if type(error).__module__.partition('.')[0] == 'openstack':
+        # openstacksdk is imported for a cloud only. keystoneauth raises bare exceptions for a cloud without a password.
+        if type(error) is Exception or type(error).__module__.partition('.')[0] == 'openstack':
             raise Unusable(_text(error)) from error
         raise
 

@@ -1,7 +1,7 @@
 """Mirrored nodes that are held in their cloud, too
 
-Revision ID: 0020
-Revises: 0019
+Revision ID: 0021
+Revises: 0020
 """
 
 import sqlalchemy as sa
@@ -9,8 +9,8 @@ from alembic import op
 
 from ironic_traits.db.types import ascii_string, timestamp
 
-revision = '0020'
-down_revision = '0019'
+revision = '0021'
+down_revision = '0020'
 
 
 def upgrade():
