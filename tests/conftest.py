@@ -37,6 +37,7 @@ SLOW = {
     'test_locked_nodes',
     'test_metalsmith',
     'test_mirror',
+    'test_mirror_writes',
     'test_missing_databases',
     'test_node_provider_model',
     'test_overload',
