@@ -1,7 +1,6 @@
 """The implementation of ironic-traits-mirror.  Any number of them may share one database."""
 
 import contextlib
-import importlib.util
 import signal
 import sys
 import threading
@@ -35,8 +34,7 @@ def run():
     names = list(dict.fromkeys(conf.cloud or conf.mirror.clouds))
     if not names:
         sys.exit('There is no cloud to follow: use --cloud NAME, or set [mirror] clouds.')
-    if importlib.util.find_spec('openstack') is None:
-        sys.exit("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'")
+    setup.openstacksdk()
     if not supervised:
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)

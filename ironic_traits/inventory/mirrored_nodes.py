@@ -25,6 +25,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import (
     change_feed,
     history,
+    mirror_claims,
     mirror_clouds,
     mirror_written_traits,
     new_nodes,
@@ -125,6 +126,7 @@ def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -
     """Return the nodes that are not stored as they are, and those with conflicts, which may have ended."""
     uuids = [node.row['uuid'] for node in mirrored]
     with context.read() as connection:
+        mirrored = mirror_claims.overlaid(connection, mirrored)
         rows = {row.uuid: row for row in connection.execute(sa.select(*_READ).where(_NODES.c.uuid.in_(uuids)))}
         stored = trait_store.read_many(connection, context.writers, [row.id for row in rows.values()])
         records = mirror_written_traits.find(connection, [row.id for row in rows.values()])
@@ -160,7 +162,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
         moment = mirror_clouds.renew(connection, turn)
         present = take_many(connection, [node.row['uuid'] for node in batch])
         admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node)
-        admitted = admission.admit(batch)
+        admitted = admission.admit(mirror_claims.overlaid(connection, batch))
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]

@@ -24,6 +24,10 @@ class Unreadable(Exception):
     """The cloud did not respond, or not with what was requested. The message says why, as a sentence."""
 
 
+class Unsent(Unreadable):
+    """A request was not sent: the cloud cannot be reached."""
+
+
 class NotThere(Unreadable):
     """The cloud does not have the item that was requested, or the marker."""
 
@@ -88,22 +92,10 @@ class Cloud:
         :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """
-        self.requests += 1
-        headers = {_HEADER: self.version} if self.version else {}
-        with _understood():
-            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
-            response = self._ironic.get(
-                path,
-                params=query,
-                headers=headers,
-                timeout=self._timeout,
-                raise_exc=False,
-                connect_retries=0,
-                status_code_retries=0,
-            )
+        response = self.request('GET', path, params=query)
         if response.status_code != 200:
             kind = _FAILURES.get(response.status_code, Unreadable)
-            raise kind(f'GET {path} was answered with {response.status_code}: {_text(response)}')
+            raise kind(f'GET {path} was answered with {response.status_code}: {message(response)}')
         try:
             document = response.json()
         except ValueError:
@@ -119,18 +111,31 @@ class Cloud:
         :returns: (status, what the response says, '' for nothing).
         :raises Unreadable: the cloud did not respond.
         """
+        response = self.request(method, path, timeout=min(timeout, self._timeout))
+        return response.status_code, message(response)
+
+    def request(self, method, path, timeout=None, **arguments):
+        """Send a request, once, and return the requests.Response, whatever its status.
+
+        :param timeout: seconds that it may take; None for those of all requests.
+        :param arguments: of requests.request.
+        :raises Unsent: the cloud cannot be reached, so that it has not received the request.
+        :raises Unreadable: the cloud did not respond.
+        """
         self.requests += 1
+        headers = {_HEADER: self.version} if self.version else {}
         with _understood():
-            response = self._ironic.request(
+            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
+            return self._ironic.request(
                 path,
                 method,
-                headers={_HEADER: self.version},
-                timeout=min(timeout, self._timeout),
+                headers=headers,
+                timeout=timeout or self._timeout,
                 raise_exc=False,
                 connect_retries=0,
                 status_code_retries=0,
+                **arguments,
             )
-        return response.status_code, _message(response)
 
     def _minor(self):
         document = self.get('/')
@@ -143,18 +148,17 @@ class Cloud:
         return min(highest, MAXIMUM)
 
 
-def _text(response):
-    """Return what a response says, in one line."""
-    return ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
+def message(response):
+    """Return what a response says, shortened, for a sentence: Ironic's error message, or else its text.
 
-
-def _message(response):
-    """Return the error message of a response; its text if it is none of Ironic's."""
+    :param response: requests.Response.
+    """
+    text = re.sub(r'<[^>]*>', ' ', response.text)
     with contextlib.suppress(ValueError, TypeError, KeyError):
-        message = response.json()['error_message']
-        message = json.loads(message) if isinstance(message, str) else message
-        return ' '.join(message['faultstring'].split())[:_MAX_TEXT]
-    return _text(response)
+        error = response.json()['error_message']
+        error = json.loads(error) if isinstance(error, str) else error
+        text = str(error['faultstring'])
+    return ' '.join(text.split())[:_MAX_TEXT]
 
 
 @contextlib.contextmanager
@@ -168,4 +172,16 @@ def _understood():
     except (keystoneauth1.exceptions.ClientException, openstack.exceptions.SDKException, ValueError) as error:
         # ValueError: of requests, for an endpoint that is no URL.
         text = ' '.join(str(error).split()) or type(error).__name__
-        raise Unreadable(text[:_MAX_TEXT]) from error
+        raise (Unsent if _is_unsent(error) else Unreadable)(text[:_MAX_TEXT]) from error
+
+
+def _is_unsent(error):
+    """Whether no connection to the cloud could be opened."""
+    import requests.exceptions
+    import urllib3.exceptions
+
+    cause = error.__cause__ or error.__context__
+    reason = getattr(cause.args[0], 'reason', None) if cause and cause.args else None
+    return isinstance(cause, requests.exceptions.ConnectTimeout) or isinstance(
+        reason, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError
+    )

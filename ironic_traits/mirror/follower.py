@@ -14,6 +14,7 @@ from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
+from ironic_traits.mirror.settler import Settler
 from ironic_traits.mirror.trait_writer import TraitWriter
 
 LOG = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ RESOURCES = ('chassis', NODES, 'portgroups', 'ports')
 _DELETED = (NODES, 'portgroups', 'ports')
 #: {task: option with the seconds between two of it}.
 _INTERVALS = {
+    'claims': 'interval',
     'nodes': 'interval',
     'records': 'records_interval',
     'deletions': 'deletions_interval',
@@ -32,7 +34,7 @@ _INTERVALS = {
     'full': 'full_interval',
 }
 #: The tasks that are due when the mirror begins.
-_AT_ONCE = ('nodes', 'records', 'deletions', 'inspections')
+_AT_ONCE = ('claims', 'nodes', 'records', 'deletions', 'inspections')
 #: Missing items that are read one by one. If more are missing, everything is read again.
 _FEW = 50
 #: If more than this part of the items of a cloud are missing there, and more than _FEW, none is deleted.
@@ -152,7 +154,9 @@ class Follower:
         """Do one thing, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
-        if not is_first and self._is_due('nodes'):
+        if self._is_due('claims'):
+            Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+        elif not is_first and self._is_due('nodes'):
             self._poll_nodes()
         elif self._writer and not is_first and self._writer.due <= time.monotonic():
             self._writer.step()

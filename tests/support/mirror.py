@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import sqlite3
 import time
 import urllib.error
 import urllib.request
@@ -142,3 +143,25 @@ def write_forever(database, clouds):
         mirror = writer(application)
         while True:
             time.sleep(mirror.work())
+
+
+def make_available(directory):
+    """Make all nodes of an Ironic available, as if their machines had been checked.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, "UPDATE nodes SET provision_state = 'available', power_state = 'power off'")
+
+
+def delete_nodes(directory):
+    """Delete all nodes of an Ironic, whatever their state.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, 'DELETE FROM allocations', 'DELETE FROM node_history', 'DELETE FROM nodes')
+
+
+def _execute(directory, *statements):
+    with contextlib.closing(sqlite3.connect(directory / 'ironic.sqlite', timeout=30)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)

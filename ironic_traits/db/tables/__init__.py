@@ -8,6 +8,7 @@ from ironic_traits.db.tables.holders import node_allocations, reservations
 from ironic_traits.db.tables.inspection import inspection_rules, node_inventories, node_mismatches
 from ironic_traits.db.tables.mirror import (
     MAX_CLOUD_NAME,
+    mirror_claims,
     mirror_clouds,
     mirror_conflicts,
     mirror_inspections,

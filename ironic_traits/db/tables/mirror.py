@@ -89,3 +89,25 @@ mirror_written_traits = sa.Table(
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
 )
+
+# Mirrored nodes that are held in their cloud, too, by their instance_uuid there (inventory/mirror_claims.py).
+mirror_claims = sa.Table(
+    'mirror_claims',
+    metadata,
+    sa.Column('uuid', ascii_string(36), primary_key=True),
+    sa.Column('cloud', ascii_string(MAX_CLOUD_NAME), nullable=False),
+    sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False),
+    # The instance_uuid of the node there.
+    sa.Column('instance_uuid', ascii_string(36), nullable=False),
+    # Of the reservation, or of the row of node_allocations, that holds the node here. It may have ended.
+    sa.Column('holder_uuid', ascii_string(36), nullable=False),
+    sa.Column('state', ascii_string(16), nullable=False),
+    # When the state ends, at the latest; NULL for never.
+    sa.Column('deadline', timestamp()),
+    sa.Column('created_at', timestamp(), nullable=False),
+    sa.Index(None, 'cloud'),
+    sa.Index(None, 'node_uuid'),
+    sa.Index(None, 'holder_uuid'),
+    sqlite_with_rowid=False,
+    mysql_engine='InnoDB',
+)
