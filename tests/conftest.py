@@ -31,6 +31,7 @@ SLOW = (
     'test_reservation_races',
     'test_clients',
     'test_import_batches',
+    'test_mirror_writes',
     'test_mirror',
     'test_mirror_claims',
     'test_server',
