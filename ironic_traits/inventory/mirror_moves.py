@@ -10,7 +10,15 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory import history, mirror_claims, mirrored_nodes, node_providers, node_traits, trait_store
+from ironic_traits.inventory import (
+    history,
+    mirror_claims,
+    mirror_written_traits,
+    mirrored_nodes,
+    node_providers,
+    node_traits,
+    trait_store,
+)
 from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.single_node import MOMENT, take
@@ -44,6 +52,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         changes |= mirror_claims.adopt(connection, node)
         connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        mirror_written_traits.forget(connection, node.id)
         node_providers.follow(connection, node, changes)
         stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
         edit = _renamed(stored.traits, SOURCE + node.origin, Hold(writer_id, node.moment))

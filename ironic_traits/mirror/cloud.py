@@ -1,6 +1,7 @@
 """The Ironic of a cloud of clouds.yaml, read through openstacksdk."""
 
 import contextlib
+import json
 import re
 import typing
 
@@ -103,9 +104,20 @@ class Cloud:
             raise Unreadable(f'GET {path} was answered with something that is no JSON object.')
         return document
 
-    def request(self, method, path, **arguments):
+    def send(self, method, path, timeout):
+        """Send a request without a body to a path below /v1.
+
+        :param timeout: seconds that it may take.
+        :returns: (status, what the response says, '' for nothing).
+        :raises Unreadable: the cloud did not respond.
+        """
+        response = self.request(method, path, timeout=min(timeout, self._timeout))
+        return response.status_code, message(response)
+
+    def request(self, method, path, timeout=None, **arguments):
         """Send a request, once, and return the requests.Response, whatever its status.
 
+        :param timeout: seconds that it may take; None for those of all requests.
         :param arguments: of requests.request.
         :raises Unsent: the cloud cannot be reached, so that it has not received the request.
         :raises Unreadable: the cloud did not respond.
@@ -118,7 +130,7 @@ class Cloud:
                 path,
                 method,
                 headers=headers,
-                timeout=self._timeout,
+                timeout=timeout or self._timeout,
                 raise_exc=False,
                 connect_retries=0,
                 status_code_retries=0,
@@ -137,11 +149,16 @@ class Cloud:
 
 
 def message(response):
-    """Return what a response says, shortened, for a sentence.
+    """Return what a response says, shortened, for a sentence: Ironic's error message, or else its text.
 
     :param response: requests.Response.
     """
-    return ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
+    text = re.sub(r'<[^>]*>', ' ', response.text)
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        error = response.json()['error_message']
+        error = json.loads(error) if isinstance(error, str) else error
+        text = str(error['faultstring'])
+    return ' '.join(text.split())[:_MAX_TEXT]
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from ironic_traits.db.tables.mirror import (
     mirror_clouds,
     mirror_conflicts,
     mirror_inspections,
+    mirror_written_traits,
 )
 from ironic_traits.db.tables.nodes import node_vifs, nodes
 from ironic_traits.db.tables.placement import (

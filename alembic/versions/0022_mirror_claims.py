@@ -1,7 +1,7 @@
 """Mirrored nodes that are held in their cloud, too
 
-Revision ID: 0021
-Revises: 0020
+Revision ID: 0022
+Revises: 0021
 """
 
 import sqlalchemy as sa
@@ -9,8 +9,8 @@ from alembic import op
 
 from ironic_traits.db.types import ascii_string, timestamp
 
-revision = '0021'
-down_revision = '0020'
+revision = '0022'
+down_revision = '0021'
 
 
 def upgrade():
