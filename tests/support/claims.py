@@ -63,6 +63,9 @@ class Relay(BaseHTTPRequestHandler):
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
+        except OSError:
+            # Ironic has not responded, or not to all clients at once.
+            return 504, b'{}'
 
     def _respond(self, status, body):
         self.send_response(status)
