@@ -44,9 +44,17 @@ LOOKER = Looker()
 
 
 def attach():
-    """Search the records of the root logger, also after a test that configured logging."""
-    logging.getLogger().addHandler(LOOKER)
-    logging.getLogger().setLevel(logging.DEBUG)
+    """Search the records of the root logger, also after a test that configured logging.
+
+    The handlers of such a test are removed: each record would fail to be written to its captured output, which is
+    closed, and Python would print a traceback.
+    """
+    root = logging.getLogger()
+    for handler in root.handlers.copy():
+        if getattr(getattr(handler, 'stream', None), 'closed', False):
+            root.removeHandler(handler)
+    root.addHandler(LOOKER)
+    root.setLevel(logging.DEBUG)
 
 
 def watch():
