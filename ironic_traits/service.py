@@ -8,6 +8,7 @@ from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.etags import Tags
 from ironic_traits.inventory.conductors import Directory
+from ironic_traits.inventory.free_nodes import Places
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
@@ -53,6 +54,7 @@ class Service:
         self.rules = Rules(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()
+        self.places = Places()
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 
