@@ -6,7 +6,7 @@ import urllib.parse
 import pecan
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import identity, microversions
+from ironic_traits.api import identity, microversions, types
 from ironic_traits.api.browsers import Browsers
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.middleware import Middleware
@@ -27,6 +27,7 @@ def build(service):
     :returns: a WSGI application.
     """
     conf = service.conf
+    types.resolve()
     application = pecan.make_app(
         PlacementController() if conf.api.serve == 'placement' else RootController(),
         hooks=[FailureHook()],

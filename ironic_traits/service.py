@@ -4,6 +4,7 @@ import os
 import threading
 
 from ironic_traits import policies, wakeup
+from ironic_traits.change_streams import Streams
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.etags import Tags
@@ -31,6 +32,7 @@ class Service:
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
+    :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
     :cvar project_id: the same.
@@ -55,6 +57,7 @@ class Service:
         self.conductors = Directory()
         self.etags = Tags()
         self.places = Places()
+        self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send
 

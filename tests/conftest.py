@@ -42,6 +42,7 @@ SLOW = {
     'test_overload',
     'test_packaging',
     'test_placement_suite',
+    'test_placement_transfer',
     'test_provider_races',
     'test_races',
     'test_readme',

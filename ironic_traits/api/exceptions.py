@@ -46,6 +46,8 @@ def answer(environ, failure, headers=()):
     response.headers.extend(headers)
     if failure.allow is not None:
         response.headers['Allow'] = failure.allow
+    if failure.retry_after is not None:
+        response.headers['Retry-After'] = str(failure.retry_after)
     return response
 
 
@@ -57,7 +59,8 @@ def answer_to(environ, error):
     :returns: webob.Response.
     """
     failure = from_exception(error)
-    if failure.status >= 500 and not outage.is_one(error):
+    is_expected = failure.retry_after is not None or outage.is_one(error)
+    if failure.status >= 500 and not is_expected:
         LOG.error('%s %s failed', environ['REQUEST_METHOD'], _path(environ), exc_info=error)
     return answer(environ, failure)
 

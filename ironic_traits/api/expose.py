@@ -25,9 +25,14 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api import conditional, exceptions, preconditions, rendering
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
+from ironic_traits.change_streams import Events
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
+#: Content type of a stream of events.
+EVENTS = 'text/event-stream'
+#: Proxies must not store or collect events: nginx collects unless it reads X-Accel-Buffering.
+_EVENT_HEADERS = {'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no'}
 #: In place of the policy rule of a route that every client may use.
 PUBLIC = 'public'
 
@@ -60,6 +65,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     body=None,
     optional_body=False,
     max_body_size=None,
+    streams=False,
 ):
     """Make a method a route of the Bare Metal API.
 
@@ -82,6 +88,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param optional_body: whether the body may be missing; ``body`` is None then.
     :param max_body_size: function of the configuration that returns the largest body in bytes; None for the option
         that limits the bodies of most routes.
+    :param streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
     """
     rules = rule_names(rule)
 
@@ -90,12 +97,15 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
         takes_grant = 'grant' in inspect.signature(method).parameters
         limit = max_body_size or (lambda conf: conf.api.max_request_body_size)
 
+        def is_stream():
+            return streams and accepts_events()
+
         def admit(context, path):
             """Raise unless policy and version allow the request; return the first arguments of the method."""
             if within:
                 within(context, path[0])
             grant = (context.limit_to if of else context.can)(*rules) if rules else None
-            if context.minor < since:
+            if context.minor < since and not is_stream():
                 raise _too_early(before, since)
             if of and path:
                 grant = of(context, grant, path[0])
@@ -103,7 +113,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
             return (*_first_arguments(method, takes_grant, context, grant), *path)
 
         def respond(self, context, path):
-            if not accepts_json():
+            if not accepts_json() and not is_stream():
                 raise failures.NotAcceptable
             # Cached, because a body can be read only once.
             read = functools.partial(request_body.read, optional=optional_body, limit=limit(context.conf))
@@ -174,6 +184,18 @@ def route(method, respond):
 def accepts_json():
     """Whether the Accept header of the request allows a JSON response."""
     return _allows_json(pecan.request.environ.get('HTTP_ACCEPT'))
+
+
+def accepts_events():
+    """Whether the Accept header of the request prefers a stream of events to JSON."""
+    header = pecan.request.environ.get('HTTP_ACCEPT', '')
+    return EVENTS in header and _preferred(header) == EVENTS
+
+
+@functools.lru_cache(maxsize=256)
+def _preferred(header):
+    offers = acceptparse.create_accept_header(header).acceptable_offers([rendering.CONTENT_TYPE, EVENTS])
+    return offers[0][0] if offers else None
 
 
 # Clients send few different headers. To parse one takes as long as a tenth of a short request.
@@ -263,6 +285,19 @@ def _argument(name, datatype):
         raise failures.InvalidInput(reason=f'Invalid {name}: {error.msg}') from error
 
 
+class _EventStream(pecan.Response):
+    """The response with a stream of events."""
+
+    def __init__(self, events):
+        super().__init__(app_iter=events, content_type=EVENTS, charset=None, headerlist=None)
+        self.headers.update(_EVENT_HEADERS)
+
+    @property
+    def body(self):
+        """Not the body: pecan only looks whether it is empty, and to read it would take as long as the stream."""
+        return b'events'
+
+
 def _send(context, result):
     if not isinstance(result, Response):
         result = Response(result)
@@ -275,6 +310,8 @@ def _send(context, result):
         # pecan sends a returned response as it is.
         response.body, response.content_type = b'', None
         return response
+    if isinstance(result.body, Events):
+        return _EventStream(result.body)
     if pecan.request.method == 'GET' and context.protocol is BARE_METAL:
         return conditional.respond(response, result.body)
     return {'result': result.body}

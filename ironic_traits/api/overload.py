@@ -10,6 +10,7 @@ import time
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
+from ironic_traits.api.resource import STREAM
 
 #: Seconds that a request waits for its turn while other requests begin or end.
 PATIENCE = 1
@@ -69,5 +70,7 @@ class Overload:
                 entered.append(gate)
             return self._inside(environ, start_response)
         finally:
+            # A stream that needs the thread of the request leaves when it ends.
+            ends = environ[STREAM].ends if STREAM in environ else None
             for gate in entered:
-                gate.leave()
+                gate.leave() if ends is None else ends.append(gate.leave)

@@ -17,6 +17,10 @@ CONTEXT = 'ironic_traits.context'
 ROUTE = 'ironic_traits.route'
 #: Key in the WSGI environ that is set if the path ends in a name with .json, which may be a suffix or part of the name.
 SUFFIXED = 'ironic_traits.suffixed'
+#: Key in the WSGI environ that is set if the server sends streams without the thread of the request.
+DETACHED = 'ironic_traits.detached'
+#: Key in the WSGI environ of the stream (``change_streams.Events``) that needs the thread of the request.
+STREAM = 'ironic_traits.stream'
 _PARAMETER = '/{{{}}}'
 
 

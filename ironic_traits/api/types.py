@@ -321,6 +321,16 @@ class Base(wsme.types.Base):
         cls._wsme_attr_order = list(dict.fromkeys(names))
 
 
+def resolve():
+    """Resolve the datatypes of the attributes of all types.
+
+    Otherwise WSME does so when a request first uses an attribute, and fails if two threads do so at the same time.
+    """
+    for each in wsme.types.registry.complex_types:
+        for attribute in wsme.types.list_attributes(each):
+            _ = attribute.datatype
+
+
 def _is_attribute(name, value):
     return not name.startswith('_') and not inspect.isroutine(value) and not isinstance(value, property)
 

@@ -1,7 +1,7 @@
 """ironic-traits-manage: maintenance commands for operators.
 
 This module only declares the commands and their arguments, so that ``--help`` does not wait for imports.  ``managing``,
-``inventory`` and ``rules`` implement them.
+``inventory``, ``placement`` and ``rules`` implement them.
 """
 
 import argparse
@@ -86,6 +86,39 @@ def _import_rules_arguments(parser):
     )
 
 
+def _placement_arguments(parser):
+    parser.add_argument(
+        'url',
+        nargs='?',
+        help='of the other Placement. A token in the environment variable OS_TOKEN is sent to it',
+    )
+    parser.add_argument(
+        *('--cloud', '-C'),
+        metavar='NAME',
+        help='of clouds.yaml, for authentication, and for the URL if none is named; "envvars" for the variables OS_*',
+    )
+    parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
+    parser.add_argument(
+        '--prune',
+        action='store_true',
+        help='delete what the other side does not have: providers, and the allocations of consumers of its providers',
+    )
+    parser.add_argument(
+        *('--jobs', '-j'),
+        type=_jobs,
+        default=4,
+        metavar='N',
+        help='number of requests at a time, from 1 to 10; 4 by default',
+    )
+
+
+def _jobs(text):
+    number = _count(text)
+    if not 1 <= number <= 10:
+        raise argparse.ArgumentTypeError(f'{text} is not between 1 and 10')
+    return number
+
+
 def _count(text):
     try:
         number = int(text)
@@ -149,6 +182,23 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
                 'Import a file in one transaction. New nodes are created, nodes that differ are updated, and nodes '
                 'that are not in the file stay unchanged. If a part cannot be imported, nothing is.',
                 _import_arguments,
+            ),
+        },
+    ),
+    'placement': (
+        'providers and allocations of another Placement',
+        {
+            'import': (
+                'placement:import_all',
+                'Import the providers and allocations of another Placement, and compare the two. An import that was '
+                'interrupted goes on when it is run again. Exit with 1 if something differs.',
+                _placement_arguments,
+            ),
+            'export': (
+                'placement:export_all',
+                'Export the providers and allocations of this service to another Placement, and compare the two. Exit '
+                'with 1 if something differs.',
+                _placement_arguments,
             ),
         },
     ),

@@ -20,7 +20,7 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, setup, spreading, supervisor, turns
+from ironic_traits.cmd import addresses, banner, setup, spreading, streaming, supervisor, turns
 from ironic_traits.service import Service
 
 
@@ -39,7 +39,8 @@ def serve(argv):
         stack.enter_context(_waking(conf))
         with setup.usable():
             service = Service(conf)
-            application = app.build(service)
+            application = streaming.Detached(app.build(service))
+        streaming.provide()
         setup.policy(service)
         stop = _Stop()
         server = _server(conf, address)
@@ -51,7 +52,7 @@ def serve(argv):
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
         queue = turns.Turns(application)
         sa.event.listen(sa.Engine, 'commit', lambda connection: queue.give_up())
-        supervisor.separate_forks(queue.is_busy)
+        supervisor.separate_forks(queue.is_busy, service.streams.close)
 
         def load():
             # Called in each process that answers requests.

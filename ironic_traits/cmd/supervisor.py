@@ -67,10 +67,11 @@ def arguments():
     return sys.argv[1:] if argv is None else json.loads(argv)
 
 
-def separate_forks(is_busy):
+def separate_forks(is_busy, close=lambda: None):
     """Register fork hooks, so that later forks of this process are as the module's docstring says.
 
     :param is_busy: function without arguments; whether the fork answers requests at the moment.
+    :param close: function without arguments that a fork calls when it stops, to end what would go on.
     """
     supervisor, separated = os.getpid(), False
 
@@ -94,18 +95,19 @@ def separate_forks(is_busy):
         for number in _SIGNALS:
             # Drop the handlers inherited from the supervisor.
             signal.signal(number, signal.SIG_DFL)
-        threading.Thread(target=_stop_on_signal, args=(is_busy,), daemon=True).start()
+        threading.Thread(target=_stop_on_signal, args=(is_busy, close), daemon=True).start()
 
     os.register_at_fork(before=prepare, after_in_parent=resume, after_in_child=separate)
 
 
-def _stop_on_signal(is_busy):
+def _stop_on_signal(is_busy, close):
     """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
     The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end.  One
     that is signalled just before it serves misses the signal.  It is ended when it has no requests.
     """
     number = signal.sigwait(_SIGNALS)
+    close()
     handler = signal.getsignal(number)
     # Without a handler the web server has not started, and no request is in flight.
     if callable(handler):

@@ -25,7 +25,8 @@ OPTIONS = [
         'records_interval',
         min=0.1,
         default=30,
-        help='Seconds between two requests for the ports and portgroups that have changed in a cloud.',
+        help='Seconds between two requests for the ports and portgroups that have changed in a cloud, and for the '
+        'data of inspections that have ended since.',
     ),
     cfg.FloatOpt(
         'deletions_interval',

@@ -1,16 +1,19 @@
-"""Several writes in one statement, on the database that can: PostgreSQL.
+"""Several statements in one, on the databases that can. Each one costs a round trip, and as much in the driver.
 
-WITH write_0 AS (DELETE FROM node_traits …), write_1 AS (INSERT INTO node_traits …) INSERT INTO node_history …
+PostgreSQL: WITH write_0 AS (DELETE FROM node_traits …), write_1 AS (UPDATE nodes …) INSERT INTO node_history …
 
-Each statement costs a round trip, and about as much time in SQLAlchemy and the driver. On the other databases the
-writes are executed one after the other.
+MariaDB: BEGIN NOT ATOMIC DELETE FROM node_traits …; UPDATE nodes …; INSERT INTO node_history …; END
+
+SQLite and MySQL have no such statements. There the writes are executed one after the other.
 """
 
 import functools
+import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
 
 from ironic_traits.db.annotations import Values
 
@@ -41,18 +44,77 @@ def execute(connection: sa.Connection, writes: Iterable[Write]) -> None:
     """
     statements: list[_Statement] = []
     parameters: Values = {}
-    is_possible = connection.dialect.name == 'postgresql'
     for write in writes:
-        names = write.parameters if is_possible and write.rows is None else []
-        if isinstance(names, dict) and parameters.keys().isdisjoint(names):
+        values = write.parameters if write.rows is None else []
+        if isinstance(values, dict) and parameters.keys().isdisjoint(values) and _can_join(connection, values):
             statements.append(write.statement)
-            parameters |= names
+            parameters |= values
             continue
         result = connection.execute(write.statement, write.parameters)
         if write.rows is not None and result.rowcount < write.rows:
             raise MissingRows
     if statements:
-        connection.execute(_together(*statements), parameters)
+        connection.execute(_joined(connection, *statements), parameters)
+
+
+def has_blocks(connection: sa.Connection) -> bool:
+    """Whether the database executes ``block``: whether it is MariaDB, and not MySQL."""
+    return bool(getattr(connection.dialect, 'is_mariadb', False))
+
+
+@functools.lru_cache(maxsize=256)
+def block(*statements: _Statement) -> sa.TextClause:
+    """Return a statement that executes others one after the other, on MariaDB. It has the parameters of all of them.
+
+    It ends with the error of the first one that fails. As ever, what the others have written is rolled back with the
+    transaction. Each one sees what was committed when it began, as if it was executed alone.
+
+    None of them may return rows. An error after the rows (Galera may end the transaction at any time) would be raised
+    when the cursor is closed, where SQLAlchemy ignores errors. What follows would be written in another transaction.
+
+    :param statements: built once, as those of ``Write``. A parameter that several of them have is the same one.
+    """
+    texts = []
+    parameters: dict[str, sa.BindParameter[Any]] = {}
+    for statement in statements:
+        compiled: Any = statement.compile(dialect=_MARIADB)
+        if compiled.prefetch:
+            raise ValueError(f'Python computes the defaults of {", ".join(map(str, compiled.prefetch))}')
+        texts.append(_PARTS.sub(_part, compiled.string))
+        for parameter, name in compiled.bind_names.items():
+            if parameters.setdefault(name, parameter).value != parameter.value:
+                raise ValueError(f'several statements have a parameter {name}, with different values')
+    text = sa.text(f'BEGIN NOT ATOMIC {"; ".join(texts)}; END')
+    return text.bindparams(*(_parameter(name, each) for name, each in parameters.items()))
+
+
+_MARIADB = mysql.dialect(paramstyle='pyformat', is_mariadb=True)
+#: The parts of a compiled statement that ``text`` writes in another way: parameters, percent signs and colons.
+_PARTS = re.compile(r'%\((\w+)\)s|%%|:')
+
+
+def _part(match: re.Match[str]) -> str:
+    return {'%%': '%', ':': r'\:'}.get(match[0]) or f':{match[1]}'
+
+
+def _parameter(name: str, parameter: sa.BindParameter[Any]) -> sa.BindParameter[Any]:
+    if parameter.required:
+        return sa.bindparam(name, type_=parameter.type)
+    return sa.bindparam(name, parameter.value, parameter.type)
+
+
+def _can_join(connection: sa.Connection, parameters: Values) -> bool:
+    """Whether a write with these parameters can be executed together with others."""
+    if has_blocks(connection):
+        # The SQL of a parameter that is a list depends on its length.
+        return not any(isinstance(value, list) for value in parameters.values())
+    return connection.dialect.name == 'postgresql'
+
+
+def _joined(connection: sa.Connection, *statements: _Statement) -> sa.Executable:
+    if len(statements) == 1:
+        return statements[0]
+    return block(*statements) if has_blocks(connection) else _together(*statements)
 
 
 @functools.lru_cache(maxsize=256)

@@ -25,6 +25,8 @@ class Failure(Exception):
     routing = False
     #: The Allow header of the response; None for no header.
     allow: str | None = None
+    #: The Retry-After header of the response, in seconds; None for no header.
+    retry_after: int | None = None
 
     def __init__(self, **facts):
         self.facts = facts

@@ -182,6 +182,26 @@ class Overloaded(Failure):
     text = 'Too many requests are waiting. Try again in a moment.'
 
 
+class TooManyStreams(Failure):
+    """The process has as many streams of changes as it may have."""
+
+    status = 503
+    code = 'baremetal.changes.too_many_streams'
+    text = 'This process of the service has {limit} streams of changes, and no more are allowed. Try again later.'
+    retry_after = 30
+
+
+class StreamsUnsupported(Failure):
+    """The web server has no threads to spare for streams."""
+
+    status = 406
+    code = 'baremetal.changes.no_streams'
+    text = (
+        'The web server of this service has too few threads for streams of changes. Ask for changes with '
+        '"Accept: application/json" and since=TOKEN instead.'
+    )
+
+
 class DatabaseUnavailable(Failure):
     """The database cannot be reached, or a write timed out. The write may or may not have taken effect."""
 

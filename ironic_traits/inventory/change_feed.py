@@ -24,6 +24,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import read_clock
@@ -110,13 +111,16 @@ def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
         connection.execute(_INSERT, rows if len(rows) > 1 else rows[0])
 
 
-_INSERT_NODES = sa.insert(tables.change_log).from_select(
-    ['kind', 'uuid'],
-    sa.select(sa.literal_column(f"'{NODE}'"), tables.nodes.c.uuid).where(
-        tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
-    ),
-    include_defaults=False,
-)
+def recording(of_nodes: Condition) -> sa.Insert:
+    """Return the INSERT that records that a transaction writes nodes.
+
+    :param of_nodes: condition on the nodes.
+    """
+    nodes = sa.select(sa.literal_column(f"'{NODE}'"), tables.nodes.c.uuid).where(of_nodes)
+    return sa.insert(tables.change_log).from_select(['kind', 'uuid'], nodes, include_defaults=False)
+
+
+_INSERT_NODES = recording(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
 
 
 def record_nodes(connection: sa.Connection, node_ids: Sequence[int]) -> None:

@@ -26,7 +26,8 @@ from ironic_traits.deploy import states
 
 #: Condition on nodes: the node's state allows an instance on it. This is the rule by which nova takes a node as free.
 OFFERED = sa.and_(
-    tables.nodes.c.provision_state == states.AVAILABLE,
+    # A literal, for SQLite: with a parameter, it does not read ``nodes_free_idx``.
+    tables.nodes.c.provision_state == sa.literal_column(f"'{states.AVAILABLE}'"),
     tables.nodes.c.instance_uuid.is_(None),
     tables.nodes.c.maintenance.is_(sa.false()),
     tables.nodes.c.power_state.is_not(None),

@@ -19,7 +19,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.inventory import history, node_providers, trait_store
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.single_node import MOMENT, read, take
+from ironic_traits.inventory.single_node import MOMENT, lock, read
 from ironic_traits.inventory.trait_filters import JOINED
 from ironic_traits.inventory.trait_store import Hold, Stored
 from ironic_traits.inventory.trait_writers import Writer
@@ -296,7 +296,8 @@ def _write(
     """
     writer_id = context.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:
-        adds = bool(requested_traits)
+        # Custom traits of a node's provider are never foreign.
+        adds = not all(name.startswith(names.PREFIX) for name in requested_traits)
         node = _take(connection, ident, adds)
         stored = trait_store.read(connection, context.writers, node, adds)
         edit = decide(node, stored.traits, Hold(writer_id, node.moment))
@@ -323,12 +324,12 @@ def _take(connection: sa.Connection, ident: str, adds: bool) -> sa.Row:
     The traits of a node must not change while a worker deploys or cleans it.
 
     :param ident: uuid or name of the node.
-    :param adds: whether traits may be added to the node.
+    :param adds: whether standard traits may be added to the node.
     :returns: a row for ``trait_store.read``.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     """
-    node = take(connection, ident, tables.nodes.c.reservation, MOMENT, *trait_store.columns(connection, adds))
+    node = lock(connection, ident, tables.nodes.c.reservation, MOMENT, *trait_store.columns(connection, adds))
     if node.reservation:
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     return node

@@ -1,15 +1,15 @@
 """Pages by key: a page begins with a WHERE condition on the sort key, not with an OFFSET."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from ironic_traits.db.annotations import Columns, Condition
 
-#: The databases that have NULLS LAST.
-_NULLS_LAST = ('sqlite', 'postgresql')
+#: The databases that find the rows after a pair of values, ``(key, id) > (1, 2)``, in an index.
+_COMPARE_PAIRS = ('sqlite', 'postgresql')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,51 +56,84 @@ def fetch(
     :param key: expression to sort by in place of the column ``page.sort_key``; None for that column.
     """
     key = table.c[page.sort_key] if key is None else key
-    if page.marker:
-        marker = read_marker(page.marker, (table.c.id, key.label('key')))
-        statement = statement.where(after(key, table.c.id, marker, page.descending))
-    has_nulls_last = connection.dialect.name in _NULLS_LAST
-    statement = statement.order_by(*order(key, table.c.id, page.descending, has_nulls_last)).limit(page.limit + 1)
-    rows = connection.execute(statement).all()
+    marker = read_marker(page.marker, (table.c.id, key.label('key'))) if page.marker else None
+    pairs = connection.dialect.name in _COMPARE_PAIRS
+    parts = [
+        _ordered(statement.where(*part.conditions), part.order, page)
+        for part in _parts(key, table.c.id, marker, page.descending, pairs)
+    ]
+    rows = connection.execute(parts[0]).all()
+    if len(parts) > 1 and len(rows) <= page.limit:
+        # Both parts in one statement: a row that goes from one to the other meanwhile is in the page once.
+        of_parts = (part.with_only_columns(table.c.id, maintain_column_froms=True).subquery() for part in parts)
+        of_page = sa.union_all(*(sa.select(part.c.id) for part in of_parts)).subquery()
+        both = statement.where(table.c.id.in_(sa.select(of_page.c.id)))
+        rows = connection.execute(_ordered(both, (key.is_(None), key, table.c.id), page)).all()
     return Rows(rows[: page.limit], len(rows) > page.limit)
 
 
-def order(
-    key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], descending: bool, has_nulls_last: bool = False
-) -> list[sa.ColumnElement[Any]]:
-    """Return the ORDER BY terms of a list sorted by ``key``: NULLs come last, equal keys are sorted by ``identity``.
+def _ordered(statement: sa.Select, order: Iterable[sa.ColumnElement[Any]], page: Page) -> sa.Select:
+    """Return the first rows of a statement in the order of a page, and one more."""
+    return statement.order_by(*(term.desc() if page.descending else term for term in order)).limit(page.limit + 1)
+
+
+class _Part(NamedTuple):
+    """A part of a list, which can be read in the order of an index of the key and the id, from the marker on.
+
+    :ivar conditions: on its rows.
+    :ivar order: the terms of ORDER BY.
+    """
+
+    conditions: Sequence[Condition]
+    order: Sequence[sa.ColumnElement[Any]]
+
+
+def _parts(
+    key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row | None, descending: bool, pairs: bool
+) -> list[_Part]:
+    """Return the one or two parts of a list sorted by ``key``, in their order.
+
+    The rows without a value are a part of their own. It comes last; first, if the order is reversed.
 
     :param key: column or expression, which may be NULL.
     :param identity: a unique column that is never NULL.
-    :param descending: whether the whole order is reversed, so that NULLs come first.
-    :param has_nulls_last: whether the database has NULLS LAST, with which it reads a page from an index of the key.
-    :returns: [SQL expression, …].
+    :param marker: a row with the marker's ``id`` and ``key``; None to begin with the first row.
+    :param pairs: whether the database compares pairs of values by an index.
     """
-    terms: list[sa.ColumnElement[Any]] = [identity] if key is identity else [key, identity]
-    if _is_nullable(key) and not has_nulls_last:
-        terms.insert(0, key.is_(None))
-    terms = [term.desc() if descending else term for term in terms]
-    if _is_nullable(key) and has_nulls_last:
-        terms[0] = terms[0].nulls_first() if descending else terms[0].nulls_last()
-    return terms
+    in_null = _is_nullable(key) and marker is not None and marker.key is None
+    order = (key,) if _is_unique(key) else (key, identity)
+    further = [] if in_null else _after(key, identity, marker, descending, pairs)
+    if not _is_nullable(key):
+        return [_Part(further, order)]
+    having = _Part([key.is_not(None), *further], order)
+    further = _after(identity, identity, marker, descending, pairs) if in_null else []
+    # For the index, PostgreSQL needs the key in the order, too, and MariaDB needs it not to be there.
+    without = _Part([key.is_(None), *further], (key, identity) if pairs else (identity,))
+    if descending:
+        return [having] if marker is not None and not in_null else [without, having]
+    return [without] if in_null else [having, without]
 
 
-def after(key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row, descending: bool) -> Condition:
-    """Return the condition on the rows that come after the marker in the order of ``order``.
-
-    :param marker: a row with the marker's ``id`` and ``key``.
-    """
+def _after(
+    key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row | None, descending: bool, pairs: bool
+) -> list[Condition]:
+    """Return the condition on the rows with a value that come after the marker; parameters as for ``_parts``."""
+    if marker is None:
+        return []
+    value = sa.literal(marker.id if key is identity else marker.key, key.type)
+    beyond = key < value if descending else key > value
+    if _is_unique(key):
+        return [beyond]
+    if pairs:
+        both, last = sa.tuple_(key, identity), sa.tuple_(value, sa.literal(marker.id))
+        return [both < last if descending else both > last]
     further = identity < marker.id if descending else identity > marker.id
-    if key is identity:
-        return further
-    if marker.key is None:
-        same = sa.and_(key.is_(None), further)
-        return sa.or_(same, key.is_not(None)) if descending else same
-    beyond = key < marker.key if descending else key > marker.key
-    condition = sa.or_(beyond, sa.and_(key == marker.key, further))
-    if _is_nullable(key) and not descending:
-        return sa.or_(condition, key.is_(None))
-    return condition
+    return [sa.or_(beyond, sa.and_(key == value, further))]
+
+
+def _is_unique(key: sa.ColumnElement[Any]) -> bool:
+    """Whether no two rows have equal values of a column."""
+    return bool(getattr(key, 'unique', False) or getattr(key, 'primary_key', False))
 
 
 def _is_nullable(key: sa.ColumnElement[Any]) -> bool:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.db import tables
+from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import change_feed, node_providers, origins
@@ -22,7 +22,6 @@ from ironic_traits.inventory.secrets import with_masks
 
 #: A column for ``take``: the time by the database's clock, once the lock is taken.
 MOMENT = clock().label('moment')
-_ALWAYS = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
 
 
 def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
@@ -36,16 +35,26 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
     :returns: a row with all these columns.
     :raises failures.NodeNotFound: there is no such node.
     """
+    return lock(connection, ident, tables.nodes.c.origin, *node_providers.BEFORE, *columns)
+
+
+def lock(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
+    """Lock a node as ``take``, for a write that needs fewer columns: each one takes the driver some time.
+
+    :param columns: columns to read besides ``id`` and ``uuid``.
+    """
     key = _key(ident)
     # Each column once, even if the caller names the id or the uuid, too.
-    columns = tuple(dict.fromkeys((*_ALWAYS, *node_providers.BEFORE, *columns)))
+    columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *columns)))
+    values = {'ident': ident, 'now': now()}
     # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
     # is used only for columns of the locked row: of other tables it would return the values before the wait for the
     # lock.
-    returning = connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns))
-    values = {'ident': ident, 'now': now()}
-    if returning:
-        row = connection.execute(_taken(key, columns), values).first()
+    if connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns)):
+        row = connection.execute(_returning(key, columns), values).first()
+    elif together.has_blocks(connection):
+        connection.execute(_raise_and_record(key), values)
+        row = connection.execute(_select_one(columns, key), values).first()
     elif connection.execute(_raise_generation(key), values).rowcount:
         row = connection.execute(_select_one(columns, key), values).one()
         change_feed.record(connection, change_feed.NODE, [row.uuid])
@@ -105,9 +114,15 @@ def _raise_generation(key: str) -> sa.Update:
 
 
 @functools.lru_cache(maxsize=256)
-def _taken(key: str, columns: Columns) -> sa.Select:
+def _returning(key: str, columns: Columns) -> sa.Select:
     """Return the statement that locks a node and reads columns of it, for PostgreSQL."""
     return change_feed.with_record(_raise_generation(key).returning(*columns).cte('taken'))
+
+
+@functools.cache
+def _raise_and_record(key: str) -> sa.TextClause:
+    """Return the statement that locks a node and records the change, for MariaDB."""
+    return together.block(_raise_generation(key), change_feed.recording(tables.nodes.c[key] == sa.bindparam('ident')))
 
 
 def _of_the_row(column: sa.ColumnElement[Any]) -> bool:

@@ -119,9 +119,10 @@ _FOREIGN_STRING = _string(
 def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any], ...]:
     """Return the columns of a SELECT from nodes that ``read`` needs, besides ``id``.
 
-    On PostgreSQL there are none: ``single_node.take`` reads the node by its UPDATE there.
+    On PostgreSQL there are none: ``single_node.lock`` reads the node by its UPDATE there.
 
-    :param adds: whether the edit may add traits. Otherwise it does not need the traits that Placement clients have set.
+    :param adds: whether the edit may add standard traits. Otherwise it does not need the foreign traits, which are
+        standard ones.
     """
     if connection.dialect.name == 'postgresql':
         return ()
@@ -294,9 +295,10 @@ def _delete_many(table: sa.Table) -> sa.Delete:
 
 def _insertion(hold: Hold, names: Collection[str], node_ids: list[int]) -> Write:
     if len(node_ids) == 1:
-        array = orjson.dumps(sorted(names)).decode()
-        parameters = {'to_node': node_ids[0], 'new': array, 'writer': hold.writer_id, 'since': hold.since}
-        return Write(_INSERT_NAMES, parameters)
+        to_node = {'to_node': node_ids[0], 'writer': hold.writer_id, 'since': hold.since}
+        if len(names) == 1:
+            return Write(_INSERT_NAME, to_node | {'new': next(iter(names))})
+        return Write(_INSERT_NAMES, to_node | {'new': orjson.dumps(sorted(names)).decode()})
     of_nodes = {'of_nodes': node_ids, 'names': sorted(names), 'writer': hold.writer_id, 'since': hold.since}
     return Write(_INSERT_TRAITS, of_nodes, rows=len(names) * len(node_ids))
 
@@ -310,6 +312,12 @@ _HOLD: tuple[sa.BindParameter[Any], ...] = (
     sa.bindparam('writer', type_=tables.node_traits.c.writer_id.type),
     sa.bindparam('since', type_=tables.node_traits.c.since.type),
 )
+_TO_NODE = sa.bindparam('to_node', type_=sa.Integer())
+_NAME = sa.bindparam('new', type_=tables.node_traits.c.trait.type)
+# One row needs no table of names. Without inline(), SQLAlchemy would look for the key of the row.
+_INSERT_NAME = (
+    sa.insert(tables.node_traits).values(dict(zip(_COLUMNS, (_TO_NODE, _NAME, *_HOLD), strict=True))).inline()
+)
 _names = elements(sa.bindparam('new', type_=sa.Text())).table_valued('value', name='names')
 #: INSERT INTO node_traits (node_id, trait, writer_id, since)
 #: SELECT 1, value, 7, '2026-11-22 07:00:00' FROM json_each('["CUSTOM_A","CUSTOM_B"]')
@@ -317,7 +325,7 @@ _names = elements(sa.bindparam('new', type_=sa.Text())).table_valued('value', na
 #: SQLAlchemy does not cache an INSERT of several rows of values.
 _INSERT_NAMES = sa.insert(tables.node_traits).from_select(
     _COLUMNS,
-    sa.select(sa.bindparam('to_node', type_=sa.Integer()), _names.c.value, *_HOLD).select_from(_names),
+    sa.select(_TO_NODE, _names.c.value, *_HOLD).select_from(_names),
 )
 #: Each node gets each trait.
 #:

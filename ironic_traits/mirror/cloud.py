@@ -27,6 +27,14 @@ class NotThere(Unreadable):
     """The cloud does not have the item that was requested, or the marker."""
 
 
+class NotAllowed(Unreadable):
+    """The user of the mirror may not do what was requested."""
+
+
+#: {status: what ``Cloud.get`` raises}.
+_FAILURES = {403: NotAllowed, 404: NotThere}
+
+
 class Cloud:
     """The Ironic of one cloud.
 
@@ -76,6 +84,7 @@ class Cloud:
         """Return the document at a path below /v1.
 
         :raises NotThere: the status is 404.
+        :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """
         self.requests += 1
@@ -93,7 +102,7 @@ class Cloud:
             )
         if response.status_code != 200:
             text = ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
-            kind = NotThere if response.status_code == 404 else Unreadable
+            kind = _FAILURES.get(response.status_code, Unreadable)
             raise kind(f'GET {path} was answered with {response.status_code}: {text}')
         try:
             document = response.json()

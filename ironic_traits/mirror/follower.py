@@ -13,6 +13,7 @@ from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
+from ironic_traits.mirror.inspection_reader import InspectionReader
 
 LOG = logging.getLogger(__name__)
 
@@ -21,6 +22,16 @@ NODES = mirrored_nodes.RESOURCE
 RESOURCES = ('chassis', NODES, 'portgroups', 'ports')
 #: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
 _DELETED = (NODES, 'portgroups', 'ports')
+#: {task: option with the seconds between two of it}.
+_INTERVALS = {
+    'nodes': 'interval',
+    'records': 'records_interval',
+    'deletions': 'deletions_interval',
+    'inspections': 'records_interval',
+    'full': 'full_interval',
+}
+#: The tasks that are due when the mirror begins.
+_AT_ONCE = ('nodes', 'records', 'deletions', 'inspections')
 #: Missing items that are read one by one. If more are missing, everything is read again.
 _FEW = 50
 #: If more than this part of the items of a cloud are missing there, and more than _FEW, none is deleted.
@@ -43,6 +54,14 @@ class Follower:
         self._context = Context(service, None, 0, '')
         self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
         self._cloud = cloud or Cloud(name, options.timeout)
+        self._inspections = InspectionReader(self._context, self._turn, self._cloud)
+        #: {name: function}, of what is done when it is due and no pass is in progress.
+        self._tasks = {
+            'records': self._poll_records,
+            'deletions': self._compare_uuids,
+            'inspections': self._read_inspections,
+            'full': self._restart,
+        }
         self._feeds = {}
         self._due = {}
         self._requests = 0
@@ -71,7 +90,7 @@ class Follower:
 
     def catch_up(self):
         """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
-        self._due |= dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        self._due |= dict.fromkeys(_AT_ONCE, 0)
         while self.work() == 0:
             pass
         return bool(self._feeds)
@@ -115,7 +134,7 @@ class Follower:
             )
             for resource in RESOURCES
         }
-        self._due = dict.fromkeys(('nodes', 'records', 'deletions'), 0)
+        self._due = dict.fromkeys(_AT_ONCE, 0)
         self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
         return True
 
@@ -123,32 +142,43 @@ class Follower:
         """Do one thing, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
-        if not is_first and self._is_due('nodes', self._options.interval):
+        if not is_first and self._is_due('nodes'):
             self._poll_nodes()
         elif passing:
             self._read_page(passing[0])
             return 0
-        elif self._is_due('records', self._options.records_interval):
-            for resource in ('chassis', 'portgroups', 'ports'):
-                self._poll(self._feeds[resource])
-            self._save(**self._success())
-        elif self._is_due('deletions', self._options.deletions_interval):
-            for resource in _DELETED:
-                self._compare(self._feeds[resource])
-            self._save(**self._success())
-        elif self._due['full'] <= time.monotonic():
-            self._due['full'] = time.monotonic() + self._options.full_interval
-            for feed in self._feeds.values():
-                feed.restart()
+        else:
+            due = next(filter(self._is_due, self._tasks), None)
+            if due:
+                self._tasks[due]()
         self._failures = 0
         return 0 if passing else max(min(self._due.values()) - time.monotonic(), 0)
 
-    def _is_due(self, name, interval):
-        """Whether a task is due; if so, it is due again after an interval."""
+    def _is_due(self, name):
+        """Whether a task is due; if so, it is due again after its interval."""
         if self._due[name] > time.monotonic():
             return False
-        self._due[name] = time.monotonic() + interval
+        self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
         return True
+
+    def _poll_records(self):
+        for resource in ('chassis', 'portgroups', 'ports'):
+            self._poll(self._feeds[resource])
+        self._save(**self._success())
+
+    def _compare_uuids(self):
+        for resource in _DELETED:
+            self._compare(self._feeds[resource])
+        self._save(**self._success())
+
+    def _read_inspections(self):
+        if self._inspections.read():
+            self._due['inspections'] = 0
+        self._save(**self._success())
+
+    def _restart(self):
+        for feed in self._feeds.values():
+            feed.restart()
 
     def _poll_nodes(self):
         moment = mirror_clouds.now(self._service)

@@ -25,7 +25,7 @@ class Match(command.Lister):
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         requests.add_options(parser)
-        parser.add_argument('--limit', metavar='<limit>', type=int, help='Maximum number of nodes')
+        parser.add_argument('--limit', metavar='<limit>', type=int, help='Maximum number of nodes (default: 100)')
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument(
             '--instance', metavar='<instance>', help='Check the nodes that the instance with this UUID holds'

@@ -73,7 +73,8 @@ def check(
     """Raise a failure unless providers have room for the requested amounts.
 
     An over-allocated inventory may keep its allocations or lose some. For that, ``before`` is compared, and for a node
-    ``own_before``: if the node is not eligible, only the same consumer may keep its allocation.
+    ``own_before``: if the node is not eligible, only the same consumer may keep its allocation. The instance of a
+    node may always get one: ``nova-manage placement heal_allocations`` writes lost ones again.
 
     :param providers: {uuid: row}, locked. The present allocations of the claims' consumers are deleted already.
     :param amounts: [Amount, …].
@@ -86,7 +87,7 @@ def check(
         (row.provider_id, row.class_id): row
         for row in capacity.rows(connection, tables.resource_providers.c.id.in_(provider_ids))
     }
-    holders = _reserved(connection, by_id, provider_ids)
+    holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
     sums: Counter[tuple[int, int]] = Counter()
     for each in amounts:
         sums[each.provider_id, each.class_id] += each.amount
@@ -100,9 +101,10 @@ def check(
             raise failures.ConstraintsViolated(**arguments)
         used = _used_by_others(row, provider, holders, claim)
         after = used + sums[provider_id, class_id]
-        allowed = (
-            own_before[claim.consumer, provider_id, class_id] if provider.node_id else before[provider_id][class_id]
-        )
+        allowed = before[provider_id][class_id]
+        if provider.node_id:
+            is_own = instances.get(provider.node_id) == claim.consumer
+            allowed = row.total if is_own else own_before[claim.consumer, provider_id, class_id]
         if after > capacity.capacity(row) and after > allowed:
             raise failures.CapacityExceeded(**arguments)
 
@@ -128,6 +130,17 @@ def _reserved(
     statement = sa.select(tables.reservations.c.node_uuid, tables.reservations.c.instance_uuid)
     rows = connection.execute(statement.where(tables.reservations.c.node_uuid.in_(uuids), LIVE)) if uuids else ()
     return {uuids[row.node_uuid]: row.instance_uuid for row in rows}
+
+
+def _instances(
+    connection: sa.Connection, providers: Mapping[int, sa.Row], provider_ids: Iterable[int]
+) -> dict[int, str]:
+    """Return {id of a node: uuid of its instance}."""
+    columns = tables.nodes.c
+    ids = [providers[each].node_id for each in provider_ids if providers[each].node_id]
+    statement = sa.select(columns.id, columns.instance_uuid)
+    rows = connection.execute(statement.where(columns.id.in_(ids), columns.instance_uuid.is_not(None))) if ids else ()
+    return {row.id: row.instance_uuid for row in rows}
 
 
 def _names(connection: sa.Connection, amounts: Iterable[Amount]) -> dict[int, str]:

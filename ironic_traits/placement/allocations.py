@@ -119,7 +119,7 @@ def delete(context: Context, uuid: str) -> None:
         consumer = connection.execute(statement.with_for_update()).first()
         if consumer is None:
             raise failures.NotFound(reason=f"No allocations for consumer '{uuid}'")
-        before = _used_of_nodes(connection, providers)
+        before = used_of_nodes(connection, providers)
         connection.execute(sa.delete(tables.allocations).where(tables.allocations.c.consumer_id == consumer.id))
         connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id == consumer.id))
         _bump(connection, providers, before, Counter())
@@ -190,7 +190,7 @@ def _write(
     ids = classes.check(connection, class_names)
     before, nodes_before = (
         allocation_checks.used_of_providers(connection, providers),
-        _used_of_nodes(connection, providers),
+        used_of_nodes(connection, providers),
     )
     consumer_ids = [consumer.id for consumer in existing.values()]
     own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
@@ -224,17 +224,17 @@ def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, 
 
     That of a node's provider moves by 1 if its usage has changed. Those of the others move as ``moves`` says.
 
-    :param before: the result of ``_used_of_nodes`` before the write.
+    :param before: the result of ``used_of_nodes`` before the write.
     :param moves: Counter of {provider id: by how much}.
     """
-    after = _used_of_nodes(connection, providers)
+    after = used_of_nodes(connection, providers)
     for provider in providers.values():
         times = before[provider.id] != after[provider.id] if provider.node_id else moves[provider.id]
         if times:
             bump(connection, provider, int(times))
 
 
-def _used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:
+def used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:
     """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
     rows = capacity.rows(connection, tables.resource_providers.c.id.in_(ids)) if ids else ()

@@ -7,14 +7,14 @@ A node's provider has one unit of the node's resource class:
 - It is used while it is allocated to a consumer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import node_providers
-from ironic_traits.inventory.eligibility import ELIGIBLE, OF_NODE
+from ironic_traits.inventory import mismatches, node_providers
+from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
 
 #: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
@@ -51,6 +51,10 @@ _HELD = (
     )
     .correlate(tables.nodes, tables.resource_providers)
 )
+#: Conditions on nodes and their providers: the unit of the node can be allocated. Those of ``eligibility.ELIGIBLE``,
+#: with that on allocations in a form that needs fewer tables, and that the node is no child.
+_FREE = (node_providers.SCHEDULABLE, ~RESERVED, node_providers.UNALLOCATED, ~mismatches.MISMATCHED)
+_PROVIDER = tuple(tables.resource_providers.c[name] for name in ('id', 'uuid', 'root_provider_uuid'))
 _TIMES = ('created_at', 'updated_at')
 #: The stored inventories:
 #:
@@ -114,60 +118,76 @@ def units(row: sa.Row) -> int:
 
     :param row: a row with FIELDS.
     """
-    return min(int(capacity(row)), 2**63 - 1)
+    return whole_units(row.total, row.reserved, row.allocation_ratio)
+
+
+def whole_units(total: int, reserved: int, allocation_ratio: float) -> int:
+    """Return the capacity of an inventory as ``units``, from its fields."""
+    return min(int((total - reserved) * allocation_ratio), 2**63 - 1)
 
 
 def has_room(class_id: int, amount: int) -> Condition:
     """Return the condition on providers that an amount of a resource class can be allocated.
 
-    For a node's provider, the node must be eligible (``eligibility.ELIGIBLE``), and no child.
-
     :param class_id: id of the resource class.
     :param amount: 1 or more.
-
-    The SQL for class 7 and amount 1::
-
-        (SELECT (total - reserved) * allocation_ratio - (
-                SELECT coalesce(sum(used), 0) FROM allocations
-                WHERE resource_provider_id = inventories.resource_provider_id AND resource_class_id = 7)
-            FROM inventories
-            WHERE resource_provider_id = resource_providers.id AND resource_class_id = 7
-            AND min_unit <= 1 AND max_unit >= 1 AND 1 % step_size = 0) >= 1
-        OR resource_providers.resource_class_id = 7
-            AND EXISTS (SELECT * FROM nodes WHERE nodes.id = resource_providers.node_id
-                AND ELIGIBLE AND parent_node IS NULL)
-
-    The part after OR is there for amount 1 only, because a node has one unit.
     """
-    table = tables.inventories.c
-    used = (
-        sa.select(sa.func.coalesce(sa.func.sum(tables.allocations.c.used), 0))
-        .where(
-            tables.allocations.c.resource_provider_id == table.resource_provider_id,
-            tables.allocations.c.resource_class_id == class_id,
+    same = [statement.with_only_columns(tables.resource_providers.c.id) for statement in with_room({class_id: amount})]
+    provider_ids = sa.union_all(*same).subquery()
+    return tables.resource_providers.c.id.in_(sa.select(provider_ids.c.id))
+
+
+def with_room(amounts: Mapping[int, int], nodes: bool = True) -> list[sa.Select]:
+    """Return the SELECTs of the providers from which amounts can be allocated: ``of_clients``, and ``of_nodes``.
+
+    :param amounts: {class id: amount}, the amounts 1 or more; empty for any providers.
+    :param nodes: whether the providers of nodes are wanted, too.
+    """
+    statements = [of_clients(amounts)]
+    if nodes and list(amounts.values()) == [1]:
+        (class_id,) = amounts
+        statements.append(of_nodes().where(tables.resource_providers.c.resource_class_id == class_id))
+    return statements
+
+
+def of_clients(amounts: Mapping[int, int]) -> sa.Select:
+    """Return the SELECT of the providers with stored inventories from which amounts can be allocated.
+
+    :param amounts: {class id: amount}, the amounts 1 or more.
+    :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
+
+    For class 7 and amount 1::
+
+        SELECT … FROM resource_providers JOIN inventories ON inventories.resource_provider_id = resource_providers.id
+        WHERE inventories.resource_class_id = 7 AND min_unit <= 1 AND max_unit >= 1 AND 1 % step_size = 0
+        AND (total - reserved) * allocation_ratio - (
+            SELECT coalesce(sum(used), 0) FROM allocations
+            WHERE resource_provider_id = inventories.resource_provider_id AND resource_class_id = 7) >= 1
+    """
+    statement = sa.select(*_PROVIDER)
+    for class_id, amount in amounts.items():
+        inventory = tables.inventories.alias()
+        table, allocations = inventory.c, tables.allocations.c
+        same = allocations.resource_provider_id == table.resource_provider_id
+        used = sa.select(sa.func.coalesce(sa.func.sum(allocations.used), 0)).where(
+            same, allocations.resource_class_id == class_id
         )
-        .scalar_subquery()
-    )
-    left = (
-        sa.select((table.total - table.reserved) * table.allocation_ratio - used)
-        .where(
-            table.resource_provider_id == tables.resource_providers.c.id,
+        statement = statement.join(inventory, table.resource_provider_id == tables.resource_providers.c.id).where(
             table.resource_class_id == class_id,
             table.min_unit <= amount,
             table.max_unit >= amount,
             amount % table.step_size == 0,
+            (table.total - table.reserved) * table.allocation_ratio - used.scalar_subquery() >= amount,
         )
-        .correlate(tables.resource_providers)
-        .scalar_subquery()
-    )
-    # A comparison with a number, not EXISTS: for EXISTS, PostgreSQL reads all inventories first. Mostly, traits or a
-    # limit leave few providers.
-    stored = left >= amount
-    if amount > 1:
-        return stored
-    node = (
-        sa.exists()
-        .where(tables.nodes.c.id == tables.resource_providers.c.node_id, ELIGIBLE, tables.nodes.c.parent_node.is_(None))
-        .correlate(tables.resource_providers)
-    )
-    return sa.or_(stored, sa.and_(tables.resource_providers.c.resource_class_id == class_id, node))
+    return statement
+
+
+def of_nodes() -> sa.Select:
+    """Return the SELECT of the providers of nodes of which the one unit can be allocated.
+
+    The node must be eligible (``eligibility.ELIGIBLE``), and no child.
+
+    :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid`` from resource_providers and nodes.
+    """
+    is_node = tables.nodes.c.id == tables.resource_providers.c.node_id
+    return sa.select(*_PROVIDER).select_from(tables.resource_providers).join(tables.nodes, is_node).where(*_FREE)

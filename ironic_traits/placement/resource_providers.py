@@ -63,7 +63,7 @@ def create(context: Context, name: str, uuid: str | None = None, parent_uuid: st
         with context.write() as connection:
             if parent_uuid == uuid:
                 raise failures.BadRequest(reason=f'{message}parent provider UUID cannot be same as UUID.')
-            root = _lock_trees(connection, [parent_uuid]).get(parent_uuid) if parent_uuid else uuid
+            root = lock_trees(connection, [parent_uuid]).get(parent_uuid) if parent_uuid else uuid
             if root is None:
                 raise failures.BadRequest(reason=f'{message}parent provider UUID does not exist.')
             if connection.scalar(sa.select(sa.exists().where(tables.nodes.c.uuid == uuid))):
@@ -94,7 +94,7 @@ def update(context: Context, uuid: str, name: str, parent: Sequence[str | None],
     """
     try:
         with context.write() as connection:
-            roots = _lock_trees(connection, [uuid, *parent]) if parent else {}
+            roots = lock_trees(connection, [uuid, *parent]) if parent else {}
             provider = take(connection, uuid)
             if provider.node_id and (name != provider.name or parent not in ([], [None])):
                 raise failures.Conflict(
@@ -102,7 +102,7 @@ def update(context: Context, uuid: str, name: str, parent: Sequence[str | None],
                     'parent.'
                 )
             if parent and parent[0] != provider.parent_provider_uuid:
-                _move(connection, provider, parent[0], roots, may_move)
+                move(connection, provider, parent[0], roots, may_move)
             _set(connection, provider, name=name)
             return read(connection, uuid)
     except db_exception.DBDuplicateEntry as error:
@@ -141,11 +141,8 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Co
     if 'in_tree' in filters:
         yield in_tree(filters['in_tree'])
     required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
-    trait_ids = traits.check(connection, forbidden.union(*required))
-    for one_of in required:
-        yield traits.has_one_of(trait_ids, one_of)
-    if forbidden:
-        yield ~traits.has_one_of(trait_ids, forbidden)
+    holders = traits.holders(connection, forbidden.union(*required))
+    yield from traits.conditions(holders, required, forbidden)
     for one_of in filters.get('member_of', []):
         yield is_in(one_of)
     if filters.get('not_member_of'):
@@ -180,13 +177,13 @@ def _set(connection: sa.Connection, provider: sa.Row, **values: Any) -> None:
     connection.execute(statement.values(updated_at=now(), **values))
 
 
-def _lock_trees(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
+def lock_trees(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
     """Lock the trees of providers against moves.
 
     :param uuids: uuids of providers; None among them is ignored.
     :returns: {uuid of a provider that exists: uuid of its root}.
     """
-    roots = _roots(connection, uuids)
+    roots = roots_of(connection, uuids)
     moved = failures.ConcurrentUpdate(reason='The tree of the resource provider has changed. Please retry your update')
     # In a fixed order, so that two moves cannot deadlock. If a root is no longer a root, the transaction is retried,
     # without the lock. The lock is an UPDATE, not SELECT … FOR UPDATE, because a Galera cluster does not replicate the
@@ -196,20 +193,28 @@ def _lock_trees(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[
         lock = sa.update(tables.resource_providers).where(*still_root).values(updated_at=now())
         if not connection.execute(lock).rowcount:
             raise db_exception.RetryRequest(moved)
-    if _roots(connection, uuids) != roots:
+    if roots_of(connection, uuids) != roots:
         raise db_exception.RetryRequest(moved)
     return roots
 
 
-def _roots(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
+def roots_of(connection: sa.Connection, uuids: Sequence[str | None]) -> dict[str, str]:
+    """Return {uuid of a provider that exists: uuid of its root}. None among the uuids is ignored."""
     columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.root_provider_uuid)
     rows = connection.execute(sa.select(*columns).where(tables.resource_providers.c.uuid.in_(uuids)))
     return {row.uuid: row.root_provider_uuid for row in rows}
 
 
-def _move(
+def move(
     connection: sa.Connection, provider: sa.Row, parent_uuid: str | None, roots: Mapping[str, str], may_move: bool
 ) -> None:
+    """Move a provider with all that is below it. The trees are locked.
+
+    :param parent_uuid: of the new parent; None for no parent.
+    :param roots: {uuid of the new parent: uuid of its root}.
+    :param may_move: whether a provider that has a parent may be moved.
+    :raises failures.BadRequest: it may not, or the parent does not exist or is below the provider.
+    """
     message = f'Unable to save resource provider {provider.uuid}: Object action update failed because: '
     old_parent = provider.parent_provider_uuid
     if old_parent and not may_move:

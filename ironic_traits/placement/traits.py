@@ -1,6 +1,7 @@
 """Traits: list, show, add, delete; and conditions on the traits of providers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,6 +16,9 @@ _OWN = sa.exists().where(
     tables.node_traits.c.trait == tables.traits.c.name,
     tables.resource_providers.c.node_id == tables.node_traits.c.node_id,
 )
+#: Up to this number of sets of required traits, the databases may begin with the providers that have one of them. For
+#: more, the planners' work grows too much.
+_MAX_JOINS = 4
 
 
 def find(
@@ -94,31 +98,118 @@ def check(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, 
     return existing
 
 
-def ids(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, int]:
-    """Return the ids of the traits that exist.
+class Holders(NamedTuple):
+    """Who has a trait.
+
+    :ivar id: id of the trait.
+    :ivar nodes: whether it is a node's own trait.
+    :ivar clients: whether a client has set it on a provider.
+    """
+
+    id: int
+    nodes: bool
+    clients: bool
+
+
+def holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, Holders]:
+    """Return who has traits, all of which must exist.
 
     :param trait_names: names.
-    :returns: {name: id}.
+    :returns: {name: Holders}.
+    :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
-    return names.ids(connection, tables.traits, trait_names)
+    existing = existing_holders(connection, trait_names)
+    unknown = sorted(set(trait_names).difference(existing))
+    if unknown:
+        raise failures.TraitNotFound(names=', '.join(unknown))
+    return existing
 
 
-def has_one_of(trait_ids: Mapping[str, int], trait_names: Collection[str]) -> Condition:
-    """Return the condition on providers that a provider has at least one of these traits, a node's own included.
+def existing_holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, Holders]:
+    """Return who has those of some traits that exist; parameters and result as for ``holders``."""
+    # MariaDB refuses to compare an ascii column with non-ASCII text.
+    names_to_read = sorted(filter(str.isascii, trait_names))
+    if not names_to_read:
+        return {}
+    rows = connection.execute(_HOLDERS.where(tables.traits.c.name.in_(names_to_read)))
+    return {name: Holders(*values) for name, *values in rows}
 
-    :param trait_ids: {name: id}, the result of ``check`` or ``ids``.
-    :param trait_names: names.
+
+def _is_any(statement: sa.Select) -> Condition:
+    """Return the condition that a correlated SELECT has a row.
+
+    Not EXISTS: for that, databases may read all rows first. A subquery for one value runs for each row that needs it.
     """
-    columns = tables.resource_provider_traits.c
-    requested_ids = sorted(trait_ids[name] for name in trait_names)
-    foreign = sa.select(columns.resource_provider_id).where(columns.trait_id.in_(requested_ids))
-    own = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait.in_(sorted(trait_names)))
-    # Two subqueries, each of which the databases run once. With one UNION, PostgreSQL makes a join, estimates its
-    # result as tiny, and runs it again and again.
-    is_node = tables.resource_providers.c.node_id.is_not(None)
-    return sa.or_(
-        tables.resource_providers.c.id.in_(foreign), sa.and_(is_node, tables.resource_providers.c.node_id.in_(own))
-    )
+    return statement.limit(1).scalar_subquery().is_not(None)
+
+
+_HOLDERS = sa.select(
+    tables.traits.c.name,
+    tables.traits.c.id,
+    _is_any(sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == tables.traits.c.name)),
+    _is_any(
+        sa.select(tables.resource_provider_traits.c.resource_provider_id).where(
+            tables.resource_provider_traits.c.trait_id == tables.traits.c.id
+        )
+    ),
+)
+
+
+def conditions(
+    trait_holders: Mapping[str, Holders],
+    required: Iterable[Collection[str]],
+    forbidden: Collection[str] = (),
+    few: bool = False,
+) -> Iterator[Condition]:
+    """Yield the conditions on providers that they have required traits and no forbidden ones, a node's own included.
+
+    :param trait_holders: {name: Holders} of these traits, and perhaps of others.
+    :param required: [{trait, …}, …]: one trait of each set is required.
+    :param forbidden: names.
+    :param few: whether a limit leaves few providers to read.
+    """
+    for number, one_of in enumerate(required):
+        kinds = list(_kinds(trait_holders, one_of))
+        if len(kinds) == 1 and number < _MAX_JOINS:
+            ((provider, _, statement),) = kinds
+            yield provider.in_(statement)
+        elif few:
+            yield sa.or_(sa.false(), *(_is_any(_of_provider(*kind)) for kind in kinds))
+        else:
+            # The last condition is never true. With an OR, the databases run each subquery once. With one UNION,
+            # PostgreSQL makes a join, estimates its result as tiny, and runs it again and again.
+            either = (sa.and_(provider.is_not(None), provider.in_(statement)) for provider, _, statement in kinds)
+            yield sa.or_(tables.resource_providers.c.id < 0, *either)
+    for kind in _kinds(trait_holders, forbidden):
+        yield ~_of_provider(*kind).exists()
+
+
+def _of_provider(provider: sa.Column, key: sa.Column, statement: sa.Select) -> sa.Select:
+    return statement.where(provider == key).correlate(tables.resource_providers)
+
+
+def _kinds(
+    trait_holders: Mapping[str, Holders], trait_names: Collection[str]
+) -> Iterator[tuple[sa.Column, sa.Column, sa.Select]]:
+    """Yield (column of providers, the same in a table of traits, SELECT of that) of the tables with these traits."""
+    own = sorted(name for name in trait_names if trait_holders[name].nodes)
+    if own:
+        table = tables.node_traits.c
+        yield (
+            tables.resource_providers.c.node_id,
+            table.node_id,
+            sa.select(table.node_id).where(_is_in(table.trait, own)),
+        )
+    ids = sorted(trait_holders[name].id for name in trait_names if trait_holders[name].clients)
+    if ids:
+        columns = tables.resource_provider_traits.c
+        key = columns.resource_provider_id
+        yield tables.resource_providers.c.id, key, sa.select(key).where(_is_in(columns.trait_id, ids))
+
+
+def _is_in(column: sa.Column, values: Sequence[Any]) -> Condition:
+    # An equality lets the databases read the providers with a trait in the order of their ids.
+    return column == values[0] if len(values) == 1 else column.in_(values)
 
 
 def _read(connection: sa.Connection, name: str) -> sa.Row:

@@ -86,6 +86,15 @@ def test_deployed_node_is_not_taken_over(app, client, node):
     assert list(client.placement('GET', f'/resource_providers/{node}/allocations').json['allocations']) == [instance(1)]
 
 
+def test_lost_allocation_of_a_deployed_node(app, client, node):
+    """nova-manage placement heal_allocations writes it again; nobody else gets it in the meantime."""
+    patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
+    provision(client, app, node, 'active')
+    assert allocate(client, 2, node).status_int == 409
+    assert allocate(client, 1, node).status_int == 204
+    assert allocate(client, 2, node).status_int == 409
+
+
 def test_life_of_an_instance_as_nova_runs_it(app, client, node):
     """Candidates, a claim, the instance, the deploy, the same claim again, and the way back."""
     candidates = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&limit=5').json

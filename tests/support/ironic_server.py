@@ -27,7 +27,8 @@ enabled_boot_interfaces = fake
 enabled_console_interfaces = no-console
 enabled_deploy_interfaces = fake
 enabled_firmware_interfaces = no-firmware
-enabled_inspect_interfaces = no-inspect
+enabled_inspect_interfaces = no-inspect,agent
+default_inspect_interface = no-inspect
 enabled_management_interfaces = fake
 enabled_network_interfaces = noop
 enabled_power_interfaces = fake
@@ -57,6 +58,8 @@ images_path = {directory}/images
 instance_master_path = {directory}/image_master
 [oslo_messaging_notifications]
 driver = noop
+[inspector]
+require_managed_boot = False
 [sensor_data]
 send_sensor_data = False
 """

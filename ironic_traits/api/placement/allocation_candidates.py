@@ -8,8 +8,8 @@ from ironic_traits.api.placement import query as arguments
 from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.schemas import MAX_INTEGER, TEXT, canonical, document
 from ironic_traits.api.resource import Resource
-from ironic_traits.placement import allocation_candidates, capacity, failures
-from ironic_traits.placement.allocation_candidates import Group, Request
+from ironic_traits.placement import allocation_candidates, failures
+from ironic_traits.placement.candidate_requests import Group, Request
 
 #: The minor versions that brought candidates, allocations as objects by provider, and further features.
 SINCE = 10
@@ -216,16 +216,13 @@ def _show(minor, allocations, mappings):
 def _summary(minor, summary, requested):
     document = {
         'resources': {
-            row.resource_class: {'capacity': capacity.units(row), 'used': int(row.used)}
-            for row in summary.resources
-            if minor >= ALL_RESOURCES_SINCE or row.resource_class in requested
+            name: {'capacity': capacity, 'used': used}
+            for name, (capacity, used) in summary.resources.items()
+            if minor >= ALL_RESOURCES_SINCE or name in requested
         }
     }
     if minor >= TRAITS_SINCE:
         document['traits'] = summary.traits
     if minor >= TREES_SINCE:
-        document |= {
-            'parent_provider_uuid': summary.row.parent_provider_uuid,
-            'root_provider_uuid': summary.row.root_provider_uuid,
-        }
+        document |= {'parent_provider_uuid': summary.parent, 'root_provider_uuid': summary.root}
     return document

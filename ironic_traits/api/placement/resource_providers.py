@@ -1,5 +1,7 @@
 """/placement/resource_providers"""
 
+import orjson
+
 from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
@@ -56,7 +58,8 @@ class ResourceProvidersController(Resource):
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=f'Invalid trait(s) in "required" parameter: {error}') from error
-        return Response({'resource_providers': [_show(context, row) for row in rows]}, modified(rows))
+        providers = orjson.Fragment(f'[{",".join(map(_view(context), rows))}]')
+        return Response({'resource_providers': providers}, modified(rows))
 
     @expose('placement:resource_providers:show')
     def get_one(self, context, uuid, /):
@@ -124,10 +127,35 @@ _LINKS = {
 
 
 def _show(context, row):
-    path = context.path(f'/resource_providers/{row.uuid}')
-    links = [{'rel': 'self', 'href': path}]
-    links += [{'rel': rel, 'href': f'{path}/{rel}'} for rel, since in _LINKS.items() if context.minor >= since]
-    provider = {'uuid': row.uuid, 'name': row.name, 'generation': row.generation, 'links': links}
+    return orjson.Fragment(_view(context)(row))
+
+
+def _view(context):
+    """Return the function from the row of a provider to its JSON text.
+
+    A list may have all providers. To format a text takes a fifth of the time for objects of dicts and lists.
+    """
+    path = _json(context.path('/resource_providers/'))[1:-1].replace('%', '%%')
+    rels = [rel for rel, since in _LINKS.items() if context.minor >= since]
+    further = (f',{{"rel":"{rel}","href":"{path}%(uuid)s/{rel}"}}' for rel in rels)
+    links = f'{{"rel":"self","href":"{path}%(uuid)s"}}{"".join(further)}'
+    template = f'{{"uuid":"%(uuid)s","name":%(name)s,"generation":%(generation)d,"links":[{links}]'
     if context.minor >= TREES_SINCE:
-        provider |= {'parent_provider_uuid': row.parent_provider_uuid, 'root_provider_uuid': row.root_provider_uuid}
-    return provider
+        template += ',"parent_provider_uuid":%(parent)s,"root_provider_uuid":"%(root)s"'
+    template += '}'
+
+    def view(row):
+        parent = row.parent_provider_uuid
+        return template % {
+            'uuid': row.uuid,
+            'name': _json(row.name),
+            'generation': row.generation,
+            'parent': f'"{parent}"' if parent else 'null',
+            'root': row.root_provider_uuid,
+        }
+
+    return view
+
+
+def _json(value):
+    return orjson.dumps(value).decode()

@@ -6,8 +6,9 @@ import pecan
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import expose
+from ironic_traits.api.expose import accepts_events, expose
 from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1.change_events import open_stream
 from ironic_traits.inventory import change_feed, nodes
 
 SINCE = 38
@@ -32,7 +33,7 @@ class Changes(types.Base):
 
 
 class ChangesController(Resource):
-    """What has changed since a client asked last."""
+    """What has changed since a client asked last, as a page or as a stream of events."""
 
     since = SINCE
 
@@ -40,10 +41,15 @@ class ChangesController(Resource):
         RULE,
         Changes,
         since=SINCE,
+        streams=True,
         query={'since': types.TEXT, 'kind': [types.Names()], 'limit': types.Limit()},
     )
     def get_all(self, context, /, *, since=None, kind=None, limit=None):
         kinds = _kinds(kind)
+        if accepts_events():
+            if limit is not None:
+                raise failures.InvalidInput(reason='A stream has no limit.')
+            return open_stream(context, RULE, since, kinds)
         if since is None:
             return {'changes': [], 'token': str(change_feed.now(context))}
         page = change_feed.since(context, change_feed.parse(since), kinds, _limit(context, limit))

@@ -10,6 +10,8 @@ from ironic_traits.inventory import deploy_templates, explanations, instances, m
 from ironic_traits.matching import rebuilds
 
 SINCE = 38
+#: Most nodes in the response to a request without ``limit``.
+DEFAULT_LIMIT = 100
 
 
 class MatchBody(match_types.RequestBody):
@@ -35,11 +37,15 @@ class MatchesController(Resource):
         if 'instance_uuid' in fields:
             return document | _check(context, fields, node_request)
         max_limit = context.conf.api.max_limit
-        rows = matches.find(context, node_request, min(fields.get('limit', max_limit), max_limit))
-        document['nodes'] = [_node(row) for row in rows]
+        limit = min(fields.get('limit', DEFAULT_LIMIT), max_limit)
+        # One more, to know whether there are more.
+        rows = matches.find(context, node_request, limit + 1)
+        document['nodes'] = [_node(row) for row in rows[:limit]]
         if not rows:
             absent = matches.absent_traits(context, node_request)
             document['warnings'] = [*document['warnings'], *map(_absence_warning, absent)]
+        elif len(rows) > limit and 'limit' not in fields:
+            document['warnings'] = [*document['warnings'], _more_warning(limit, max_limit)]
         if fields.get('explain'):
             document['explanation'] = explanations.explain(context, node_request)
         return document
@@ -55,6 +61,10 @@ def _check(context, fields, node_request):
         )
     providers = instances.fulfil(context, fields['instance_uuid'], node_request.request)
     return {'satisfied': rebuilds.fulfilled(providers), 'providers': providers}
+
+
+def _more_warning(limit, max_limit):
+    return f"More nodes match: these are the first {limit}. Set 'limit' to get up to {max_limit}."
 
 
 def _absence_warning(names):

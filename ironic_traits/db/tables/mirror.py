@@ -36,6 +36,16 @@ mirror_clouds = sa.Table(
     mysql_engine='InnoDB',
 )
 
+# The inspections of mirrored nodes whose data the mirror has requested.
+mirror_inspections = sa.Table(
+    'mirror_inspections',
+    metadata,
+    sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
+    # ``inspection_finished_at`` of the node when its data was requested.
+    sa.Column('finished_at', timestamp(), nullable=False),
+    mysql_engine='InnoDB',
+)
+
 # What a cloud has and the inventory cannot have as it is there, such as a second node of one name.
 mirror_conflicts = sa.Table(
     'mirror_conflicts',

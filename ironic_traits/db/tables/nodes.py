@@ -11,6 +11,10 @@ HAS_PARENT = sa.text('parent_node IS NOT NULL')
 IS_ROOT = sa.text('parent_node IS NULL')
 #: The same: the node is mirrored.
 HAS_ORIGIN = sa.text('origin IS NOT NULL')
+HAS_DESCRIPTION = sa.text('description IS NOT NULL')
+#: The same: the node's state allows an instance on it, as far as other columns do not forbid it
+#: (``inventory.node_providers.SCHEDULABLE``).
+IS_FREE = sa.text("provision_state = 'available' AND instance_uuid IS NULL AND parent_node IS NULL")
 
 nodes = sa.Table(
     'nodes',
@@ -80,8 +84,27 @@ nodes = sa.Table(
     # The two fields as callers see them who may not see secrets (inventory/secrets.py).
     sa.Column('driver_info_masked', long_text()),
     sa.Column('instance_info_masked', long_text()),
-    sa.Index(None, 'resource_class'),
-    sa.Index(None, 'provision_state'),
+    # With the id, by which rows with equal values are sorted, so that a page is read from the index, and no more.
+    *(sa.Index(None, column, 'id') for column in ('resource_class', 'provision_state', 'created_at', 'updated_at')),
+    # For candidates: the free nodes of a class.
+    sa.Index(
+        'nodes_free_idx',
+        'resource_class',
+        'provision_state',
+        'id',
+        sqlite_where=IS_FREE,
+        postgresql_where=IS_FREE,
+    ),
+    # For lists of the few nodes with something that most do not have. MariaDB has no partial indexes.
+    *(
+        sa.Index(None, column, 'id', sqlite_where=condition, postgresql_where=condition)
+        for column, condition in (
+            ('maintenance', sa.text('maintenance')),
+            ('retired', sa.text('retired')),
+            ('fault', sa.text('fault IS NOT NULL')),
+        )
+    ),
+    sa.Index('nodes_described_idx', 'id', sqlite_where=HAS_DESCRIPTION, postgresql_where=HAS_DESCRIPTION),
     sa.Index(None, 'driver'),
     sa.Index(None, 'chassis_uuid'),
     sa.Index(None, 'owner'),

@@ -1,0 +1,64 @@
+"""GET /v1/changes as a stream of server-sent events.
+
+The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.html, which browsers read with
+``EventSource``. An EventSource can send no header with a version, so a stream needs none.
+"""
+
+import datetime
+import functools
+
+import pecan
+
+from ironic_traits import failures
+from ironic_traits.api import preconditions
+from ironic_traits.api.resource import DETACHED, STREAM
+from ironic_traits.change_streams import Events
+from ironic_traits.inventory import change_feed
+
+_LAST = 'HTTP_LAST_EVENT_ID'
+
+
+def open_stream(context, rule, since, kinds):
+    """Return a new stream.
+
+    :param rule: the policy rule that must allow it, again and again.
+    :param since: the token in the query; None for none. The header Last-Event-ID has precedence: a browser that
+        connects again sends it, with the query of the first request.
+    :param kinds: kinds of objects.
+    :raises failures.Failure: the token is invalid or too old, or no stream can be opened.
+    """
+    environ, options = pecan.request.environ, context.conf.changes
+    preconditions.refuse(environ)
+    text = environ.get(_LAST) or since
+    if text is None:
+        token = change_feed.now(context)
+    else:
+        token = change_feed.parse(text)
+        # A token that is too old is a 410, after which a browser does not connect again.
+        change_feed.since(context, token, kinds, 1)
+    is_detached = environ.get(DETACHED, False)
+    limit = options.max_streams if is_detached else _limit(environ, context.conf)
+    context.streams.admit(limit)
+    check = functools.partial(context.can, rule, target={})
+    seconds = min(options.stream_seconds, _seconds_of_token(environ))
+    events = Events(context.streams, token, kinds, check, seconds, options.stream_heartbeat)
+    if not is_detached:
+        environ[STREAM] = events
+    return events
+
+
+def _limit(environ, conf):
+    """Return how many streams a process may have whose streams need threads of requests."""
+    limit = conf.api.threads // 4 if environ.get('wsgi.multithread') else 0
+    if not limit:
+        raise failures.StreamsUnsupported
+    return min(limit, conf.changes.max_streams)
+
+
+def _seconds_of_token(environ):
+    """Return for how many seconds the keystone token of a request is valid."""
+    text = environ.get('keystone.token_info', {}).get('token', {}).get('expires_at')
+    if not text:
+        return float('inf')
+    expiry = datetime.datetime.fromisoformat(text)
+    return max(0, (expiry - datetime.datetime.now(datetime.UTC)).total_seconds())

@@ -1,0 +1,142 @@
+"""ironic-traits-manage placement import|export: from and to another Placement, through its API."""
+
+import os
+import sys
+
+import tqdm
+from oslo_db.exception import DBDuplicateEntry
+
+from ironic_traits import failures
+from ironic_traits.cmd import setup
+from ironic_traits.placement_transfer import outcome
+from ironic_traits.placement_transfer.exporting import Export
+from ironic_traits.placement_transfer.exporting import read as read_own
+from ironic_traits.placement_transfer.importing import Import
+from ironic_traits.placement_transfer.reading import Reader
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Remote, Unusable
+from ironic_traits.printing import printable
+
+#: Most differences that are printed.
+_MAX_LINES = 1000
+
+
+def import_all(conf, database):
+    """Import another Placement, compare it with the database, and print what differs.
+
+    :param conf: ConfigOpts.
+    :param database: ironic_traits.db.engine.Database.
+    :raises SystemExit: it cannot be read, or something differs at the end.
+    """
+    setup.schema(conf)
+    try:
+        remote = _remote(conf.command)
+        source = _read(remote, conf.command)[1]
+    except Unusable as error:
+        sys.exit(printable(f'Nothing was imported: {error}'))
+    transfer = Import(database, source, remote.minor >= TYPES_SINCE, conf.command.prune)
+    unknown = transfer.unknown_names()
+    if unknown:
+        print(f'Not in the os-traits and os-resource-classes that are installed here: {", ".join(unknown)}.')
+    if conf.command.dry_run:
+        _end_dry_run(transfer, 'imported')
+        return
+    try:
+        with _progress('provider', len(source.providers)) as bar:
+            transfer.run(bar.update)
+    except (failures.Failure, DBDuplicateEntry) as error:
+        sys.exit(printable(f'Another client has changed what is here, so a part was imported: {error} Run it again.'))
+    _end(transfer, transfer.verify(), f'Imported {remote.url}', 'here as it is there')
+
+
+def export_all(conf, database):
+    """Export the database to another Placement, compare the two, and print what differs.
+
+    :param conf: ConfigOpts.
+    :param database: ironic_traits.db.engine.Database.
+    :raises SystemExit: the other one cannot be read or written, or something differs at the end.
+    """
+    setup.schema(conf)
+    wanted = read_own(database)
+    try:
+        remote = _remote(conf.command)
+        reader, there = _read(remote, conf.command)
+        transfer = Export(remote, wanted, reader, there, conf.command.jobs, conf.command.prune)
+    except Unusable as error:
+        sys.exit(printable(f'Nothing was exported: {error}'))
+    if conf.command.dry_run:
+        _end_dry_run(transfer, 'exported')
+        return
+    try:
+        with _progress('provider', len(wanted.providers)) as bar:
+            transfer.run(bar.update)
+        there = _read(remote, conf.command)[1]
+    except Unusable as error:
+        sys.exit(printable(f'A part was exported: {error} Run the command again.'))
+    _end(transfer, transfer.verify(there), f'Exported to {remote.url}', 'there as it is here')
+
+
+def _remote(command):
+    """Return the Remote of the arguments.
+
+    :raises Unusable: it does not respond.
+    """
+    if not command.url and not command.cloud:
+        sys.exit('Name the URL of the other Placement, or its --cloud in clouds.yaml.')
+    return Remote(command.url, command.cloud, os.environ.get('OS_TOKEN'))
+
+
+def _read(remote, command):
+    """Read another Placement, and print how much it has.
+
+    :returns: (Reader, Snapshot).
+    :raises Unusable: it cannot be read.
+    """
+    before = remote.requests
+    with _progress('request', 0) as bar:
+
+        def progress(done, total):
+            bar.total += total
+            bar.update(done)
+
+        reader = Reader(remote, command.jobs, progress)
+        snapshot = reader.read()
+    print(f'Read {outcome.summary(snapshot)} of {remote.url} in {remote.requests - before} requests.', flush=True)
+    if reader.unsettled:
+        print(
+            f'{len(reader.unsettled)} providers there were changing all the time. Stop its clients, and run the '
+            'command again.',
+            file=sys.stderr,
+        )
+    return reader, snapshot
+
+
+def _progress(unit, total):
+    return tqdm.tqdm(total=total, unit=unit, disable=None, leave=False)
+
+
+def _end_dry_run(transfer, verb):
+    for line in transfer.plan.lines:
+        print(printable(line))
+    for line in transfer.plan.counts():
+        print(line)
+    print(f'This was a dry run: nothing was {verb}.', flush=True)
+    _print_differences(transfer.refusals())
+
+
+def _end(transfer, differences, done, equal):
+    for line in transfer.plan.counts():
+        print(line)
+    if not transfer.plan:
+        print('Nothing had to be changed.')
+    print(f'{done}. Compared row by row: {"not " if differences else ""}everything is {equal}.', flush=True)
+    _print_differences(differences)
+
+
+def _print_differences(lines):
+    """Print what differs, and exit with 1 if anything does."""
+    for line in lines[:_MAX_LINES]:
+        print(printable(line), file=sys.stderr)
+    if len(lines) > _MAX_LINES:
+        print(f'… and {len(lines) - _MAX_LINES} more.', file=sys.stderr)
+    if lines:
+        sys.exit(f'{len(lines)} difference{"s"[: len(lines) > 1]}.')

@@ -1,0 +1,153 @@
+"""Streams behind granian, without the threads that serve requests.
+
+granian iterates the body of a response in the thread that has called the application. A stream would keep that thread
+for an hour. But granian's object for the response can be used from any thread, and later. So a stream gets a thread of
+its own, with a small stack, which sleeps until there is something to send. The thread of the request serves the next
+one.
+
+granian passes that object to a function of its own only, which calls the application. ``provide`` replaces that
+function. If a release of granian has no such function, streams run in the threads of requests, as behind other WSGI
+servers, and fewer are allowed (``api.v1.change_events``).
+"""
+
+import contextlib
+import functools
+import logging
+import os
+import socket
+import threading
+from typing import Any
+
+import granian.server.mp
+
+from ironic_traits.api.resource import DETACHED
+from ironic_traits.change_streams import Events
+
+LOG = logging.getLogger(__name__)
+
+#: Key in the WSGI environ of granian's object for the response.
+_PROTOCOL = 'ironic_traits.protocol'
+_WRAPPER = '_wsgi_call_wrap'
+#: Bytes of the stack of a stream's thread. To read the feed takes less than half of that.
+_STACK = 512 * 1024
+#: Seconds in which the thread of a stream begins.
+_START = 10
+#: Milliseconds after which a connection is closed whose client does not take what is sent.
+_STALLED = 60_000
+
+
+def provide():
+    """Make granian provide its object for the response in the environ."""
+    wrapper = getattr(granian.server.mp, _WRAPPER, None)
+    if wrapper is None:
+        LOG.warning('This release of granian is not known: streams of changes need a thread of requests each.')
+        return
+
+    @functools.wraps(wrapper)
+    def wrap(callback, *arguments):
+        call = wrapper(callback, *arguments)
+
+        def called(protocol, scope):
+            scope[_PROTOCOL] = protocol
+            return call(protocol, scope)
+
+        return called
+
+    setattr(granian.server.mp, _WRAPPER, wrap)
+
+
+class Detached:
+    """A WSGI layer that sends streams in threads of their own.
+
+    :param inside: the wrapped WSGI application.
+    """
+
+    def __init__(self, inside):
+        self._inside = inside
+
+    def __call__(self, environ, start_response):
+        protocol = environ.pop(_PROTOCOL, None)
+        if protocol is None or not hasattr(protocol, 'response_iter'):
+            return self._inside(environ, start_response)
+        environ[DETACHED] = True
+        started: dict[str, Any] = {}
+
+        def start(status, headers, exc_info=None):
+            started.update(status=int(status[:3]), headers=headers)
+            return start_response(status, headers, exc_info)
+
+        result = self._inside(environ, start)
+        if isinstance(result, Events):
+            _limit_stalls(environ)
+            _detach(protocol, started['status'], started['headers'], result)
+            # granian ignores it, because the response has begun.
+            return []
+        return result
+
+
+def _detach(protocol, status, headers, events):
+    """Send a stream in a thread of its own."""
+    body = _Body(events)
+    try:
+        _start_thread(functools.partial(_send, protocol, status, headers, body))
+    except RuntimeError:
+        events.close()
+        raise
+    body.has_begun.wait(_START)
+
+
+class _Body:
+    """The body of a response for granian: it calls ``__next__`` and ``close``."""
+
+    def __init__(self, events):
+        self._events = events
+        self.has_begun = threading.Event()
+
+    def __next__(self):
+        self.has_begun.set()
+        return next(self._events)
+
+    def close(self):
+        """End the stream."""
+        self._events.close()
+
+
+def _send(protocol, status, headers, body):
+    try:
+        protocol.response_iter(status, headers, body)
+    finally:
+        body.close()
+
+
+def _start_thread(function):
+    size = threading.stack_size(_STACK)
+    try:
+        threading.Thread(target=function, name='stream', daemon=True).start()
+    finally:
+        threading.stack_size(size)
+
+
+def _limit_stalls(environ):
+    """Have the kernel close the connection of a request if its client does not take what is sent.
+
+    granian does not say which connection is that of the request. So all from the same address get the limit. No file is
+    duplicated or closed here: to close any descriptor of a SQLite file would drop the locks of this process.
+    """
+    option = getattr(socket, 'TCP_USER_TIMEOUT', None)
+    if option is None:
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                if os.readlink(f'/proc/self/fd/{name}').startswith('socket:'):
+                    _limit_stall(int(name), option, environ['REMOTE_ADDR'])
+
+
+def _limit_stall(number, option, address):
+    connection = socket.socket(fileno=number)
+    try:
+        is_tcp = connection.family in (socket.AF_INET, socket.AF_INET6) and connection.type == socket.SOCK_STREAM
+        if is_tcp and connection.getpeername()[0] == address:
+            connection.setsockopt(socket.IPPROTO_TCP, option, _STALLED)
+    finally:
+        connection.detach()

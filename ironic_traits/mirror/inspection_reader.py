@@ -1,0 +1,80 @@
+"""Reads the data of inspections in a cloud, each once."""
+
+import logging
+import time
+
+import orjson
+
+from ironic_traits import failures
+from ironic_traits.deploy import inspection_data
+from ironic_traits.inventory import mirrored_inspections
+from ironic_traits.mirror.cloud import NotAllowed, NotThere
+
+LOG = logging.getLogger(__name__)
+
+#: The minor version that brought the inventory of a node.
+SINCE = 81
+#: Requests in a step, after which the mirror looks at the nodes again.
+_AT_ONCE = 20
+#: Seconds after which data is requested again that the mirror may not read.
+_PAUSE = 3600
+
+
+class InspectionReader:
+    """The reader of one cloud.
+
+    :param context: Context of the mirror.
+    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param cloud: ironic_traits.mirror.cloud.Cloud.
+    """
+
+    def __init__(self, context, turn, cloud):
+        self._context, self._turn, self._cloud = context, turn, cloud
+        self._paused_until = 0.0
+
+    def read(self):
+        """Store the data of some inspections. Return whether there are more.
+
+        :raises Unreadable: the cloud did not respond.
+        """
+        if time.monotonic() < self._paused_until or int(self._cloud.version.partition('.')[2]) < SINCE:
+            return False
+        inspections = mirrored_inspections.unread(self._context, self._turn.cloud, _AT_ONCE)
+        for inspection in inspections:
+            try:
+                data = self._data(inspection)
+            except NotAllowed as error:
+                LOG.warning('Data of inspections in cloud %s is not read: %s', self._turn.cloud, error)
+                self._paused_until = time.monotonic() + _PAUSE
+                return False
+            self._store(inspection, data)
+        return len(inspections) == _AT_ONCE
+
+    def _data(self, inspection):
+        """Return the data of an inspection; None if the cloud has none, or none that can be read here."""
+        try:
+            document = self._cloud.get(f'/nodes/{inspection.uuid}/inventory')
+        except NotThere:
+            return None
+        try:
+            self._check(document)
+            return inspection_data.of_client(document)
+        except inspection_data.Invalid as error:
+            LOG.warning('Data of node %s in cloud %s is left out: %s', inspection.uuid, self._turn.cloud, error)
+            return None
+
+    def _check(self, document):
+        """Raise Invalid for what the API would refuse before it reads the data."""
+        text = orjson.dumps(document)
+        limit = self._context.conf.inspection.max_data_size
+        if len(text) > limit:
+            raise inspection_data.Invalid(f'It has {len(text)} bytes; [inspection] max_data_size is {limit}.')
+        if b'\\u0000' in text:
+            raise inspection_data.Invalid('It contains a NUL character.')
+
+    def _store(self, inspection, data):
+        try:
+            mirrored_inspections.store(self._context, self._turn, inspection, data)
+        except failures.Failure as failure:
+            LOG.warning('Data of node %s in cloud %s is left out: %s', inspection.uuid, self._turn.cloud, failure)
+            mirrored_inspections.store(self._context, self._turn, inspection, None)

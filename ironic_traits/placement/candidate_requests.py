@@ -1,0 +1,49 @@
+"""Requests for allocation candidates."""
+
+import dataclasses
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """One group of a request.
+
+    :ivar suffix: '' for the group that several providers of a tree may fulfil together.
+    :ivar resources: {resource class: amount}.
+    :ivar required: [{trait, …}, …]: one trait of each set is required.
+    :ivar forbidden: {trait, …}: none of them is allowed.
+    :ivar member_of: [{uuid of an aggregate, …}, …]: membership in one aggregate of each set is required.
+    :ivar not_member_of: {uuid of an aggregate, …}: membership in none of them is allowed.
+    :ivar in_tree: uuid of a provider in whose tree the providers must be; None for any tree.
+    """
+
+    suffix: str
+    resources: dict[str, int]
+    required: Sequence[AbstractSet[str]]
+    forbidden: AbstractSet[str]
+    member_of: Sequence[AbstractSet[str]]
+    not_member_of: AbstractSet[str]
+    in_tree: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A request for allocation candidates.
+
+    :ivar groups: [Group, …].
+    :ivar limit: most candidates to return; None for no limit.
+    :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
+    :ivar root_required: (required, forbidden) traits of the root of a tree, in the form of a Group's; None for no
+        requirement.
+    :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the
+        others (``same_subtree``).
+    :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
+    """
+
+    groups: Sequence[Group]
+    limit: int | None
+    isolate: bool
+    root_required: tuple[Sequence[AbstractSet[str]], AbstractSet[str]] | None
+    subtrees: Sequence[AbstractSet[str]]
+    flat: bool

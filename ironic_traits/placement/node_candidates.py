@@ -1,0 +1,128 @@
+"""Candidates that are one provider each: nodes, or providers of clients without trees.
+
+The limit ends the queries. They read the nodes of a resource class that are free from an index of them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
+from ironic_traits.inventory import node_classes
+from ironic_traits.placement import capacity
+from ironic_traits.placement.candidate_summaries import Summary, standard_first
+
+_CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
+_MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
+
+
+class Facts(NamedTuple):
+    """What a search has to know before it begins.
+
+    :ivar nested: whether any provider has a parent.
+    :ivar aggregated: whether any provider is in an aggregate.
+    :ivar classes: the resource classes of nodes, as of ``node_classes.statement``.
+    """
+
+    nested: bool
+    aggregated: bool
+    classes: Sequence[str | None]
+
+
+def facts(connection: sa.Connection) -> Facts:
+    """Read the Facts, in one statement."""
+    rows = connection.execute(node_classes.statement(connection.dialect.name, _CHILDREN, _MEMBERS)).all()
+    _, nested, aggregated = rows[0]
+    return Facts(bool(nested), bool(aggregated), [name for name, _, _ in rows])
+
+
+def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
+    """Return the conditions on nodes and their providers that a node has a class, each for a part of the nodes.
+
+    :param classes: as of Facts.
+    :param name: of the class, normalized.
+    :param class_id: id of the class.
+    """
+    if len(classes) >= node_classes.MAX_CLASSES:
+        return [tables.resource_providers.c.resource_class_id == class_id]
+    # A class that nodes have cannot be renamed, so its name is still that of the nodes.
+    return [tables.nodes.c.resource_class == each for each in node_classes.same(classes, name)]
+
+
+def nodes(conditions: Collection[Condition], limit: int | None) -> sa.Select:
+    """Return the SELECT of the providers of free nodes, in the order of the nodes.
+
+    :param conditions: on nodes and resource_providers.
+    :param limit: most providers; None for all.
+    :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
+    """
+    statement = capacity.of_nodes().where(*conditions).order_by(tables.nodes.c.id).limit(limit)
+    # Because of the limit, MariaDB would read all nodes in their order.
+    for dialect in ('mysql', 'mariadb') if limit else ():
+        statement = statement.with_hint(tables.nodes, 'FORCE INDEX (nodes_free_idx)', dialect)
+    return statement
+
+
+def read_nodes(connection: sa.Connection, statement: sa.Select, name: str) -> Iterator[tuple[str, Summary]]:
+    """Yield (uuid, Summary) of providers of free nodes.
+
+    :param statement: as of ``nodes``.
+    :param name: of the resource class of the nodes.
+    """
+    found = statement.add_columns(tables.resource_providers.c.node_id).subquery()
+    own = sa.select(sa.func.aggregate_strings(tables.node_traits.c.trait, ',')).where(
+        tables.node_traits.c.node_id == found.c.node_id
+    )
+    rows = connection.execute(sa.select(found.c.uuid, own.scalar_subquery(), _foreign(found)))
+    # A free node has its one unit, and nothing of it is used.
+    resources = {name: (1, 0)}
+    for uuid, own_names, foreign in rows:
+        names = (own_names.split(',') if own_names else []) + (foreign.split(',') if foreign else [])
+        yield uuid, Summary(None, uuid, resources, standard_first(names))
+
+
+def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit: int | None) -> sa.Select:
+    """Return the SELECT of the providers that clients have created and that have room, in the order of their ids.
+
+    :param amounts: {class id: amount}.
+    :param conditions: on resource_providers.
+    :param limit: most providers; None for all.
+    :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
+    """
+    return capacity.of_clients(amounts).where(*conditions).order_by(tables.resource_providers.c.id).limit(limit)
+
+
+def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tuple[str, Summary]]:
+    """Yield (uuid, Summary) of providers that clients have created.
+
+    :param statement: as of ``clients``.
+    """
+    found = statement.subquery()
+    classes, inventory = tables.resource_classes.c, tables.inventories.c
+    used = sa.select(sa.func.coalesce(sa.func.sum(tables.allocations.c.used), 0)).where(
+        tables.allocations.c.resource_provider_id == found.c.id,
+        tables.allocations.c.resource_class_id == inventory.resource_class_id,
+    )
+    fields = (inventory.total, inventory.reserved, inventory.allocation_ratio)
+    rows = connection.execute(
+        sa.select(found.c.id, found.c.uuid, _foreign(found), classes.name, *fields, used.scalar_subquery())
+        .join(tables.inventories, inventory.resource_provider_id == found.c.id)
+        .join(tables.resource_classes, classes.id == inventory.resource_class_id)
+        .order_by(found.c.id, inventory.resource_class_id)
+    )
+    last: Any = None
+    resources: dict[str, tuple[int, int]] = {}
+    for provider_id, uuid, foreign, name, *amounts, in_use in rows:
+        if provider_id != last:
+            last, resources = provider_id, {}
+            yield uuid, Summary(None, uuid, resources, standard_first(foreign.split(',') if foreign else []))
+        resources[name] = (capacity.whole_units(*amounts), int(in_use))
+
+
+def _foreign(found: sa.Subquery) -> sa.ScalarSelect[str]:
+    """Return the traits that clients have set on providers, as a column of a SELECT from them."""
+    same = tables.resource_provider_traits.c.trait_id == tables.traits.c.id
+    names = sa.select(sa.func.aggregate_strings(tables.traits.c.name, ',')).join(tables.resource_provider_traits, same)
+    return names.where(tables.resource_provider_traits.c.resource_provider_id == found.c.id).scalar_subquery()

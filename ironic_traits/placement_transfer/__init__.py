@@ -1,0 +1,1 @@
+"""Imports from, and exports to, another Placement, through its API."""

@@ -1,0 +1,94 @@
+"""Write the allocations of consumers to another Placement, through its API: many of them in a request."""
+
+from ironic_traits.placement_transfer.providers import ATTEMPTS
+from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused
+
+#: Consumers in a request. It is a transaction there.
+BATCH = 50
+
+
+class Writer:
+    """A writer of consumers.
+
+    :param remote: ironic_traits.placement_transfer.remote.Remote.
+    :param reader: ironic_traits.placement_transfer.reading.Reader of it.
+    """
+
+    def __init__(self, remote, reader):
+        self._remote = remote
+        self._reader = reader
+
+    def write(self, consumers, present):
+        """Write consumers.
+
+        :param consumers: [Consumer, …] that are wanted.
+        :param present: {uuid: Consumer}, as they were read.
+        :returns: {uuid: why it cannot be written}.
+        """
+        # Before 1.38, requests name no type. Later ones must.
+        typed = [each for each in consumers if self._is_typed(each)]
+        untyped = [each for each in consumers if not self._is_typed(each)]
+        return self._write_all(typed, present) | self._write_all(untyped, present)
+
+    def delete(self, consumers):
+        """Delete the allocations of consumers.
+
+        :param consumers: [Consumer, …], as they were read.
+        :returns: {uuid: why it cannot be deleted}.
+        """
+        present = {consumer.uuid: consumer for consumer in consumers}
+        return self._write_all(consumers, present, are_wanted=False)
+
+    def _is_typed(self, consumer):
+        return bool(consumer.consumer_type) and self._remote.minor >= TYPES_SINCE
+
+    def _write_all(self, consumers, present, are_wanted=True):
+        problems: dict[str, str] = {}
+        for start in range(0, len(consumers), BATCH):
+            batch = consumers[start : start + BATCH]
+            try:
+                self._post(batch, present, are_wanted)
+            except Refused:
+                # One of them is refused, and so all of them are.
+                for consumer in batch:
+                    self._write_one(consumer, present.get(consumer.uuid), are_wanted, problems)
+        return problems
+
+    def _write_one(self, consumer, present, is_wanted, problems):
+        for left in reversed(range(ATTEMPTS)):
+            if not (is_wanted or present):
+                return
+            try:
+                self._post([consumer], {consumer.uuid: present}, is_wanted)
+                return
+            except Refused as refused:
+                if refused.is_fatal and not (left and refused.is_lost_race):
+                    raise
+                if not left or not refused.is_lost_race:
+                    problems[consumer.uuid] = str(refused)
+                    return
+                refused.pause()
+            present = self._reader.consumer(consumer.uuid)
+
+    def _post(self, consumers, present, are_wanted):
+        is_typed = are_wanted and self._is_typed(consumers[0])
+        documents = {}
+        for consumer in consumers:
+            existing = present.get(consumer.uuid)
+            document = {
+                'allocations': self._allocations(consumer) if are_wanted else {},
+                'project_id': consumer.project_id,
+                'user_id': consumer.user_id,
+                'consumer_generation': existing.generation if existing else None,
+            }
+            if is_typed:
+                document['consumer_type'] = consumer.consumer_type
+            documents[self._reader.spelling(consumer.uuid)] = document
+        minor = None if is_typed else min(self._remote.minor, TYPES_SINCE - 1)
+        self._remote.send('POST', '/allocations', documents, minor)
+
+    def _allocations(self, consumer):
+        return {
+            self._reader.spelling(provider): {'resources': dict(resources)}
+            for provider, resources in consumer.resources.items()
+        }

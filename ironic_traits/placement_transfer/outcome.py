@@ -1,0 +1,128 @@
+"""What a transfer has done, or would do, in sentences."""
+
+import collections
+import dataclasses
+
+from ironic_traits.db import names
+from ironic_traits.placement.snapshots import Snapshot
+
+#: The nouns in summaries.
+_PLURALS = {
+    'resource class': 'resource classes',
+    'trait': 'traits',
+    'provider': 'providers',
+    'consumer': 'consumers',
+}
+
+
+def needed(snapshot):
+    """Return a snapshot without the names that every Placement has, or that nothing uses.
+
+    What is left are custom names, and the standard ones of its providers and consumers.
+    """
+    used = {name for provider in snapshot.providers.values() for name in provider.inventories}
+    for consumer in snapshot.consumers.values():
+        for resources in consumer.resources.values():
+            used.update(resources)
+    traits = {name for provider in snapshot.providers.values() for name in provider.traits}
+    return Snapshot(
+        {name for name in snapshot.resource_classes if name.startswith(names.PREFIX)} | used,
+        {name for name in snapshot.traits if name.startswith(names.PREFIX)} | traits,
+        snapshot.providers,
+        snapshot.consumers,
+        snapshot.bare_nodes,
+    )
+
+
+def label(kind, key, *snapshots):
+    """Return how a row is called in sentences.
+
+    :param kind: as of a Difference, and so is ``key``.
+    :param snapshots: those that may have it.
+    """
+    for snapshot in snapshots:
+        provider = snapshot.providers.get(key) if kind == 'provider' else None
+        if provider and provider.name != key:
+            return f'provider {provider.name} ({key})'
+    return f'{kind} {key}'
+
+
+def by_row(differences):
+    """Return {(kind, key): [Difference, …]}."""
+    rows = collections.defaultdict(list)
+    for difference in differences:
+        rows[difference.kind, difference.key].append(difference)
+    return rows
+
+
+@dataclasses.dataclass
+class Plan:
+    """What a transfer would do.
+
+    :ivar created: [(kind, key), …]; so are ``changed`` and ``deleted``.
+    :ivar lines: the same, as lines for a dry run.
+    """
+
+    created: list = dataclasses.field(default_factory=list)
+    changed: list = dataclasses.field(default_factory=list)
+    deleted: list = dataclasses.field(default_factory=list)
+    lines: list = dataclasses.field(default_factory=list)
+
+    def __bool__(self):
+        """Whether there is anything to do."""
+        return bool(self.lines)
+
+    def add(self, rows, problems, *snapshots):
+        """Add the rows that differ, but for those with problems.
+
+        :param rows: the result of ``by_row``.
+        :param problems: {(kind, key): sentence}.
+        :param snapshots: as for ``label``.
+        """
+        for row, differences in rows.items():
+            if row in problems:
+                continue
+            name = label(*row, *snapshots)
+            if differences[0].field is None:
+                self.created.append(row)
+                self.lines.append(f'+ {name}')
+            else:
+                self.changed.append(row)
+                self.lines.append(f'~ {name}: {"; ".join(each.text for each in differences)}')
+
+    def delete(self, kind, key, *snapshots):
+        """Add a row that is to be deleted."""
+        self.deleted.append((kind, key))
+        self.lines.append(f'- {label(kind, key, *snapshots)}')
+
+    def counts(self):
+        """Return lines such as 'providers: 3 created, 1 changed'."""
+        for kind, plural in _PLURALS.items():
+            parts = [
+                f'{number} {verb}'
+                for verb in ('created', 'changed', 'deleted')
+                if (number := sum(each == kind for each, _ in getattr(self, verb)))
+            ]
+            if parts:
+                yield f'{plural}: {", ".join(parts)}'
+
+
+def sentences(rows, problems, *snapshots):
+    """Return a sentence for each difference, and for each problem in place of the differences of its row.
+
+    :param rows: the result of ``by_row``.
+    :param problems: {(kind, key): sentence without a subject}.
+    """
+    lines = [f'{label(*row, *snapshots)}: {problem}' for row, problem in problems.items()]
+    for row, differences in rows.items():
+        if row not in problems:
+            lines += [f'{label(*row, *snapshots)}: {difference.text}' for difference in differences]
+    return lines
+
+
+def summary(snapshot):
+    """Return how much a snapshot has, such as '3 providers and 2 consumers'."""
+    parts = []
+    for noun, items in (('provider', snapshot.providers), ('consumer', snapshot.consumers)):
+        parts.append(f'{len(items)} {noun}{"s" * (len(items) != 1)}')
+    return ' and '.join(parts)

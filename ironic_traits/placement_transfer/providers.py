@@ -1,0 +1,169 @@
+"""Write single providers to another Placement, through its API."""
+
+import collections
+import dataclasses
+
+from ironic_traits.placement.snapshot_differences import Scope, of_provider
+from ironic_traits.placement.snapshots import Provider
+from ironic_traits.placement_transfer.remote import Refused
+
+#: How often a write is tried with the present generation.
+ATTEMPTS = 8
+_SCOPE = Scope(generations=False, types=False)
+_MAX = 2**31 - 1
+#: An inventory in which everything has room.
+_ROOM = {'total': _MAX, 'reserved': 0, 'min_unit': 1, 'max_unit': _MAX, 'step_size': 1, 'allocation_ratio': 1.0}
+
+
+def crowded(wanted, pending):
+    """Return the uuids of the providers whose inventories would refuse allocations that they have.
+
+    They are over-allocated, or their limits were changed after the allocations were made.
+
+    :param wanted: Snapshot.
+    :param pending: the consumers of it that will be written.
+    """
+    used: collections.Counter[tuple[str, str]] = collections.Counter()
+    for uuid, name, amount in _amounts(wanted.consumers.values()):
+        used[uuid, name] += amount
+    uuids = set()
+    for uuid, name, amount in _amounts(pending):
+        inventory = wanted.providers[uuid].inventories.get(name)
+        if inventory and not _fits(inventory, amount, used[uuid, name]):
+            uuids.add(uuid)
+    return uuids
+
+
+def _amounts(consumers):
+    """Generate (uuid of a provider, resource class, amount)."""
+    for consumer in consumers:
+        for uuid, resources in consumer.resources.items():
+            for name, amount in resources.items():
+                yield uuid, name, amount
+
+
+def _fits(inventory, amount, used):
+    return (
+        inventory['min_unit'] <= amount <= inventory['max_unit']
+        and amount % inventory['step_size'] == 0
+        and used <= (inventory['total'] - inventory['reserved']) * inventory['allocation_ratio']
+    )
+
+
+def at_first(provider, present, is_crowded):
+    """Return a provider as it is before the allocations are written: with the inventories that it has there, too.
+
+    :param provider: Provider that is wanted.
+    :param present: the same, as it is there; None if it is not.
+    :param is_crowded: whether it needs room for everything.
+    """
+    inventories = dict.fromkeys(provider.inventories, _ROOM) if is_crowded else provider.inventories
+    present_ones = {} if present is None else present.inventories
+    return dataclasses.replace(provider, inventories={**present_ones, **inventories})
+
+
+class Writer:
+    """A writer of providers.
+
+    :param remote: ironic_traits.placement_transfer.remote.Remote.
+    :param reader: ironic_traits.placement_transfer.reading.Reader of it.
+    """
+
+    def __init__(self, remote, reader):
+        self._remote = remote
+        self._reader = reader
+
+    def write(self, provider, present):
+        """Create or change a provider.
+
+        :param provider: Provider that is wanted.
+        :param present: the same, as it was read; None if it does not exist.
+        :raises Refused: it cannot be written.
+        """
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                self._write(provider, present)
+                return
+            except Refused as refused:
+                if not left or not (refused.is_lost_race or refused.code == 'placement.duplicate_name'):
+                    raise
+                # Another client was faster, or an earlier attempt has created it.
+                refused.pause()
+                present = self._find(provider.uuid)
+                if present is None and refused.status < 500:
+                    raise
+
+    def rewrite(self, provider):
+        """Change a provider that was just written.
+
+        :raises Refused: it cannot be written.
+        """
+        self.write(provider, self._find(provider.uuid))
+
+    def delete(self, provider):
+        """Delete a provider.
+
+        :returns: {uuid: why it cannot be deleted}; {} if it was.
+        """
+        try:
+            self._remote.send('DELETE', self._path(provider.uuid))
+        except Refused as refused:
+            if refused.is_fatal:
+                raise
+            if refused.status != 404:
+                return {provider.uuid: str(refused)}
+        return {}
+
+    def free_names(self, wanted, present):
+        """Rename the providers that will have other names, and whose present names others will have.
+
+        :param wanted: [Provider, …].
+        :param present: {uuid: Provider}, which changes here.
+        """
+        names = {provider.name: provider.uuid for provider in wanted}
+        for provider in wanted:
+            here = present.get(provider.uuid)
+            if here and here.name != provider.name and names.get(here.name, here.uuid) != here.uuid:
+                present[here.uuid] = other = dataclasses.replace(here, name=f'{here.uuid} is renamed')
+                self._put(other)
+
+    def _find(self, uuid):
+        try:
+            return self._reader.provider(uuid)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            return None
+
+    def _path(self, uuid):
+        return f'/resource_providers/{self._reader.spelling(uuid)}'
+
+    def _write(self, provider, present):
+        if present is None:
+            present = self._create(provider)
+        changes = {difference.field for difference in of_provider(provider, present, _SCOPE)}
+        if changes & {'name', 'parent'}:
+            self._put(provider)
+        generation = present.generation
+        for part, value in (
+            ('inventories', provider.inventories),
+            ('traits', sorted(provider.traits)),
+            ('aggregates', sorted(provider.aggregates)),
+        ):
+            if part in changes:
+                document = {'resource_provider_generation': generation, part: value}
+                response = self._remote.send('PUT', f'{self._path(provider.uuid)}/{part}', document)
+                generation = response['resource_provider_generation']
+
+    def _create(self, provider):
+        document = {'uuid': provider.uuid, **self._names(provider)}
+        response = self._remote.send('POST', '/resource_providers', document)
+        none: frozenset[str] = frozenset()
+        return Provider(provider.uuid, provider.name, provider.parent, response['generation'], {}, none, none)
+
+    def _put(self, provider):
+        self._remote.send('PUT', self._path(provider.uuid), self._names(provider))
+
+    def _names(self, provider):
+        parent = provider.parent and self._reader.spelling(provider.parent)
+        return {'name': provider.name, 'parent_provider_uuid': parent}

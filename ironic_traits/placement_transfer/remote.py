@@ -1,0 +1,199 @@
+"""Another Placement: its address, its authentication, its version, and requests to it."""
+
+import contextlib
+import re
+import threading
+import time
+import typing
+
+#: The versions between which this code works: from the one with generations of consumers on, to the last one known.
+MINIMUM, MAXIMUM = 28, 39
+#: Versions that brought moves of providers with a parent, and types of consumers.
+MOVES_SINCE, TYPES_SINCE = 37, 38
+#: Seconds that a request may take.
+TIMEOUT = 120
+#: How often a request is repeated when there is no connection, or no server behind a proxy.
+_RETRIES = 3
+_UNAVAILABLE = (429, 502, 503, 504)
+#: Seconds between attempts of a write that has failed.
+_PAUSE = 0.5
+#: Most characters of what a server says that are shown.
+_MAX_TEXT = 300
+
+
+class Unusable(Exception):
+    """The other Placement did not respond, or not with what was requested. The message says why, as a sentence."""
+
+
+class Refused(Unusable):
+    """The response is an error.
+
+    :ivar status: of the response.
+    :ivar code: of the error; '' if it has none.
+    """
+
+    def __init__(self, method, path, response):
+        self.status = response.status_code
+        self.code, text = _error(response)
+        super().__init__(f'{method} {path} was answered with {self.status}: {text[:_MAX_TEXT]}')
+
+    @property
+    def is_lost_race(self):
+        """Whether the request may succeed with the present generation.
+
+        A lost race for traits is a 500 on PostgreSQL, and for anything on SQLite.
+        """
+        return self.code == 'placement.concurrent_update' or self.status >= 500
+
+    @property
+    def is_fatal(self):
+        """Whether other requests will be refused, too: for lack of a role, or because the server fails."""
+        return self.status in (401, 403) or self.status >= 500
+
+    def pause(self):
+        """Wait before the next attempt, if the server has failed."""
+        if self.status >= 500:
+            time.sleep(_PAUSE)
+
+
+def _error(response):
+    """Return (code, text) of an error in the format of Placement, or in any other one."""
+    with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, AttributeError):
+        error = response.json()['errors'][0]
+        return error.get('code', ''), ' '.join(error['detail'].split()).removeprefix(_PREFIXES.get(error['status'], ''))
+    return '', ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())
+
+
+#: What Placement says before each message.
+_PREFIXES = {
+    400: 'The server could not comply with the request since it is either malformed or otherwise incorrect. ',
+    404: 'The resource could not be found. ',
+    409: 'There was a conflict when trying to complete your request. ',
+}
+
+
+class Remote:
+    """The Placement at an address, or of a cloud.
+
+    :param url: of Placement; None for that of the cloud's catalog.
+    :param cloud: name in clouds.yaml; None for no authentication, or for a token.
+    :param token: for the header X-Auth-Token, without a cloud; None for none.
+    :raises Unusable: it does not respond, or is too old.
+    :ivar url: of Placement.
+    :ivar minor: the minor version that is used.
+    :ivar requests: number of requests so far.
+    """
+
+    def __init__(self, url, cloud=None, token=None):
+        with _understood():
+            self._adapter = _of_cloud(cloud, url) if cloud else _at(url, token)
+            self.url = url or self._adapter.get_endpoint()
+        if not self.url:
+            raise Unusable(f'Cloud {cloud} has no endpoint of the Placement service.')
+        self.requests = 0
+        self._lock = threading.Lock()
+        self.minor = 0
+        # Not repeated: a wrong address is reported at once.
+        self._retries = 0
+        self.minor = self._negotiate()
+        self._retries = _RETRIES
+
+    def get(self, path):
+        """Return the document at a path.
+
+        :raises Refused: the response is an error.
+        :raises Unusable: there is no response, or no document in it.
+        """
+        document = self.send('GET', path)
+        if not isinstance(document, dict):
+            raise Unusable(f'GET {path} was answered with something that is no JSON object.')
+        return document
+
+    def send(self, method, path, document=None, minor=None):
+        """Send a request, and return the document of the response; None if it is empty.
+
+        :param minor: the minor version; None for ``minor``.
+        :raises Refused: the response is an error.
+        :raises Unusable: there is no response, or no JSON in it.
+        """
+        with self._lock:
+            self.requests += 1
+        with _understood():
+            response = self._adapter.request(
+                path,
+                method,
+                json=document,
+                headers={'OpenStack-API-Version': f'placement 1.{self.minor if minor is None else minor}'},
+                raise_exc=False,
+                connect_retries=self._retries,
+                status_code_retries=self._retries,
+                retriable_status_codes=_UNAVAILABLE,
+            )
+        if response.status_code >= 300:
+            raise Refused(method, path, response)
+        try:
+            return response.json() if response.content else None
+        except ValueError:
+            raise Unusable(f'{method} {path} was answered with something that is no JSON.') from None
+
+    def _negotiate(self):
+        document = self.get('/')
+        try:
+            highest = max(int(version['max_version'].removeprefix('1.')) for version in document['versions'])
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise Unusable(f'{self.url} is no Placement API.') from None
+        if highest < MINIMUM:
+            raise Unusable(f'The Placement API of {self.url} ends at version 1.{highest}: 1.{MINIMUM} is needed.')
+        return min(highest, MAXIMUM)
+
+
+def _at(url, token):
+    """Return an adapter for an address."""
+    from keystoneauth1 import adapter, noauth, session, token_endpoint
+
+    auth = token_endpoint.Token(url, token) if token else noauth.NoAuth(endpoint=url)
+    return adapter.Adapter(session.Session(auth, timeout=TIMEOUT), service_type='placement', endpoint_override=url)
+
+
+def _of_cloud(cloud: str, url: str | None) -> typing.Any:
+    """Return an adapter for a cloud of clouds.yaml.
+
+    :param url: instead of that of the catalog; None for that.
+    """
+    try:
+        import openstack.config
+    except ImportError:
+        raise Unusable("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'") from None
+    from keystoneauth1 import adapter
+
+    region: typing.Any = openstack.config.get_cloud_region(cloud=cloud, api_timeout=TIMEOUT)
+    return adapter.Adapter(
+        region.get_session(),
+        service_type='placement',
+        interface=region.get_interface('placement'),
+        region_name=region.get_region_name('placement'),
+        endpoint_override=url or region.get_endpoint('placement'),
+    )
+
+
+@contextlib.contextmanager
+def _understood():
+    """Raise Unusable for the exceptions of keystoneauth and openstacksdk."""
+    import keystoneauth1.exceptions
+
+    try:
+        yield
+    except Unusable:
+        raise
+    except (keystoneauth1.exceptions.ClientException, ValueError) as error:
+        # ValueError: of requests, for an address that is no URL.
+        raise Unusable(_text(error)) from error
+    except Exception as error:
+        # openstacksdk is imported for a cloud only. keystoneauth raises bare exceptions for a cloud without a password.
+        if type(error) is Exception or type(error).__module__.partition('.')[0] == 'openstack':
+            raise Unusable(_text(error)) from error
+        raise
+
+
+def _text(error):
+    return (' '.join(str(error).split()) or type(error).__name__)[:_MAX_TEXT]

@@ -1,0 +1,314 @@
+"""/v1/changes as a stream of server-sent events."""
+
+import concurrent.futures
+import contextlib
+import functools
+import http.client
+import itertools
+import json
+import os
+import pathlib
+import random
+import signal
+import time
+import urllib.parse
+
+import pytest
+import sqlalchemy as sa
+from oslo_policy import policy
+from webob import Request
+
+from ironic_traits import change_streams
+from ironic_traits.api.resource import DETACHED
+from ironic_traits.db import tables
+from ironic_traits.inventory import change_feed
+from tests.support.client import Client
+from tests.support.http_client import ask, make
+from tests.support.service import ForkedServer, make_app
+
+ACCEPT = {'Accept': 'text/event-stream'}
+OUTDATED = f'{"0" * 32}-0'
+
+
+def begin(app, path='/v1/changes', environ=None, **headers):
+    """Request a stream as granian does, and return the response. An EventSource sends no version."""
+    request = Request.blank(path, environ={DETACHED: True} if environ is None else environ)
+    request.headers.update(ACCEPT | {name.replace('_', '-'): value for name, value in headers.items()})
+    return request.get_response(app)
+
+
+def parsed(pieces):
+    """Generate the events in pieces of a stream: {field: value}, with comments as the field ''."""
+    for piece in pieces:
+        for block in piece.decode().split('\n\n')[:-1]:
+            yield dict(line.split(': ', 1) if line[0] != ':' else ('', line[2:]) for line in block.split('\n'))
+
+
+@contextlib.contextmanager
+def opened(app, *arguments, **options):
+    """Provide the events of a stream, after the first, and the first token."""
+    response = begin(app, *arguments, **options)
+    assert response.status_int == 200, response.text
+    assert response.headers['Content-Type'] == 'text/event-stream'
+    try:
+        events = parsed(response.app_iter)
+        assert next(events) == {'retry': '2000'}
+        first = next(events)
+        assert (first['event'], json.loads(first['data'])) == ('token', {'token': first['id']})
+        yield events, first['id']
+    finally:
+        response.app_iter.close()
+
+
+@pytest.fixture
+def streaming(app):
+    """The application, which looks for changes often."""
+    app.service.conf.set_override('stream_interval', 0.05, group='changes')
+    app.service.conf.set_override('stream_heartbeat', 1, group='changes')
+    yield app
+    app.service.streams.close()
+
+
+def test_changes_are_sent(streaming, client):
+    """They are the entries of the pages. The id of each is a token."""
+    with opened(streaming) as (events, token):
+        uuid = client.node()['uuid']
+        event = next(events)
+        page = client.get(f'/v1/changes?since={token}')
+        assert (event['event'], [json.loads(event['data'])]) == ('change', page['changes'])
+        assert event['id'] == page['token']
+        client.ask('DELETE', f'/v1/nodes/{uuid}')
+        assert json.loads(next(events)['data'])['deleted'] is True
+        assert next(events) == {'': 'heartbeat'}
+    for options in ({'path': f'/v1/changes?since={token}'}, {'path': '/v1/changes?since=x', 'Last_Event_ID': token}):
+        with opened(streaming, **options) as (events, _):
+            assert json.loads(next(events)['data']) == client.get(f'/v1/changes?since={token}')['changes'][0]
+
+
+def test_of_some_kinds(streaming, client):
+    """What is not sent moves the place at which a client goes on, with the next heartbeat."""
+    with opened(streaming, '/v1/changes?kind=reservation') as (events, _):
+        client.node()
+        assert next(events) == {'': 'heartbeat', 'id': client.get('/v1/changes')['token']}
+
+
+def test_a_stream_that_is_behind(streaming, client, monkeypatch):
+    """A client that reads slowly gets all changes, although few are kept for it."""
+    monkeypatch.setattr(change_streams, 'MAX_KEPT', 2)
+    monkeypatch.setattr(change_streams, 'PAGE', 3)
+    with opened(streaming) as (events, token):
+        uuids = {client.node()['uuid'] for _ in range(8)}
+        with opened(streaming) as (current, _):
+            client.node(name='last')
+            next(current)
+        assert {json.loads(next(events)['data'])['uuid'] for _ in range(8)} == uuids
+    with opened(streaming, f'/v1/changes?since={token}') as (events, _):
+        assert len({json.loads(next(events)['data'])['uuid'] for _ in range(9)}) == 9
+
+
+@pytest.mark.parametrize(
+    ('path', 'headers', 'status'),
+    [
+        ('/v1/changes?since=x', {}, 400),
+        ('/v1/changes', {'Last_Event_ID': 'x'}, 400),
+        ('/v1/changes?kind=port', {}, 400),
+        ('/v1/changes?limit=1', {}, 400),
+        ('/v1/changes', {'If_Match': '*'}, 400),
+        (f'/v1/changes?since={OUTDATED}', {}, 410),
+        ('/v1/changes', {'Last_Event_ID': OUTDATED}, 410),
+        ('/v1/nodes', {}, 406),
+    ],
+)
+def test_bad_input(app, path, headers, status):
+    assert begin(app, path, **headers).status_int == status
+
+
+def test_json_is_preferred(app):
+    for accept in ('*/*', 'application/json, text/event-stream', 'text/event-stream;q=0.5, application/json'):
+        response = begin(app, Accept=accept, X_OpenStack_Ironic_API_Version='1.82')
+        assert set(response.json) == {'changes', 'token'}
+
+
+def test_a_feed_that_begins_again(streaming, client):
+    """The stream says so, and ends. A client that connects again gets a 410."""
+    with opened(streaming) as (events, token):
+        change_feed.begin_again(streaming.service)
+        client.node()
+        event = next(events)
+        assert (event['event'], json.loads(event['data'])['code']) == ('end', 'baremetal.changes.token_outdated')
+        assert list(events) == []
+    assert begin(streaming, Last_Event_ID=token).status_int == 410
+
+
+def test_limits(streaming):
+    """There are as many streams as allowed, and the end of one makes place for another."""
+    streaming.service.conf.set_override('max_streams', 2, group='changes')
+    with opened(streaming), opened(streaming):
+        response = begin(streaming)
+        assert (response.status_int, response.headers['Retry-After']) == (503, '30')
+    with opened(streaming):
+        pass
+
+
+def test_the_life_of_a_stream(streaming):
+    streaming.service.conf.set_override('stream_seconds', 2, group='changes')
+    with opened(streaming) as (events, _):
+        assert [event[''] for event in events] in (['heartbeat'], ['heartbeat'] * 2)
+
+
+def test_another_web_server(streaming):
+    """Each stream needs a thread of it: a quarter of them is for streams, and they count as requests."""
+    response = begin(streaming, environ={})
+    assert (response.status_int, response.json['code']) == (406, 'baremetal.changes.no_streams')
+    environ = {'wsgi.multithread': True}
+    with contextlib.ExitStack() as stack:
+        for _ in range(streaming.service.conf.api.threads // 4):
+            stack.enter_context(opened(streaming, environ=dict(environ)))
+        assert begin(streaming, environ=dict(environ)).status_int == 503
+    for _ in range(20):
+        with opened(streaming, environ=dict(environ)):
+            pass
+    assert Client(streaming).get('/v1/nodes') == {'nodes': []}
+
+
+def test_who_may_follow(database_url):
+    """Policy is asked at the beginning and again and again."""
+    with make_app(database_url, api__auth_strategy='noauth2', changes__stream_interval=0.05) as app:
+        system = {'X_Auth_Token': 'admin', 'OpenStack_System_Scope': 'all', 'X_Roles': 'reader'}
+        assert begin(app).status_int == 401
+        assert begin(app, X_Auth_Token='demo:demo', X_Roles='admin,manager,member,reader').status_int == 403
+        with opened(app, **system) as (events, _):
+            with app.service.write() as connection:
+                change_feed.record(connection, change_feed.NODE, ['0' * 36])
+            assert next(events)['event'] == 'change'
+            app.service.enforcer.set_rules(policy.Rules.from_dict({'baremetal:change:list': '!'}), use_conf=False)
+            with app.service.write() as connection:
+                change_feed.record(connection, change_feed.NODE, ['0' * 36])
+            event = next(events)
+            assert (event['event'], json.loads(event['data'])['status']) == ('end', 403)
+
+
+def write(app, number):
+    """Write to nodes. Some transactions stay open, so that changes are not committed in the order of their ids."""
+    choose, client, uuids = random.Random(number), Client(app), []
+    for step in range(20):
+        verb = choose.choice(['create', 'create', 'patch', 'traits', 'delete', 'late'])
+        if verb == 'create' or not uuids:
+            uuids.append(client.node(name=f'w{number}-{step}')['uuid'])
+        elif verb == 'delete':
+            client.ask('DELETE', f'/v1/nodes/{uuids.pop()}')
+        elif verb == 'late':
+            write_late(app.service, choose.choice(uuids), f'{number} {step}', choose.random() / 5)
+        elif verb == 'patch':
+            patch = [{'op': 'add', 'path': '/extra/step', 'value': step}]
+            client.ask('PATCH', f'/v1/nodes/{choose.choice(uuids)}', patch)
+        else:
+            client.ask('PUT', f'/v1/nodes/{choose.choice(uuids)}/traits', {'traits': [f'CUSTOM_{step}']})
+
+
+def write_late(service, uuid, description, seconds):
+    """Write to a node in a transaction that stays open for a while, except on SQLite, which has one writer."""
+    with service.write() as connection:
+        change_feed.record(connection, change_feed.NODE, [uuid])
+        statement = sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid)
+        connection.execute(statement.values(description=description))
+        time.sleep(0 if connection.dialect.name == 'sqlite' else seconds)
+
+
+class Copy:
+    """A copy of the inventory that follows streams, which break off and go on.
+
+    :param app: Application.
+    :ivar nodes: {uuid: node}.
+    """
+
+    fields = 'uuid,extra,traits,description'
+
+    def __init__(self, app, token):
+        self._app, self._client, self._token, self.nodes = app, Client(app), token, {}
+
+    def follow(self, is_over):
+        """Follow streams until a function of the last token says that it is over."""
+        choose = random.Random(7)
+        while not is_over(self._token):
+            with opened(self._app, Last_Event_ID=self._token) as (events, _):
+                for event in itertools.islice(events, choose.randrange(1, 40)):
+                    self._apply(event)
+                    if is_over(self._token):
+                        break
+
+    def _apply(self, event):
+        self._token = event.get('id', self._token)
+        if event.get('event') == 'change':
+            uuid = json.loads(event['data'])['uuid']
+            self.nodes.pop(uuid, None)
+            response = self._client.ask('GET', f'/v1/nodes/{uuid}?fields={self.fields}')
+            if response.status_int == 200:
+                self.nodes[uuid] = response.json
+
+
+def test_nothing_is_missed(streaming, client):
+    """Copies that follow streams equal the inventory in the end."""
+    copies = [Copy(streaming, client.get('/v1/changes')['token']) for _ in range(2)]
+    ends = []
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        followers = [pool.submit(copy.follow, lambda token: token in ends) for copy in copies]
+        list(pool.map(functools.partial(write, streaming), range(4)))
+        ends.append(client.get('/v1/changes')['token'])
+        for follower in followers:
+            follower.result(60)
+    nodes = client.get(f'/v1/nodes?fields={Copy.fields}')['nodes']
+    assert nodes
+    assert [copy.nodes for copy in copies] == [{node['uuid']: node for node in nodes}] * 2
+
+
+def connected(server, token=None):
+    """Return the response of a running service with a stream."""
+    connection = http.client.HTTPConnection(urllib.parse.urlparse(server.base).netloc, timeout=20)
+    connection.request('GET', '/v1/changes', headers=ACCEPT | ({'Last-Event-ID': token} if token else {}))
+    return connection.getresponse()
+
+
+def read_ids(response, count):
+    """Read a number of changes of a stream, and return their ids and uuids."""
+    seen, lines = [], {}
+    while len(seen) < count:
+        name, _, value = response.readline().decode().rstrip('\n').partition(': ')
+        lines[name] = value
+        if name == 'data' and lines['event'] == 'change':
+            seen.append((lines['id'], json.loads(value)['uuid']))
+    return seen
+
+
+def children(pid):
+    """Return the pids of the children of a process."""
+    return pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+
+
+def test_a_running_service(tmp_path):
+    """Streams leave the threads for requests free, survive kill -9 by their ids, and end with the service."""
+    conf = tmp_path / 'streams.conf'
+    conf.write_text('[api]\nthreads = 2\n[changes]\nstream_interval = 0.05\nmax_streams = 6\n')
+    arguments = ['--config-file', str(conf), '--workers', '1', '--nostart-worker']
+    with ForkedServer(None, *arguments, cwd=tmp_path) as server:
+        responses = [connected(server) for _ in range(6)]
+        uuid = make(server.base)
+        seen = [read_ids(response, 1) for response in responses]
+        assert seen == [seen[0]] * 6
+        assert seen[0][0][1] == uuid
+        assert connected(server).status == 503
+        for pid in children(server.process.pid):
+            assert len(os.listdir(f'/proc/{pid}/fd')) < 100
+        for response in responses:
+            response.close()
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    with ForkedServer(None, *arguments, cwd=tmp_path) as server:
+        response = connected(server, seen[0][0][0])
+        further = {make(server.base) for _ in range(3)}
+        assert {uuid for _, uuid in read_ids(response, 3)} == further
+        assert ask(server.base, 'GET', '/v1/nodes')[0] == 200
+        server.process.send_signal(signal.SIGTERM)
+        # The end of the body, and not of the connection in the middle of it.
+        response.read()
+        assert response.isclosed()

@@ -1,0 +1,485 @@
+"""ironic-traits-manage placement import|export, from and to a real Placement."""
+
+import pathlib
+import re
+import textwrap
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.placement_transfer import exporting
+from ironic_traits.placement_transfer.exporting import Export
+from ironic_traits.placement_transfer.importing import Import
+from ironic_traits.placement_transfer.reading import Reader
+from ironic_traits.placement_transfer.remote import Remote, Unusable
+from tests.support import placement_suite
+from tests.support.cleaning import empty
+from tests.support.client import Client
+from tests.support.commands import run
+from tests.support.placement_peer import Placement
+from tests.support.placement_server import TOKEN
+from tests.support.providers import GOLD, golden, put_traits
+from tests.support.reservations import instance, reserve
+from tests.support.servers import free_port
+from tests.support.service import make_app, peer, upgraded
+
+GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'moving-placement.rst'
+#: A command in the guide, without its first words, and what it prints.
+_SHOWN = re.compile(r'^ *\$ ironic-traits-manage placement (.*)\n((?: {6}[^ $].*\n)+)', re.MULTILINE)
+INVENTORY = {'total': 16, 'reserved': 2, 'min_unit': 1, 'max_unit': 8, 'step_size': 1, 'allocation_ratio': 1.5}
+#: Files of Placement's own suite, whose fixtures and requests leave trees, sharing providers, types of consumers, ….
+SUITE = ('granular', 'allocation-candidates-mappings-numa', 'consumer-types-1.38', 'shared-resources')
+
+
+@pytest.fixture(scope='module')
+def placements(tmp_path_factory):
+    """Two real Placements."""
+    one, other = (tmp_path_factory.mktemp('placement') for _ in range(2))
+    module = 'tests.support.placement_server'
+    with peer(module, one, free_port()) as first, peer(module, other, free_port()) as second:
+        yield Placement(one, first), Placement(other, second)
+
+
+@pytest.fixture(scope='module')
+def module_url(tmp_path_factory):
+    return upgraded(f'sqlite:///{tmp_path_factory.mktemp("database")}/ironic-traits.sqlite')
+
+
+@pytest.fixture
+def sqlite_url(module_url):
+    """The URL of an empty SQLite database, for tests of what does not depend on the database."""
+    empty(module_url)
+    return module_url
+
+
+@pytest.fixture
+def sqlite_app(sqlite_url):
+    with make_app(sqlite_url) as application:
+        yield application
+
+
+@pytest.fixture
+def source(placements):
+    placements[0].clear()
+    return placements[0]
+
+
+@pytest.fixture
+def target(placements):
+    placements[1].clear()
+    return placements[1]
+
+
+def uuid(number):
+    return f'aaaaaaaa-0000-4000-8000-{number:012}'
+
+
+def provider(placement, number, name=None, parent=None, **parts):
+    """Create a provider with inventories, traits and aggregates."""
+    document = {'uuid': uuid(number), 'name': name or f'provider {number}', 'parent_provider_uuid': parent}
+    placement.send('POST', '/resource_providers', document)
+    put(placement, uuid(number), **parts)
+    return uuid(number)
+
+
+def put(placement, provider_uuid, **parts):
+    """Replace inventories, traits and aggregates."""
+    for part, value in parts.items():
+        names = [*parts.get('inventories', ()), *parts.get('traits', ())]
+        for name in names:
+            if name.startswith('CUSTOM_'):
+                placement.send('PUT', f'/{"traits" if name in parts.get("traits", ()) else "resource_classes"}/{name}')
+        path = f'/resource_providers/{provider_uuid}'
+        generation = placement.send('GET', path)['generation']
+        placement.send('PUT', f'{path}/{part}', {'resource_provider_generation': generation, part: value})
+
+
+def allocate(placement, number, resources, consumer_type='INSTANCE'):
+    """Replace the allocations of a consumer, {uuid of a provider: {resource class: amount}}."""
+    path = f'/allocations/{instance(number)}'
+    document = {
+        'allocations': {key: {'resources': value} for key, value in resources.items()},
+        'project_id': 'project',
+        'user_id': 'user',
+        'consumer_generation': placement.send('GET', path).get('consumer_generation'),
+    }
+    version = '1.38' if consumer_type else '1.37'
+    placement.send('PUT', path, document | ({'consumer_type': consumer_type} if consumer_type else {}), version)
+
+
+def fill(placement):
+    """Create trees, a sharing provider, an over-allocated one, and consumers of several."""
+    if not placement.load('filled'):
+        _fill(placement)
+        placement.save('filled')
+
+
+def _fill(placement):
+    host = provider(placement, 1, 'host1', inventories={'VCPU': INVENTORY}, traits=['HW_CPU_X86_AVX2', 'CUSTOM_A'])
+    numa = provider(
+        placement, 2, 'host1_numa0', host, inventories={'MEMORY_MB': INVENTORY | {'total': 4096, 'max_unit': 4096}}
+    )
+    provider(placement, 3, 'host1_numa0_fpga', numa, inventories={'CUSTOM_FPGA': INVENTORY}, traits=['CUSTOM_B'])
+    shared = provider(
+        placement,
+        4,
+        'shared',
+        inventories={'DISK_GB': INVENTORY | {'total': 1000, 'max_unit': 1000}},
+        traits=['MISC_SHARES_VIA_AGGREGATE'],
+        aggregates=[uuid(100), uuid(101)],
+    )
+    put(placement, host, aggregates=[uuid(100)])
+    full = provider(placement, 5, 'host2', inventories={'VCPU': INVENTORY})
+    placement.send('PUT', '/traits/CUSTOM_UNUSED')
+    placement.send('PUT', '/resource_classes/CUSTOM_UNUSED')
+    allocate(placement, 1, {host: {'VCPU': 4}, numa: {'MEMORY_MB': 1024}, shared: {'DISK_GB': 20}})
+    allocate(placement, 2, {shared: {'DISK_GB': 30}}, 'MIGRATION')
+    allocate(placement, 3, {full: {'VCPU': 8}}, None)
+    allocate(placement, 4, {full: {'VCPU': 8}}, None)
+    # Less than is used, and less than each of them has.
+    put(placement, full, inventories={'VCPU': INVENTORY | {'total': 4, 'max_unit': 4, 'step_size': 3}})
+
+
+def bring(app, placement, progress=lambda number: None, **options):
+    """Import a Placement, and return (Import, [what differs])."""
+    remote = Remote(placement.url, token=TOKEN)
+    transfer = Import(app.service.database, Reader(remote, 2).read(), **options)
+    transfer.run(progress)
+    return transfer, transfer.verify()
+
+
+def take(app, placement, progress=lambda number: None, meanwhile=lambda: None, **options):
+    """Export to a Placement, and return (Export, [what differs])."""
+    remote = Remote(placement.url, token=TOKEN)
+    reader = Reader(remote)
+    transfer = Export(remote, exporting.read(app.service.database), reader, reader.read(), **options)
+    meanwhile()
+    transfer.run(progress)
+    return transfer, transfer.verify(Reader(remote).read())
+
+
+def manage(database_url, *arguments, token=TOKEN, code=0, **environment):
+    done = run(
+        'ironic-traits-manage',
+        *('--database', database_url, 'placement', *arguments),
+        env={'OS_TOKEN': token, 'PATH': '/usr/bin:/bin', 'HOME': '/nonexistent', **environment},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_the_guide(sqlite_url, source, target):
+    """What it shows is what the commands print. What went in comes out."""
+    fill(source)
+    shown = _SHOWN.findall(GUIDE.read_text())
+    assert len(shown) == 4
+    for command, output in shown:
+        url = target.url if command.startswith('export') else source.url
+        arguments = command.replace('https://placement.example.org', url).split()
+        assert manage(sqlite_url, *arguments)[0].replace(url, 'https://placement.example.org') == textwrap.dedent(
+            output
+        )
+    assert target.rows() == source.rows()
+    output, _ = manage(sqlite_url, 'export', target.url, '--jobs', '1')
+    assert 'Nothing had to be changed.\n' in output
+
+
+def test_generations_are_those_of_the_source(sqlite_app, source):
+    fill(source)
+    bring(sqlite_app, source)
+    for number in range(1, 6):
+        path = f'/resource_providers/{uuid(number)}'
+        here, there = Client(sqlite_app).placement('GET', path).json, source.send('GET', path)
+        assert here | {'links': None} == there | {'links': None}
+    for number in range(1, 5):
+        path = f'/allocations/{instance(number)}'
+        assert Client(sqlite_app).placement('GET', path).json == source.send('GET', path)
+
+
+def change(source):
+    """Change everything that ``fill`` creates, in ways that depend on the order of the writes."""
+    for number, name in ((1, 'x'), (4, 'host1'), (1, 'shared')):
+        path = f'/resource_providers/{uuid(number)}'
+        parent = {'parent_provider_uuid': None}
+        source.send('PUT', path, {'name': name, **parent})
+    # Its child gets another root with it.
+    source.send('PUT', f'/resource_providers/{uuid(2)}', {'name': 'below', 'parent_provider_uuid': uuid(4)})
+    allocate(source, 3, {uuid(4): {'DISK_GB': 1}}, 'INSTANCE')
+    allocate(source, 4, {}, None)
+    put(source, uuid(5), inventories={'CUSTOM_FPGA': INVENTORY}, traits=['CUSTOM_A'], aggregates=[uuid(102)])
+    put(source, uuid(1), traits=[], aggregates=[])
+    provider(source, 6, 'new', uuid(3), inventories={'VCPU': INVENTORY})
+    allocate(source, 5, {uuid(6): {'VCPU': 1}, uuid(5): {'CUSTOM_FPGA': 2}})
+    allocate(source, 1, {uuid(1): {'VCPU': 1}})
+
+
+def test_what_has_changed_is_brought(app, source, target):
+    fill(source)
+    bring(app, source)
+    take(app, target)
+    change(source)
+    transfer, differences = bring(app, source)
+    gone = f'consumer {instance(4)}: is here, but not in the source (--prune deletes it)'
+    assert gone in differences
+    assert all(uuid(5) in line or line == gone for line in differences), differences
+    transfer, differences = bring(app, source, prune=True, batch=1)
+    assert differences == []
+    assert f'- consumer {instance(4)}' in transfer.plan.lines
+    assert not bring(app, source, prune=True)[0].plan
+    _, differences = take(app, target, prune=True)
+    assert differences == []
+    assert target.rows() == source.rows()
+
+
+def test_deleted_providers(sqlite_app, source, target):
+    fill(source)
+    provider(source, 7, parent=uuid(3))
+    bring(sqlite_app, source)
+    take(sqlite_app, target)
+    for number in (7, 3):
+        source.send('DELETE', f'/resource_providers/{uuid(number)}')
+    assert bring(sqlite_app, source)[1] == []
+    assert take(sqlite_app, target)[1] == []
+    transfer, differences = bring(sqlite_app, source, prune=True)
+    assert (transfer.plan.lines, differences) == (
+        [f'- provider host1_numa0_fpga ({uuid(3)})', f'- provider provider 7 ({uuid(7)})'],
+        [],
+    )
+    take(sqlite_app, target, prune=True)
+    assert target.rows() == source.rows()
+
+
+class Killed(Exception):
+    """The end of a process in the middle."""
+
+
+def kill_after(number):
+    """Return a function that raises Killed when it is called for the last of so many providers."""
+    left = [number]
+
+    def progress(done):
+        left[0] -= done
+        if left[0] <= 0:
+            raise Killed
+
+    return progress
+
+
+@pytest.mark.parametrize('number', [1, 4])
+def test_a_transfer_that_was_killed_goes_on(sqlite_app, source, target, number):
+    fill(source)
+    with pytest.raises(Killed):
+        bring(sqlite_app, source, kill_after(number), batch=1)
+    assert bring(sqlite_app, source)[1] == []
+    with pytest.raises(Killed):
+        take(sqlite_app, target, kill_after(number))
+    assert take(sqlite_app, target)[1] == []
+    assert target.rows() == source.rows()
+
+
+def test_another_client_writes_during_an_export(sqlite_app, source, target):
+    """Its writes are conflicts, after which a provider is read again. The last word is that of the export."""
+    fill(source)
+    bring(sqlite_app, source)
+    take(sqlite_app, target)
+    change(source)
+    bring(sqlite_app, source, prune=True)
+
+    def write():
+        put(target, uuid(1), traits=['CUSTOM_B'], inventories={'VCPU': INVENTORY, 'PCPU': INVENTORY})
+        allocate(target, 1, {uuid(4): {'DISK_GB': 2}})
+        provider(target, 6, 'newer')
+
+    assert take(sqlite_app, target, meanwhile=write, prune=True)[1] == []
+    assert target.rows() == source.rows()
+
+
+def test_nodes(app, client, source, target):
+    """The inventories and own traits of nodes are derived from the nodes. All else is imported."""
+    free, active, other, reserved, taken = (golden(client) for _ in range(5))
+    bare = client.node()['uuid']
+    client.ask('PUT', f'/v1/nodes/{free}/traits/CUSTOM_OWN')
+    client.ask('PATCH', f'/v1/nodes/{active}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])
+    client.ask('PATCH', f'/v1/nodes/{other}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(8)}])
+    reserve(client, 9, [reserved])
+    one = {GOLD: INVENTORY | {'total': 1, 'reserved': 0, 'max_unit': 1, 'allocation_ratio': 1.0}}
+    for node in (free, active, other, reserved, taken, bare):
+        source.send('POST', '/resource_providers', {'uuid': node, 'name': node})
+        put(source, node, inventories=one)
+    put(source, free, traits=['COMPUTE_NODE', 'CUSTOM_OWN', 'CUSTOM_ELSE'], aggregates=[uuid(100)])
+    put(source, taken, inventories={'CUSTOM_SILVER': one[GOLD]})
+    for number, node in ((1, active), (2, other), (3, reserved), (5, bare)):
+        allocate(source, number, {node: {GOLD: 1}})
+    allocate(source, 4, {taken: {'CUSTOM_SILVER': 1}})
+    expected = [
+        f'provider {bare}: cannot be imported: it is a node without a resource class: set one, then import again',
+        f'provider {free}: trait CUSTOM_ELSE is missing',
+        f'provider {taken}: inventory of CUSTOM_GOLD is surplus',
+        f'provider {taken}: inventory of CUSTOM_SILVER is missing',
+        f'consumer {instance(2)}: cannot be imported: node {other} has the instance {instance(8)}',
+        f'consumer {instance(3)}: cannot be imported: node {reserved} is reserved for {instance(9)}',
+        f'consumer {instance(4)}: cannot be imported: node {taken} is 1 CUSTOM_GOLD',
+        f'consumer {instance(5)}: cannot be imported: its provider {bare} is missing',
+    ]
+    _, differences = bring(app, source)
+    assert sorted(differences) == sorted(expected)
+    document = client.placement('GET', f'/resource_providers/{free}/traits').json
+    assert document['traits'] == ['COMPUTE_NODE', 'CUSTOM_OWN']
+    assert client.placement('GET', f'/allocations/{instance(1)}').json['allocations'].keys() == {active}
+    assert not bring(app, source)[0].plan
+    # The way back: the nodes are ordinary providers there.
+    _, differences = take(app, target)
+    assert differences == []
+    inventories = {row[0]: row[1:4] for row in target.rows()['inventories']}
+    reservation = {node: int(node in (active, other, reserved)) for node in (free, active, other, reserved, taken)}
+    assert inventories == {node: (GOLD, 1, number) for node, number in reservation.items()}
+    assert [row[1] for row in target.rows()['allocations']] == [active]
+
+
+def test_a_consumer_that_changes_its_node(app, client, source):
+    """Two consumers exchange their nodes, while foreign traits change."""
+    nodes = [golden(client) for _ in range(2)]
+    for number, node in enumerate(nodes):
+        source.send('POST', '/resource_providers', {'uuid': node, 'name': node})
+        put(source, node, inventories={GOLD: INVENTORY | {'total': 1, 'reserved': 0, 'max_unit': 1}})
+        put(source, node, traits=['COMPUTE_NODE'])
+        allocate(source, number, {node: {GOLD: 1}})
+        put_traits(client, node, ['HW_CPU_X86_AVX'])
+    assert all('allocation_ratio' in line for line in bring(app, source)[1])
+    for number in range(2):
+        allocate(source, number, {})
+    for number in range(2):
+        allocate(source, number, {nodes[1 - number]: {GOLD: 1}})
+    assert all('allocation_ratio' in line for line in bring(app, source, batch=1)[1])
+    for number in range(2):
+        document = client.placement('GET', f'/allocations/{instance(number)}').json
+        assert document['allocations'].keys() == {nodes[1 - number]}
+
+
+def test_collisions(sqlite_app, source, target):
+    """A name that another provider has is no reason to rename that one."""
+    Client(sqlite_app).placement('POST', '/resource_providers', {'uuid': uuid(50), 'name': 'host1'})
+    fill(source)
+    problem = f'provider host1 ({uuid(1)}): cannot be imported: provider {uuid(50)} has its name, host1'
+    _, differences = bring(sqlite_app, source)
+    assert differences == [
+        problem,
+        f'provider host1_numa0 ({uuid(2)}): cannot be imported: its parent {uuid(1)} cannot be imported',
+        f'provider host1_numa0_fpga ({uuid(3)}): cannot be imported: its parent {uuid(2)} cannot be imported',
+        f'consumer {instance(1)}: cannot be imported: its provider {uuid(1)} is missing',
+    ]
+    provider(target, 51, 'shared')
+    _, differences = take(sqlite_app, target)
+    assert [line.partition(':')[0] for line in differences] == [
+        f'provider shared ({uuid(4)})',
+        f'consumer {instance(2)}',
+    ]
+    assert {row[1] for row in target.rows()['providers']} == {'host1', 'shared', 'host2'}
+
+
+def test_names_of_a_newer_library(sqlite_app, source, target):
+    """They are imported, and cannot be exported to an older Placement."""
+    fill(source)
+    future = "('HW_FUTURE', '2026-01-01'), ('CUSTOM_C', '2026-01-01')"
+    with source._engine.begin() as connection:
+        connection.exec_driver_sql(f'INSERT INTO traits (name, created_at) VALUES {future}')
+    put(source, uuid(1), traits=['HW_FUTURE'])
+    transfer, differences = bring(sqlite_app, source)
+    assert (transfer.unknown_names(), differences) == (['HW_FUTURE'], [])
+    _, differences = take(sqlite_app, target)
+    assert differences == [
+        'trait HW_FUTURE: is missing: it is not in the version of the library there',
+        f'provider host1 ({uuid(1)}): trait HW_FUTURE is missing',
+    ]
+    with sqlite_app.service.write() as connection:
+        connection.execute(sa.delete(tables.resource_provider_traits))
+        connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'HW_FUTURE'))
+    with source._engine.begin() as connection:
+        connection.exec_driver_sql('DELETE FROM resource_provider_traits')
+        connection.exec_driver_sql("DELETE FROM traits WHERE name = 'HW_FUTURE'")
+
+
+def test_a_source_that_changes_while_it_is_read(source):
+    """What has changed is read again."""
+    fill(source)
+    remote = Remote(source.url, token=TOKEN)
+    reader = Reader(remote)
+    original, calls = remote.get, []
+
+    def get(path):
+        document = original(path)
+        calls.append(path)
+        if len(calls) == 5:
+            put(source, uuid(1), traits=['CUSTOM_B'])
+            source.send('DELETE', f'/resource_providers/{uuid(3)}')
+            allocate(source, 4, {})
+            provider(source, 8)
+        return document
+
+    remote.get = get
+    snapshot = reader.read()
+    assert reader.unsettled == []
+    again = Reader(Remote(source.url, token=TOKEN)).read()
+    assert (snapshot.providers, snapshot.consumers) == (again.providers, again.consumers)
+
+
+def test_the_data_of_the_suite_survive(sqlite_url, source, target):
+    for path in placement_suite.FILES:
+        if path.stem in SUITE:
+            placement_suite.run(path, source.app, Administrator(source))
+            source.rename_all()
+    manage(sqlite_url, 'import', source.url)
+    manage(sqlite_url, 'export', target.url)
+    assert target.rows() == source.rows()
+    assert len(source.rows()['providers']) > 25
+
+
+class Administrator:
+    """Creates the rows that the files need."""
+
+    def __init__(self, placement):
+        self._placement = placement
+
+    def ask(self, method, path, document, version, headers):
+        return self._placement.ask(method, path, document, version=version, headers={**headers, 'X-Auth-Token': TOKEN})
+
+
+def test_addresses_and_clouds(sqlite_url, source, tmp_path):
+    (tmp_path / 'clouds.yaml').write_text(
+        'clouds:\n'
+        f'  far: {{auth_type: admin_token, auth: {{endpoint: "{source.url}", token: {TOKEN}}}}}\n'
+        f'  moved: {{auth_type: admin_token, auth: {{endpoint: "http://127.0.0.1:1", token: {TOKEN}}}}}\n'
+    )
+    environment = {'OS_CLIENT_CONFIG_FILE': str(tmp_path / 'clouds.yaml'), 'token': ''}
+    for arguments in (('--cloud', 'far'), ('--cloud', 'moved', source.url)):
+        output, _ = manage(sqlite_url, 'import', *arguments, **environment)
+        assert 'Nothing had to be changed.' in output
+    for arguments, message in (
+        ((), 'Name the URL of the other Placement, or its --cloud in clouds.yaml.\n'),
+        (('--cloud', 'none'), 'Nothing was imported: Cloud none was not found.\n'),
+        (('nowhere',), 'Nothing was imported: '),
+        (('http://127.0.0.1:1',), 'Nothing was imported: Unable to establish connection to http://127.0.0.1:1/'),
+        ((source.url,), 'Nothing was imported: GET /'),
+    ):
+        _, errors = manage(sqlite_url, 'import', *arguments, code=1, **environment)
+        assert errors.startswith(message), errors
+
+
+@pytest.mark.parametrize(
+    ('path', 'document'),
+    [
+        ('/', {'versions': [{'max_version': '1.27'}]}),
+        ('/', {'versions': []}),
+        ('/resource_providers', {'resource_providers': [{'uuid': 'x'}]}),
+        ('/traits', {'traits': ['trait\n']}),
+        ('/traits', []),
+    ],
+)
+def test_a_source_that_is_no_placement(source, path, document):
+    class Strange(Remote):
+        def send(self, method, asked, *arguments):
+            return document if asked == path else super().send(method, asked, *arguments)
+
+    with pytest.raises(Unusable):
+        Reader(Strange(source.url, token=TOKEN)).read()

@@ -1,0 +1,79 @@
+"""The cost of a request follows its answer, not the inventory: with many nodes, few rows are read.
+
+Rows are counted, not time. ``benchmarks`` measures time.
+"""
+
+import pytest
+
+from tests.support import plans, servers
+from tests.support.client import Client
+from tests.support.service import make_app, upgraded
+
+NODES = 100_000
+#: Most rows to read for a page of 100 nodes, or for 50 candidates, of all tables. A tenth of the nodes have one of the
+#: traits, and a hundredth have two of them.
+MOST = NODES // 8
+PAGE = '/v1/nodes?fields=uuid,name&limit=100'
+CANDIDATES = '/placement/allocation_candidates?resources=CUSTOM_GOLD:1&limit=50'
+REQUESTS = [
+    PAGE,
+    *(f'{PAGE}&sort_key={key}' for key in ('name', 'uuid', 'updated_at', 'created_at', 'provision_state')),
+    f'{PAGE}&sort_key=updated_at&sort_dir=desc',
+    f'{PAGE}&sort_key=updated_at&marker=MARKER',
+    f'{PAGE}&sort_key=provision_state&marker=MARKER',
+    f'{PAGE}&sort_key=name&sort_dir=desc&marker=MARKER',
+    f'{PAGE}&maintenance=true',
+    f'{PAGE}&retired=true',
+    f'{PAGE}&provision_state=active',
+    f'{PAGE}&resource_class=rare',
+    f'{PAGE}&associated=false',
+    f'{PAGE}&reserved=false',
+    f'{PAGE}&traits=CUSTOM_A_1',
+    f'{PAGE}&traits=CUSTOM_A_1,CUSTOM_B_2&not-traits-any=CUSTOM_C_3',
+    CANDIDATES,
+    f'{CANDIDATES}&required=CUSTOM_A_1,!CUSTOM_C_3',
+    f'{CANDIDATES}&required=CUSTOM_A_1,CUSTOM_B_2',
+    CANDIDATES.replace('GOLD', 'RARE'),
+    f'/placement/resource_providers?name={"0" * 8}',
+    '/placement/resource_providers/00000000-0000-4000-8000-000000050000/traits',
+    '/placement/traits',
+]
+
+
+@pytest.fixture(scope='module', params=servers.SERVERS)
+def large(request):
+    """An application with many nodes."""
+    if not servers.SERVERS[request.param].installed():
+        pytest.skip('left out')
+    server = servers.SERVERS[request.param]()
+    try:
+        server.start()
+        with make_app(upgraded(server.create('large'))) as application:
+            plans.fill(application, NODES)
+            yield application
+    finally:
+        server.stop()
+
+
+def test_matches_without_limit(large):
+    """The first hundred, and a warning that there are more."""
+    client = Client(large)
+    response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A_1']}, version='1.82').json
+    assert len(response['nodes']) == 100
+    assert response['warnings'] == ["More nodes match: these are the first 100. Set 'limit' to get up to 1000."]
+    response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A_1'], 'limit': 101}, version='1.82').json
+    assert (len(response['nodes']), response['warnings']) == (101, [])
+
+
+@pytest.mark.parametrize('path', REQUESTS)
+def test_rows_read(large, path):
+    client = Client(large)
+    marker = client.ask('GET', f'{PAGE}&provision_state=active').json['nodes'][70]['uuid']
+    with plans.statements() as executed:
+        if path.startswith('/placement'):
+            response = client.placement('GET', path.removeprefix('/placement'))
+        else:
+            response = client.ask('GET', path.replace('MARKER', marker))
+    assert response.status_int == 200
+    rows = plans.rows_read(large.service, executed)
+    assert rows.total() < MOST, rows
