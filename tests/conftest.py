@@ -5,6 +5,8 @@ servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing serve
 the servers, and the modules in SLOW.
 """
 
+import collections
+import contextlib
 import os
 import shutil
 import tempfile
@@ -18,55 +20,56 @@ from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
-#: Modules that take more than some seconds: they start programs, run the real clients, or search at length.
-SLOW = {
-    'test_alive',
-    'test_allocation_clients',
-    'test_allocations',
-    'test_clients',
-    'test_commands',
-    'test_edit_commands',
-    'test_example_driver',
-    'test_glance',
-    'test_guides',
-    'test_holder_races',
-    'test_hostile_input',
-    'test_import_batches',
-    'test_inventory_files',
-    'test_keystone',
-    'test_locked_nodes',
-    'test_metalsmith',
-    'test_mirror',
-    'test_missing_databases',
-    'test_node_provider_model',
-    'test_overload',
-    'test_packaging',
-    'test_placement_suite',
-    'test_placement_transfer',
-    'test_provider_races',
-    'test_races',
-    'test_readme',
-    'test_request_log',
+#: Modules that take more than some seconds: they start programs, run the real clients, or search at length. The longest
+#: come first, so that no process still has one of them to do when the others are finished.
+SLOW = (
     'test_reservation_model',
+    'test_hostile_input',
+    'test_readme',
+    'test_allocations',
+    'test_races',
     'test_reservation_races',
-    'test_rule_clients',
-    'test_rule_commands',
-    'test_rule_races',
-    'test_rule_run_commands',
-    'test_rule_run_model',
-    'test_runbook_clients',
+    'test_clients',
+    'test_import_batches',
+    'test_mirror',
     'test_server',
-    'test_signals',
-    'test_source_commands',
+    'test_rule_races',
     'test_starting',
-    'test_template_clients',
+    'test_commands',
     'test_trait_edits',
-    'test_trait_model',
-    'test_trait_options',
-    'test_validation',
-    'test_worker',
+    'test_placement_suite',
     'test_worker_processes',
-}
+    'test_metalsmith',
+    'test_runbook_clients',
+    'test_source_commands',
+    'test_template_clients',
+    'test_holder_races',
+    'test_rule_run_model',
+    'test_inventory_files',
+    'test_trait_model',
+    'test_guides',
+    'test_provider_races',
+    'test_signals',
+    'test_node_provider_model',
+    'test_edit_commands',
+    'test_locked_nodes',
+    'test_rule_commands',
+    'test_rule_run_commands',
+    'test_allocation_clients',
+    'test_rule_clients',
+    'test_request_log',
+    'test_overload',
+    'test_placement_transfer',
+    'test_alive',
+    'test_trait_options',
+    'test_worker',
+    'test_keystone',
+    'test_validation',
+    'test_missing_databases',
+    'test_glance',
+    'test_packaging',
+    'test_example_driver',
+)
 
 
 def pytest_addoption(parser):
@@ -91,8 +94,10 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.path.stem in SLOW]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.path.stem not in SLOW]
-    # Slow modules first, so that no process still has a long one to do when the others are finished.
-    items.sort(key=lambda item: item.path.stem not in SLOW)
+    numbers = collections.Counter(item.path for item in items)
+    places = {name: place for place, name in enumerate(SLOW)}
+    # After the slow modules, those with the most tests.
+    items.sort(key=lambda item: (places.get(item.path.stem, len(SLOW)), -numbers[item.path]))
 
 
 def pytest_runtest_setup():
@@ -133,17 +138,28 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope='session')
-def database_server(database_kind):
+def kept():
+    """What is kept for each kind of database until the end of the run: {(what, kind): value}, and an ExitStack.
+
+    A fixture that depends on ``database_kind`` ends whenever a test with another kind follows. That is several times in
+    each module, and to start a server takes longer than most modules.
+    """
+    with contextlib.ExitStack() as stack:
+        yield {}, stack
+
+
+@pytest.fixture(scope='session')
+def database_server(database_kind, kept):
     """A running database server; None for SQLite, which has no server."""
     if database_kind == 'sqlite':
-        yield None
-        return
-    server = servers.SERVERS[database_kind]()
-    try:
+        return None
+    values, stack = kept
+    if ('server', database_kind) not in values:
+        server = servers.SERVERS[database_kind]()
+        stack.callback(server.stop)
         server.start()
-        yield server
-    finally:
-        server.stop()
+        values['server', database_kind] = server
+    return values['server', database_kind]
 
 
 @pytest.fixture(scope='session')
@@ -174,11 +190,14 @@ def new_database(database_server, tmp_path_factory, memory_folder):
 
 
 @pytest.fixture(scope='session')
-def shared_database_url(new_database):
+def shared_database_url(new_database, database_kind, kept):
     """The URL of a database with the newest schema, which all tests with the same kind of database share."""
-    url = upgraded(new_database())
-    SHARED.add(url)
-    return url
+    values, _ = kept
+    if ('url', database_kind) not in values:
+        url = upgraded(new_database())
+        SHARED.add(url)
+        values['url', database_kind] = url
+    return values['url', database_kind]
 
 
 @pytest.fixture

@@ -73,6 +73,25 @@ OPTIONS = [
         help='Seconds after which another ironic-traits-mirror may continue the work of one that has not written '
         'since. It is longer than a request may take, or another one takes over during slow requests.',
     ),
+    cfg.StrOpt(
+        'write',
+        default='nothing',
+        choices=[
+            ('nothing', 'The clouds are only read.'),
+            (
+                'traits',
+                'Traits that sources here hold are added to the nodes there, and removed when no source holds them any '
+                'more. "ironic-traits-mirror preview" shows what this would write.',
+            ),
+        ],
+        help='What is written to the Ironic of the clouds.',
+    ),
+    cfg.FloatOpt(
+        'write_rate',
+        min=0.01,
+        default=5,
+        help='Most requests in a second that write traits to a cloud, with those that read the nodes before.',
+    ),
 ]
 
 

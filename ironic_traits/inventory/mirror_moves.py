@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory import history, mirrored_nodes, node_traits, trait_store
+from ironic_traits.inventory import history, mirror_written_traits, mirrored_nodes, node_traits, trait_store
 from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.single_node import MOMENT, take
@@ -43,6 +43,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
         # The allocation is one of the cloud. Its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        mirror_written_traits.forget(connection, node.id)
         stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
         edit = _renamed(stored.traits, SOURCE + node.origin, Hold(writer_id, node.moment))
         if edit.changes:

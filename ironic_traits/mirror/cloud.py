@@ -1,6 +1,7 @@
 """The Ironic of a cloud of clouds.yaml, read through openstacksdk."""
 
 import contextlib
+import json
 import re
 import typing
 
@@ -101,9 +102,8 @@ class Cloud:
                 status_code_retries=0,
             )
         if response.status_code != 200:
-            text = ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
             kind = _FAILURES.get(response.status_code, Unreadable)
-            raise kind(f'GET {path} was answered with {response.status_code}: {text}')
+            raise kind(f'GET {path} was answered with {response.status_code}: {_text(response)}')
         try:
             document = response.json()
         except ValueError:
@@ -111,6 +111,26 @@ class Cloud:
         if not isinstance(document, dict):
             raise Unreadable(f'GET {path} was answered with something that is no JSON object.')
         return document
+
+    def send(self, method, path, timeout):
+        """Send a request without a body to a path below /v1.
+
+        :param timeout: seconds that it may take.
+        :returns: (status, what the response says, '' for nothing).
+        :raises Unreadable: the cloud did not respond.
+        """
+        self.requests += 1
+        with _understood():
+            response = self._ironic.request(
+                path,
+                method,
+                headers={_HEADER: self.version},
+                timeout=min(timeout, self._timeout),
+                raise_exc=False,
+                connect_retries=0,
+                status_code_retries=0,
+            )
+        return response.status_code, _message(response)
 
     def _minor(self):
         document = self.get('/')
@@ -121,6 +141,20 @@ class Cloud:
         if highest < MINIMUM:
             raise Unreadable(f'Its API ends at version 1.{highest}: 1.{MINIMUM} is needed.')
         return min(highest, MAXIMUM)
+
+
+def _text(response):
+    """Return what a response says, in one line."""
+    return ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
+
+
+def _message(response):
+    """Return the error message of a response; its text if it is none of Ironic's."""
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        message = response.json()['error_message']
+        message = json.loads(message) if isinstance(message, str) else message
+        return ' '.join(message['faultstring'].split())[:_MAX_TEXT]
+    return _text(response)
 
 
 @contextlib.contextmanager

@@ -8,12 +8,13 @@ from oslo_utils import uuidutils
 
 from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
+from ironic_traits.mirror.trait_writer import TraitWriter
 
 LOG = logging.getLogger(__name__)
 
@@ -64,6 +65,9 @@ class Follower:
         }
         self._feeds = {}
         self._due = {}
+        self._writer = None
+        if options.write == 'traits':
+            self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._failures = 0
         self._stopped = threading.Event()
@@ -91,6 +95,8 @@ class Follower:
     def catch_up(self):
         """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
         self._due |= dict.fromkeys(_AT_ONCE, 0)
+        if self._writer:
+            self._writer.hurry()
         while self.work() == 0:
             pass
         return bool(self._feeds)
@@ -136,6 +142,10 @@ class Follower:
         }
         self._due = dict.fromkeys(_AT_ONCE, 0)
         self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
+        if self._writer:
+            self._writer.begin()
+        else:
+            mirror_trait_writes.save_queue(self._service, self._turn, None)
         return True
 
     def _step(self):
@@ -144,6 +154,8 @@ class Follower:
         is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
         if not is_first and self._is_due('nodes'):
             self._poll_nodes()
+        elif self._writer and not is_first and self._writer.due <= time.monotonic():
+            self._writer.step()
         elif passing:
             self._read_page(passing[0])
             return 0
@@ -152,7 +164,8 @@ class Follower:
             if due:
                 self._tasks[due]()
         self._failures = 0
-        return 0 if passing else max(min(self._due.values()) - time.monotonic(), 0)
+        due = min(*self._due.values(), self._writer.due if self._writer else float('inf'))
+        return 0 if passing else max(due - time.monotonic(), 0)
 
     def _is_due(self, name):
         """Whether a task is due; if so, it is due again after its interval."""
@@ -280,6 +293,9 @@ class Follower:
         kind = mirrored_records.KINDS[feed.resource]
         rows = [documents.record(kind, each) for each in page]
         return mirrored_records.store(self._context, self._turn, kind, rows).deferred
+
+    def _store_node(self, document):
+        self._store(self._feeds[NODES], [document])
 
     def _unknown(self, feed, uuids):
         table = tables.metadata.tables[feed.resource]

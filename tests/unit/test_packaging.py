@@ -3,6 +3,7 @@
 import configparser
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -24,7 +25,10 @@ def test_every_package_is_named():
 def installed(tmp_path_factory):
     """A directory with only the content of the wheel."""
     target = tmp_path_factory.mktemp('wheel')
-    subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', CHECKOUT], check=True)
+    # A copy, because setuptools writes into the source, where tox may build a wheel at the same time.
+    ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
+    source = shutil.copytree(CHECKOUT, target / 'source', ignore=ignored)
+    subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', source], check=True)
     (wheel,) = (target / 'dist').iterdir()
     install = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', target / 'lib', wheel]
     subprocess.run(install, check=True)
