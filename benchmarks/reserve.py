@@ -21,35 +21,38 @@ NODE_VERSION, RESERVATION_VERSION = '1.10', '1.38'
 TRAIT = 'CUSTOM_BENCHMARK'
 
 
-def reserve(url, request, gate):
+def reserve(url, request, gate, batch):
     """Reserve with one client until a 409.
 
     :param url: URL of the service.
     :param request: the body of each request, without the instance.
     :param gate: barrier at which all clients start.
+    :param batch: number of nodes in one request.
     :returns: ([uuid of a held node, …], [uuid of a reservation, …], {status: number of responses}).
     """
     connection = Connection(url, version=RESERVATION_VERSION)
     held, reservations, statuses = [], [], collections.Counter()
     gate.wait()
     while True:
-        body = {'instance_uuid': str(uuid.uuid4()), **request}
+        instances = [str(uuid.uuid4()) for _ in range(batch)]
+        body = {**request, **({'instance_uuids': instances} if batch > 1 else {'instance_uuid': instances[0]})}
         status, document = connection.ask_json('POST', '/v1/reservations', body)
         statuses[status] += 1
         if status != 201:
             return held, reservations, statuses
-        held.append(document['reservation']['node_uuid'])
-        reservations.append(document['reservation']['uuid'])
+        for reservation in document['reservations'] if batch > 1 else [document['reservation']]:
+            held.append(reservation['node_uuid'])
+            reservations.append(reservation['uuid'])
 
 
-def process(url, requests, gate, results):
+def process(url, requests, gate, results, batch):
     """Run the clients of one process.
 
     :param requests: the request of each client.
     :param results: queue for the result of each client.
     """
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
-        for result in pool.map(lambda request: reserve(url, request, gate), requests):
+        for result in pool.map(lambda request: reserve(url, request, gate, batch), requests):
             results.put(result)
 
 
@@ -60,6 +63,7 @@ def main():
     parser.add_argument('-n', type=int, default=1000, help='number of nodes')
     parser.add_argument('--clients', type=int, default=32)
     parser.add_argument('--by-request', action='store_true', help='request a trait instead of listing nodes')
+    parser.add_argument('--batch', type=int, default=1, help='nodes in one request; -n is a multiple of it')
     arguments = parser.parse_args()
     connection = Connection(arguments.url, version=NODE_VERSION)
     body = {'driver': 'fake-hardware'}
@@ -74,7 +78,9 @@ def main():
         starts = [number * 31 % arguments.n for number in range(arguments.clients)]
         requests = [{'node_uuid': uuids[start:] + uuids[:start]} for start in starts]
     processes = [
-        multiprocessing.Process(target=process, args=(arguments.url, requests[number::PROCESSES], gate, queue))
+        multiprocessing.Process(
+            target=process, args=(arguments.url, requests[number::PROCESSES], gate, queue, arguments.batch)
+        )
         for number in range(PROCESSES)
     ]
     for each in processes:

@@ -70,6 +70,7 @@ class Context(oslo_context.RequestContext):
         self.conductors = service.conductors
         self.etags = service.etags
         self.clouds = service.clouds
+        self.places = service.places
         self.streams = service.streams
         self.wake_worker = service.wake_worker
         self.protocol = protocol

@@ -9,6 +9,7 @@ from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.etags import Tags
 from ironic_traits.inventory.conductors import Directory
+from ironic_traits.inventory.free_nodes import Places
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
@@ -57,6 +58,7 @@ class Service:
         self.conductors = Directory()
         self.etags = Tags()
         self.clouds = {}
+        self.places = Places()
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send

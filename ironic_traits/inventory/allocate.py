@@ -147,6 +147,7 @@ def _hold_once(
     # As in Ironic, a node that has the name of the allocation comes first.
     first = [tables.nodes.c.name == row['name']] if row['name'] else []
     with context.write() as connection:
+        first = [*free_nodes.allocated_first(connection, node_request, [row['uuid']]), *first]
         (node,) = free_nodes.take_free(
             context, connection, node_request, [row['uuid']], wait, first=first, columns=_HELD
         )

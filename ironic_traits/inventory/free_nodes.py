@@ -4,7 +4,7 @@ One transaction finds the nodes and holds them. It checks them again under their
 changed one of them in the meantime, the search begins again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -13,10 +13,11 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
-from ironic_traits.inventory import eligibility, explanations, matches, node_filters, node_providers
+from ironic_traits.db.types import now
+from ironic_traits.inventory import change_feed, eligibility, explanations, matches, node_filters, node_providers
 from ironic_traits.inventory.eligibility import OF_NODE, Refusal
 from ironic_traits.inventory.matches import NodeRequest
-from ironic_traits.inventory.single_node import take
+from ironic_traits.inventory.single_node import MOMENT
 from ironic_traits.matching.explanations import MAX_LISTED
 
 _Result = TypeVar('_Result')
@@ -24,6 +25,8 @@ _Result = TypeVar('_Result')
 #: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
 _SPARE = 32
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
+#: Most requests whose places a process remembers.
+_MAX_PLACES = 1000
 #: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
@@ -86,67 +89,166 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     :param wait: as for ``attempt`` of ``search``.
     :param first: conditions on nodes; a node that fulfils one of them comes before all others.
     :param columns: further columns of nodes to read under the lock.
-    :returns: [result of ``single_node.take``, …], the best node first.
+    :returns: [row with ``id``, ``uuid``, ``origin``, ``moment``, ``has_expired`` (whether it has an expired
+        reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
     :raises TooFew: too few nodes match and can be held.
     :raises Lost: another transaction has taken or locked one of the nodes.
     """
-    count, alone = len(instances), _alone(instances)
-    free = eligibility.eligible_for(alone)
-    best = list(first)
-    if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
-        # A node that is allocated to the instance in Placement comes before all others.
-        best.insert(0, node_providers.allocated_to(alone))
+    count = len(instances)
+    free = eligibility.eligible_for(_alone(instances))
+    conditions = node_request.conditions(context)
+    spare = 0 if wait else _SPARE
     candidates: Sequence[sa.Row] = []
-    for condition in best:
-        candidates = candidates or matches.candidates(
-            context, connection, node_request, sa.and_(free, condition), count
-        )
-    candidates = candidates or matches.candidates(
-        context, connection, node_request, free, count if wait else count + _SPARE
-    )
+    for condition in first:
+        both = sa.and_(free, condition)
+        candidates = candidates or matches.candidates(context, connection, node_request, both, count)
+    candidates = candidates or _candidates(context, connection, node_request, free, count + spare)
     if len(candidates) < count:
         raise TooFew(instances)
-    chosen = candidates if wait else _not_locked(connection, candidates, count)
-    locked = {}
-    # In the order of their ids, as all transactions that lock several nodes, to avoid deadlocks.
-    for node in sorted(chosen, key=lambda node: node.id):
-        try:
-            locked[node.id] = take(connection, node.uuid, *columns)
-        except failures.NodeNotFound:
-            raise Lost from None
-    still_free = sa.select(sa.func.count()).where(
-        tables.nodes.c.id.in_(locked), *node_request.conditions(context), free
-    )
-    if connection.execute(still_free).scalar_one() < count:
-        raise Lost
-    return [locked[node.id] for node in chosen]
+    if wait:
+        chosen = candidates[:count]
+        if count > 1:
+            # In the order of their ids, as all transactions that lock several nodes, to avoid deadlocks.
+            connection.execute(_LOCK, {'ids': [node.id for node in chosen]})
+        _raise_generations(connection, chosen)
+    else:
+        chosen = _take_not_locked(connection, candidates, count)
+    return _read(connection, chosen, [*conditions, free], columns)
 
 
-def _not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
-    """Lock ``count`` nodes that no other transaction has locked, the best ones if possible.
+def allocated_first(connection: sa.Connection, node_request: NodeRequest, instances: Sequence[str]) -> list[Condition]:
+    """Return ``first`` for ``take_free``: a node that is allocated to the instance in Placement comes first."""
+    alone = _alone(instances)
+    if alone and node_request.idents is None and connection.scalar(node_providers.has_allocations(alone)):
+        return [node_providers.allocated_to(alone)]
+    return []
 
-    :param candidates: rows with ``id``, the best first.
+
+class Places:
+    """Where a process goes on with its searches, so that it does not pass the nodes that are held each time.
+
+    A search begins after the last node that a search for the same request has found. At the end of the inventory it
+    begins again with the first node. So nodes are given out in turn, and the cost of a search does not grow with the
+    number of nodes that are held. ``service.Service`` has one.
+    """
+
+    def __init__(self) -> None:
+        self._after: dict[Hashable, int] = {}
+
+    def after(self, node_request: NodeRequest) -> int:
+        """Return the id of the node after which a search begins; 0 for the first node."""
+        return self._after.get(_key(node_request), 0)
+
+    def set(self, node_request: NodeRequest, node_id: int) -> None:
+        """Let the next search for the same request begin after a node."""
+        if len(self._after) >= _MAX_PLACES:
+            self._after.clear()
+        self._after[_key(node_request)] = node_id
+
+
+def _key(node_request: NodeRequest) -> Hashable:
+    request = node_request.request
+    return request.resource_class, request.required, request.required_any, request.forbidden, repr(node_request.filters)
+
+
+def _candidates(
+    context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
+) -> Sequence[sa.Row]:
+    """Return free nodes, as ``matches.candidates``. Of equally good ones, those after the place of the last search."""
+    if node_request.idents is not None or node_request.request.preferred:
+        return matches.candidates(context, connection, node_request, free, count)
+    rows: list[sa.Row] = []
+    place = context.places.after(node_request)
+    if place:
+        rows += matches.candidates(context, connection, node_request, sa.and_(free, tables.nodes.c.id > place), count)
+    if len(rows) < count:
+        before = sa.and_(free, tables.nodes.c.id <= place) if place else free
+        rows += matches.candidates(context, connection, node_request, before, count - len(rows))
+    return rows
+
+
+def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
+    """Take ``count`` nodes that no other transaction has locked, the best ones if possible.
+
+    :param candidates: rows with ``id`` and ``uuid``, the best first.
     :raises Lost: too few are not locked.
     """
-    chosen = _lock(connection, candidates[:count], count)
+    chosen = _take_some(connection, candidates[:count], count)
     if len(chosen) < count:
-        chosen += _lock(connection, candidates[count:], count - len(chosen))
+        chosen += _take_some(connection, candidates[count:], count - len(chosen))
     if len(chosen) < count:
         raise Lost
     return chosen
 
 
-def _lock(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
-    """Lock up to ``count`` candidates, skip those that are locked already, and return the locked ones."""
+def _take_some(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
+    """Take up to ``count`` candidates as ``single_node.take``, skip those that are locked, and return the taken ones.
+
+    It needs as many statements for many nodes as for one.
+    """
+    parameters = {'ids': [node.id for node in candidates], 'most': count}
+    if connection.dialect.name == 'postgresql':
+        taken = set(connection.scalars(_TAKE_UNLOCKED, parameters | {'now': now()}))
+        return [node for node in candidates if node.id in taken]
+    locked = set(connection.scalars(_LOCK_UNLOCKED, parameters))
+    chosen = [node for node in candidates if node.id in locked]
+    _raise_generations(connection, chosen)
+    return chosen
+
+
+def _raise_generations(connection: sa.Connection, nodes: Sequence[sa.Row]) -> None:
+    if nodes:
+        connection.execute(_RAISE, {'ids': [node.id for node in nodes], 'now': now()})
+        change_feed.record(connection, change_feed.NODE, [node.uuid for node in nodes])
+
+
+def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
     # SELECT id FROM nodes WHERE id IN (1, 2) ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED
     # The databases lock every row that they read, even rows that a sort or a limit drops later. So this reads by
     # primary key, in its order, and stops at the limit. (SQLite has no row locks: SQLAlchemy omits FOR UPDATE there.)
-    node_ids = [node.id for node in candidates]
-    statement = (
-        sa.select(tables.nodes.c.id).where(tables.nodes.c.id.in_(node_ids)).order_by(tables.nodes.c.id).limit(count)
-    )
-    locked = set(connection.scalars(statement.with_for_update(skip_locked=True)))
-    return [node for node in candidates if node.id in locked]
+    statement = sa.select(nodes.c.id).where(nodes.c.id.in_(sa.bindparam('ids', expanding=True))).order_by(nodes.c.id)
+    return statement.limit(sa.bindparam('most', type_=sa.Integer)).with_for_update(skip_locked=True)
+
+
+_IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
+_LOCK = sa.select(tables.nodes.c.id).where(_IDS).order_by(tables.nodes.c.id).with_for_update()
+_LOCK_UNLOCKED = _lock_unlocked(tables.nodes)
+_VALUES = {'generation': tables.nodes.c.generation + 1, 'updated_at': sa.bindparam('now')}
+_RAISE = sa.update(tables.nodes).where(_IDS).values(_VALUES)
+_unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')
+#: For PostgreSQL: lock, raise the generations and record the change in one statement.
+_TAKE_UNLOCKED = change_feed.with_record(
+    sa.update(tables.nodes)
+    .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
+    .values(_VALUES)
+    .returning(tables.nodes.c.id, tables.nodes.c.uuid)
+    .cte('taken')
+)
+_TAKEN = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
+_HAS_EXPIRED = (
+    sa.exists()
+    .where(tables.reservations.c.node_uuid == tables.nodes.c.uuid)
+    .correlate(tables.nodes)
+    .label('has_expired')
+)
+
+
+def _read(
+    connection: sa.Connection, nodes: Sequence[sa.Row], conditions: Iterable[Condition], columns: Columns
+) -> list[sa.Row]:
+    """Read nodes that are taken.
+
+    :param conditions: conditions on nodes, which are checked under the locks.
+    :returns: rows as of ``take_free``.
+    :raises Lost: a node does not exist any more, or does not fulfil the conditions.
+    """
+    # Each column once. The conditions hold, so if a node has a reservation, that has expired.
+    all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))
+    statement = sa.select(*all_columns).where(_IDS, *conditions)
+    rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
+    if len(rows) < len(nodes):
+        raise Lost
+    return [rows[node.id] for node in nodes]
 
 
 def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest) -> None:

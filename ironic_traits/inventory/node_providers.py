@@ -197,6 +197,7 @@ UNALLOCATED = ~sa.exists().where(tables.allocations.c.resource_provider_id == ta
     tables.resource_providers
 )
 _BUMP_UNALLOCATED = _BUMP.where(UNALLOCATED)
+_BUMP_ALL_UNALLOCATED = _BUMP_ALL.where(UNALLOCATED)
 _BUMP_EXPIRED = (
     sa.update(tables.resource_providers)
     .where(
@@ -219,6 +220,16 @@ def bump_for_reservation(connection: sa.Connection, node_id: int) -> None:
     Not if the node is allocated: then it is allocated to the reservation's instance, and its usage does not change.
     """
     connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
+
+
+def write_for_reservation(node_id: int) -> Write:
+    """Return the write that ``bump_for_reservation`` executes."""
+    return Write(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
+
+
+def bump_for_reservations(connection: sa.Connection, node_ids: Collection[int]) -> None:
+    """``bump_for_reservation`` for several nodes."""
+    connection.execute(_BUMP_ALL_UNALLOCATED, {'of_nodes': list(node_ids), 'now': now()})
 
 
 def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:

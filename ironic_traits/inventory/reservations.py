@@ -332,10 +332,6 @@ class Expiry:
             )
         return at
 
-    def check(self, context: Context, connection: sa.Connection) -> None:
-        """Raise InvalidInput if the expiry is in the past, or too far in the future."""
-        self.at(context, read_clock(connection))
-
 
 def _take(connection: sa.Connection, uuid: str) -> sa.Row:
     """Lock the node of a live reservation, and return the node's row, with ``moment``."""

@@ -4,7 +4,7 @@
 """
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -13,9 +13,11 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.context import Context
-from ironic_traits.db import tables
+from ironic_traits.db import tables, together
+from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
-from ironic_traits.db.types import read_clock
+from ironic_traits.db.together import Write
+from ironic_traits.db.types import clock
 from ironic_traits.inventory import (
     change_feed,
     free_nodes,
@@ -76,14 +78,32 @@ def _hold_once(
     context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
 ) -> Reservations:
     with context.write() as connection:
-        expiry.check(context, connection)
-        held = _held_by(context, connection, instances)
+        begin = connection.execute(_BEGIN, {'instances': list(instances)}).one()
+        expiry.at(context, begin.moment)
+        held = _held_by(context, connection, instances) if begin.is_held else {}
         _check_held(context, connection, node_request, held.values())
         rest = [instance for instance in instances if instance not in held]
         if rest:
-            nodes = free_nodes.take_free(context, connection, node_request, rest, wait)
+            first = free_nodes.allocated_first(connection, node_request, rest) if begin.is_allocated else ()
+            nodes = free_nodes.take_free(context, connection, node_request, rest, wait, first=first)
+            if begin.is_held or any(node.has_expired for node in nodes):
+                _settle(connection, nodes, rest)
             held |= _insert(context, connection, dict(zip(rest, nodes, strict=True)), expiry)
+            context.places.set(node_request, max(node.id for node in nodes))
         return Reservations([held[instance] for instance in instances], bool(rest))
+
+
+def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
+    return sa.exists().where(column.in_(sa.bindparam('instances', expanding=True)))
+
+
+#: Nearly always, an instance holds nothing yet. One statement finds that out.
+_BEGIN = sa.select(
+    clock().label('moment'),
+    # A reservation, live or expired, or a node.
+    sa.or_(_one_of(tables.nodes.c.instance_uuid), _one_of(tables.reservations.c.instance_uuid)).label('is_held'),
+    _one_of(tables.consumers.c.uuid).label('is_allocated'),
+)
 
 
 def _held_by(context: Context, connection: sa.Connection, instances: Sequence[str]) -> dict[str, sa.Row]:
@@ -137,10 +157,7 @@ def _insert(
     :returns: {instance: row with FIELDS}.
     :raises free_nodes.Lost: one of the instances has been put on a node since the first check.
     """
-    uuids = [node.uuid for node in chosen.values()]
-    key = sa.or_(tables.reservations.c.node_uuid.in_(uuids), tables.reservations.c.instance_uuid.in_(chosen))
-    settle(connection, key)
-    moment = read_clock(connection)
+    moment = next(iter(chosen.values())).moment
     expires_at = expiry.at(context, moment)
     rows = [
         {
@@ -152,18 +169,53 @@ def _insert(
         }
         for instance, node in chosen.items()
     ]
-    connection.execute(sa.insert(tables.reservations), rows)
-    change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])
-    history.record(connection, *(created(context, row) for row in rows))
-    for node in chosen.values():
-        node_providers.bump_for_reservation(connection, node.id)
+    _write(context, connection, rows, [node.id for node in chosen.values()])
     # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
-    on_node = sa.exists().where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid).label('on_node')
-    statement = sa.select(*_COLUMNS, on_node).where(tables.reservations.c.instance_uuid.in_(chosen))
-    inserted = connection.execute(statement).all()
+    inserted = connection.execute(_INSERTED, {'instances': list(chosen)}).all()
     if any(row.on_node for row in inserted):
         raise free_nodes.Lost
     mirror_claims.begin(
         context, connection, [Holding(chosen[row.instance_uuid], row.uuid, row.instance_uuid) for row in inserted]
     )
     return {row.instance_uuid: row for row in inserted}
+
+
+def _settle(connection: sa.Connection, nodes: Iterable[sa.Row], instances: Collection[str]) -> None:
+    """Delete the expired reservations of nodes and instances, whose keys are needed."""
+    uuids = [node.uuid for node in nodes]
+    settle(
+        connection,
+        sa.or_(tables.reservations.c.node_uuid.in_(uuids), tables.reservations.c.instance_uuid.in_(instances)),
+    )
+
+
+def _write(context: Context, connection: sa.Connection, rows: list[Values], node_ids: list[int]) -> None:
+    """Insert reservations, and record them. One reservation takes one statement on PostgreSQL, many take four."""
+    entries = [created(context, row) for row in rows]
+    if len(rows) > 1:
+        connection.execute(sa.insert(tables.reservations), rows)
+        change_feed.record(connection, change_feed.RESERVATION, [row['uuid'] for row in rows])
+        history.record(connection, *entries)
+        node_providers.bump_for_reservations(connection, node_ids)
+        return
+    together.execute(
+        connection,
+        [
+            Write(_INSERT, {f'reservation_{name}': value for name, value in rows[0].items()}),
+            Write(_RECORD, {'recorded_uuid': rows[0]['uuid']}),
+            node_providers.write_for_reservation(node_ids[0]),
+            *history.writes(*entries),
+        ],
+    )
+
+
+_INSERT = sa.insert(tables.reservations).values(
+    {name: sa.bindparam(f'reservation_{name}') for name in FIELDS if name != 'updated_at'}
+)
+_RECORD = sa.insert(tables.change_log).values(
+    kind=sa.literal_column(f"'{change_feed.RESERVATION}'"), uuid=sa.bindparam('recorded_uuid')
+)
+_INSERTED = sa.select(
+    *_COLUMNS,
+    sa.exists().where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid).label('on_node'),
+).where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances', expanding=True)))

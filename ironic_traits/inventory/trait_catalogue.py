@@ -127,7 +127,7 @@ def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
 
     :param trait_names: names; without any, nothing is read.
     """
-    if not trait_names:
+    if not context.retired_traits.among(context, trait_names):
         return []
     statement = sa.select(_NOTES.trait, _NOTES.replaced_by).where(
         _NOTES.trait.in_(sorted(trait_names)), _NOTES.retired.is_(sa.true())

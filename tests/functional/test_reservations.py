@@ -149,3 +149,20 @@ def test_a_refused_deploy_keeps_its_reservation(client):
     deploy = {'target': 'active', 'reservation_uuid': held['uuid']}
     assert client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', deploy).status_int == 400
     assert client.get(f'{PATH}/{held["uuid"]}')['reservation'] == held
+
+
+def test_requests_get_nodes_in_turn(client):
+    """A search does not pass the nodes again that the searches before it have found, and begins again at the end."""
+    nodes = [available(client) for _ in range(3)]
+
+    def claim(*numbers):
+        body = {'instance_uuids': [instance(number) for number in numbers], 'required': []}
+        response = client.ask('POST', PATH, body)
+        assert response.status_int == 201, response.text
+        return [reservation['node_uuid'] for reservation in response.json['reservations']]
+
+    assert [*claim(1), *claim(2)] == nodes[:2]
+    for reservation in client.get(PATH)['reservations']:
+        client.ask('DELETE', f'{PATH}/{reservation["uuid"]}')
+    assert claim(3, 4) == [nodes[2], nodes[0]]
+    assert claim(5) == [nodes[1]]
