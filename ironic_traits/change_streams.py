@@ -21,6 +21,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from ironic_traits import failures
+from ironic_traits.db import outage
 from ironic_traits.inventory import change_feed
 from ironic_traits.inventory.change_feed import KINDS, Change, Database, Token
 
@@ -158,8 +159,8 @@ class Streams:
             except failures.TokenOutdated:
                 # The feed began again. The streams find out by themselves.
                 self._forget()
-            except Exception:
-                LOG.exception('The changes for streams could not be read')
+            except Exception as error:
+                _log(error)
             with self._condition:
                 if not more:
                     self._condition.wait_for(lambda: not self._open or self._is_closed, self._options.stream_interval)
@@ -244,9 +245,9 @@ class Events:
             except failures.Failure as failure:
                 yield _event(None, 'end', {'code': failure.code, 'status': failure.status, 'message': str(failure)})
                 return
-            except Exception:
+            except Exception as error:
                 # The client connects again.
-                LOG.exception('A stream of changes ends')
+                _log(error)
                 return
             token = batch.token if batch else token
             piece = b''.join(item.event for item in batch.items if item.kind in self._kinds) if batch else b''
@@ -256,6 +257,12 @@ class Events:
             if piece:
                 sent, sent_at = token, time.monotonic()
                 yield piece
+
+
+def _log(error: Exception) -> None:
+    """Log why the feed could not be read. Outages of the database are logged elsewhere (``db.outage``)."""
+    if not outage.is_unavailable(error):
+        LOG.error('The changes for streams could not be read', exc_info=error)
 
 
 def _item(feed: str, change: Change) -> Item:

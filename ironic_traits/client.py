@@ -10,13 +10,14 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
+from ironic_traits.client_changes import Changes
 from ironic_traits.client_requests import VERSION, Failed
 from ironic_traits.client_rules import RuleRuns
 
 __all__ = ['VERSION', 'Client', 'Failed']
 
 
-class Client(RuleRuns):
+class Client(RuleRuns, Changes):
     """A client of one service.
 
     :param connection: an openstacksdk Connection, or a keystoneauth Session.

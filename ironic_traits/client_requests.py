@@ -93,15 +93,15 @@ class Requests:
         :returns: the decoded body of the response; None if it is empty.
         :raises Failed: an error response.
         """
-        response = self._send(method, path, document, query)
+        response = self.send(method, path, document, query)
         if response.status_code == HTTPStatus.NOT_ACCEPTABLE and self._version == VERSION:
             # An earlier release of this service, or of Ironic.
             maximum = response.headers.get(_MAXIMUM, VERSION)
             if _minor(maximum) < _minor(VERSION):
                 self._version = maximum
-                response = self._send(method, path, document, query)
+                response = self.send(method, path, document, query)
         if response.status_code >= 400:
-            raise Failed(response.status_code, response.reason, _document(response))
+            raise Failed(response.status_code, response.reason, response_document(response))
         return response.json() if response.content else None
 
     @property
@@ -112,7 +112,11 @@ class Requests:
         """
         return {'include_children': 'true'} if _minor(self._version) >= _CHILDREN_SINCE else {}
 
-    def _send(self, method, path, document, query):
+    def send(self, method, path, document, query, headers=None, **options):
+        """Send a request, and return the response, whatever its status: requests.Response.
+
+        :param options: further arguments of keystoneauth's Adapter.
+        """
         # The endpoint in a catalog may end in /v1 or not.
         base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
         return self._adapter.request(
@@ -121,10 +125,11 @@ class Requests:
             json=document,
             params=query,
             microversion=self._version,
-            headers={'X-OpenStack-Ironic-API-Version': self._version},
+            headers={'X-OpenStack-Ironic-API-Version': self._version} | (headers or {}),
             raise_exc=False,
             # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
+            **options,
         )
 
 
@@ -132,7 +137,8 @@ def _minor(version):
     return int(version.partition('.')[2] or 0)
 
 
-def _document(response):
+def response_document(response) -> dict[str, Any]:
+    """Return the JSON document of a response; {} if it has none."""
     try:
         document = response.json()
     except ValueError:

@@ -69,6 +69,7 @@ class Context(oslo_context.RequestContext):
         self.rules = service.rules
         self.conductors = service.conductors
         self.etags = service.etags
+        self.clouds = service.clouds
         self.streams = service.streams
         self.wake_worker = service.wake_worker
         self.protocol = protocol

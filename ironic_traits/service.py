@@ -31,6 +31,7 @@ class Service:
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
+    :ivar clouds: connections to the Ironic of clouds, {name: ironic_traits.mirror.cloud.Cloud}.
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
     :cvar user_id: of what a worker writes: none. A request has its own (``Context``).
@@ -55,6 +56,7 @@ class Service:
         self.rules = Rules(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()
+        self.clouds = {}
         self.streams = Streams(self, conf.changes)
         self._wakeups = wakeup.Sender(os.environ.get(wakeup.ADDRESS))
         self.wake_worker = self._wakeups.send

@@ -33,6 +33,7 @@ SLOW = (
     'test_clients',
     'test_import_batches',
     'test_mirror',
+    'test_mirror_claims',
     'test_server',
     'test_rule_races',
     'test_starting',

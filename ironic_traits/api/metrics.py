@@ -132,6 +132,10 @@ def _is_up(row):
     return mirror_clouds.state(row) in ('reading', 'following')
 
 
+def _can_write(row):
+    return None if row.write_queue is None else row.write_failing_since is None
+
+
 class _Counts:
     """A collector of the metrics that are read from the database for each request."""
 
@@ -172,6 +176,10 @@ _MIRRORS = {
     'conflicts': (core.GaugeMetricFamily, 'What the inventory cannot have of the cloud.', lambda row: row.conflicts),
     'requests': (core.CounterMetricFamily, 'Requests to the cloud.', lambda row: row.requests),
     'changes': (core.CounterMetricFamily, 'Nodes and records that were written.', lambda row: row.changes),
+    'write_up': (core.GaugeMetricFamily, 'Whether traits can be written to the cloud.', _can_write),
+    'write_queue': (core.GaugeMetricFamily, 'Nodes to which traits are to be written.', lambda row: row.write_queue),
+    'written_traits': (core.GaugeMetricFamily, 'Traits in the cloud from here.', lambda row: row.written_traits),
+    'trait_writes': (core.CounterMetricFamily, 'Traits added or removed in the cloud.', lambda row: row.trait_writes),
 }
 
 

@@ -1,7 +1,6 @@
 """The implementation of ironic-traits-mirror.  Any number of them may share one database."""
 
 import contextlib
-import importlib.util
 import signal
 import sys
 import threading
@@ -11,7 +10,7 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirror_moves
+from ironic_traits.inventory import mirror_clouds, mirror_moves, mirror_trait_writes
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.service import Service
 
@@ -28,15 +27,14 @@ def run():
     """Follow clouds until SIGINT or SIGTERM, or run one command."""
     supervised = supervisor.is_supervised()
     argv = supervisor.arguments()
-    if not _COMMANDS.keys().isdisjoint(argv):
+    if not {*_COMMANDS, 'preview'}.isdisjoint(argv):
         _run_command(setup.configuration(argv, cli=[*_OPTIONS, cfg.SubCommandOpt('command', handler=_add_commands)]))
         return
     conf = setup.configuration(argv, cli=_OPTIONS)
     names = list(dict.fromkeys(conf.cloud or conf.mirror.clouds))
     if not names:
         sys.exit('There is no cloud to follow: use --cloud NAME, or set [mirror] clouds.')
-    if importlib.util.find_spec('openstack') is None:
-        sys.exit("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'")
+    setup.openstacksdk()
     if not supervised:
         # Otherwise ironic-traits-api, which has the same configuration, has printed the warnings.
         setup.warn(conf)
@@ -77,11 +75,39 @@ def _forget(service, context, ident):
     print(f'{mirror_moves.forget(context, ident)} is removed')
 
 
+def _rewrite(service, context, ident):
+    """Have traits of a node written again."""
+    traits = mirror_trait_writes.rewrite(context, ident)
+    if traits:
+        print(f'{ident}: {", ".join(traits)} will be written again')
+
+
+def _preview(context, name):
+    """Print what would be written to a cloud."""
+    row, conflicts = mirror_clouds.get(context, name)
+    pending = mirror_trait_writes.pending(context, name)
+    nodes = [node for node in pending.values() if node.operations]
+    for node in nodes:
+        verbs = {'add': node.add, 'remove': node.remove}
+        parts = [f'{verb} {", ".join(sorted(traits))}' for verb, traits in verbs.items() if traits]
+        print(f'{node.name or "-"} {node.uuid}: {"; ".join(parts)}')
+    for conflict in conflicts:
+        if conflict.trait:
+            print(f'{conflict.uuid}, {conflict.trait}: {conflict.reason}')
+    added, removed = (sum(len(getattr(node, verb)) for node in nodes) for verb in ('add', 'remove'))
+    print(f'cloud {row.name}: {added} traits to add and {removed} to remove, on {len(nodes)} nodes')
+
+
 #: {name: (function from the service, a context and a uuid or name, description)}.
 _COMMANDS = {
     'adopt': (_adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud."),
     'forget': (_forget, 'Remove mirrored nodes. A mirror that runs stores them again.'),
+    'rewrite': (
+        _rewrite,
+        'Write the traits of nodes again that another client has removed in their cloud.',
+    ),
 }
+_PREVIEW = 'Show which traits [mirror] write = traits adds and removes in the clouds. Nothing is written.'
 
 
 def _add_commands(subparsers):
@@ -89,11 +115,15 @@ def _add_commands(subparsers):
         parser = subparsers.add_parser(name, help=description, description=description)
         parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
         parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all of --cloud')
+    subparsers.add_parser('preview', help=_PREVIEW, description=_PREVIEW)
 
 
 def _run_command(conf):
     """Run a command on nodes, each in a transaction of its own. Exit with 1 if one has failed."""
     command, clouds = conf.command, conf.cloud or []
+    if command.name == 'preview':
+        _preview_all(conf)
+        return
     if bool(command.nodes) == command.all:
         sys.exit('Name nodes, or use --all.')
     setup.schema(conf)
@@ -110,3 +140,16 @@ def _run_command(conf):
             for name in clouds or [row.name for row in mirror_clouds.find(context)]:
                 mirror_moves.forget_cloud(context, name)
         sys.exit(int(has_failed))
+
+
+def _preview_all(conf):
+    # For "preview | head".
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    setup.schema(conf)
+    with contextlib.closing(Service(conf)) as service:
+        context = Context(service, None, 0, '')
+        try:
+            for name in conf.cloud or [row.name for row in mirror_clouds.find(context)]:
+                _preview(context, name)
+        except failures.Failure as failure:
+            sys.exit(str(failure))

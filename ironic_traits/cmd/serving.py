@@ -32,6 +32,8 @@ def serve(argv):
     """
     conf = setup.configuration(argv)
     setup.warn(conf)
+    if conf.mirror.claims:
+        setup.openstacksdk()
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(addresses.reserved(conf))
         setup.schema(conf)

@@ -1,6 +1,7 @@
 """The setup that commands share: the configuration, logging, and the schema of the database."""
 
 import contextlib
+import importlib.util
 import logging
 import sys
 
@@ -23,6 +24,12 @@ _UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, alembic.util.CommandE
 
 #: The extra of this package that installs the driver of a database, by the backend in the URL.
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
+
+
+def openstacksdk():
+    """Exit with one sentence unless openstacksdk is installed, by which clouds are read."""
+    if importlib.util.find_spec('openstack') is None:
+        sys.exit("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'")
 
 
 def configuration(argv, cli=()):

@@ -73,6 +73,42 @@ OPTIONS = [
         help='Seconds after which another ironic-traits-mirror may continue the work of one that has not written '
         'since. It is longer than a request may take, or another one takes over during slow requests.',
     ),
+    cfg.StrOpt(
+        'write',
+        default='nothing',
+        choices=[
+            ('nothing', 'The clouds are only read.'),
+            (
+                'traits',
+                'Traits that sources here hold are added to the nodes there, and removed when no source holds them any '
+                'more. "ironic-traits-mirror preview" shows what this would write.',
+            ),
+        ],
+        help='What is written to the Ironic of the clouds.',
+    ),
+    cfg.FloatOpt(
+        'write_rate',
+        min=0.01,
+        default=5,
+        help='Most requests in a second that write traits to a cloud, with those that read the nodes before.',
+    ),
+    cfg.StrOpt(
+        'claims',
+        default='',
+        choices=[
+            ('', 'Mirrored nodes are held in this service only.'),
+            ('instance_uuid', 'A mirrored node is held in its cloud, too, by its instance_uuid there.'),
+        ],
+        help='How reservations and allocations hold mirrored nodes in their cloud. The user of the mirror needs the '
+        'policy rule baremetal:node:update:instance_uuid there, and ironic-traits-api needs clouds.yaml.',
+    ),
+    cfg.IntOpt(
+        'claim_seconds',
+        min=6,
+        default=30,
+        help='Seconds after which a node that is held only here, or only in its cloud, is held on both sides or on '
+        'none. A request to hold a node there may take a third of that.',
+    ),
 ]
 
 

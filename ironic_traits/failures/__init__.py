@@ -10,6 +10,7 @@ from ironic_traits.failures.base import (
 )
 from ironic_traits.failures.holders import (
     AllocationNotFound,
+    ClaimUnconfirmed,
     InstanceAssociated,
     InstanceNotFound,
     InstanceOnNode,

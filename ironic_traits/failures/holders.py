@@ -85,6 +85,17 @@ class InstanceUnavailable(Failure):
     text = 'No node can be reserved for instance {instance}.'
 
 
+class ClaimUnconfirmed(Failure):
+    """It is not known whether the cloud of a mirrored node holds it, too."""
+
+    status = 503
+    code = 'baremetal.mirror.claim_unconfirmed'
+    text = (
+        'Cloud {cloud} has not confirmed that it holds what was requested: {reason}. What was done so far is undone '
+        'within {seconds} seconds. Then try again.'
+    )
+
+
 class NothingToReserve(Failure):
     """Too few nodes of a list can be reserved.
 

@@ -18,15 +18,17 @@ from ironic_traits.inventory import (
     free_nodes,
     history,
     matches,
+    mirror_claims,
     node_providers,
     origins,
     records,
     reservations,
     trait_filters,
 )
-from ironic_traits.inventory.allocations import ACTIVE, ERROR, KIND, end
+from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING, ERROR, KIND, end
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.mirror_claims import Holding
 from ironic_traits.inventory.single_node import MOMENT, change, take
 
 #: Most nodes that ``last_error`` names.
@@ -217,15 +219,18 @@ def _associate(
     if node.allocation_uuid:
         # A process of a release before allocations has removed its instance.
         end(connection, node)
-    created = {**row, 'node_uuid': node.uuid, 'state': ACTIVE, 'last_error': None}
+    created = {**row, 'node_uuid': node.uuid, 'state': ALLOCATING if node.origin else ACTIVE, 'last_error': None}
     connection.execute(sa.insert(KIND.table).values(created))
-    # The traits of the instance are checked at each deploy.
-    changes = {
-        'instance_uuid': row['uuid'],
-        'allocation_uuid': row['uuid'],
-        'instance_info': {**node.instance_info, 'traits': row['traits']},
-    }
-    change(connection, node, changes)
+    if node.origin:
+        mirror_claims.begin(context, connection, [Holding(node, row['uuid'], row['uuid'])])
+    else:
+        # The traits of the instance are checked at each deploy.
+        changes = {
+            'instance_uuid': row['uuid'],
+            'allocation_uuid': row['uuid'],
+            'instance_info': {**node.instance_info, 'traits': row['traits']},
+        }
+        change(connection, node, changes)
     event = f'Allocation {row["uuid"]} holds the node.'
     history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
     return _read(context, connection, row['uuid'], fields)
@@ -237,6 +242,12 @@ def _store(context: Context, row: Values, fields: tuple[str, ...]) -> sa.Row:
     with context.write() as connection:
         connection.execute(sa.insert(KIND.table).values(row))
         return _read(context, connection, row['uuid'], fields)
+
+
+def read(context: Context, uuid: str, fields: tuple[str, ...]) -> sa.Row:
+    """Return an allocation, as ``create`` does."""
+    with context.read() as connection:
+        return _read(context, connection, uuid, fields)
 
 
 def _read(context: Context, connection: sa.Connection, uuid: str, fields: tuple[str, ...]) -> sa.Row:

@@ -25,7 +25,8 @@ from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.resources import ALLOCATIONS
 
 KIND = Kind(ALLOCATIONS, duplicates={'name': 'with name {name}'})
-ACTIVE, ERROR = 'active', 'error'
+#: ``allocating`` is one of a mirrored node, which is not held in its cloud yet.
+ACTIVE, ALLOCATING, ERROR = 'active', 'allocating', 'error'
 
 _ENDED = (
     tables.nodes.c.allocation_uuid,
@@ -102,8 +103,8 @@ def _read_marker(connection: sa.Connection, visible: Iterable[Condition], ident:
 
 @waiting_for_lock
 @retried
-def delete(context: Context, ident: str) -> None:
-    """Delete an allocation, which frees its node.
+def delete(context: Context, ident: str) -> str:
+    """Delete an allocation, which frees its node, and return its uuid.
 
     :param ident: uuid or name.
     :raises failures.RecordNotFound: there is no such allocation.
@@ -116,7 +117,7 @@ def delete(context: Context, ident: str) -> None:
         if row.node_uuid is None:
             if not _delete_row(connection, row.uuid):
                 raise missing
-            return
+            return row.uuid
         try:
             node = take(connection, row.node_uuid, *_ENDED)
         except failures.NodeNotFound:
@@ -126,7 +127,13 @@ def delete(context: Context, ident: str) -> None:
         _check_end(node)
         event = f'Allocation {row.uuid} was deleted.'
         history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
-        change(connection, node, {'instance_uuid': None, **end(connection, node)})
+        if node.origin:
+            # Its instance is removed after it was removed in its cloud (``mirror_settlements``).
+            end(connection, node)
+            connection.execute(sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(allocation_uuid=None))
+        else:
+            change(connection, node, {'instance_uuid': None, **end(connection, node)})
+        return row.uuid
 
 
 def follow(context: Context, connection: sa.Connection, node: sa.Row, changes: Values) -> Values:

@@ -23,6 +23,7 @@ _Result = TypeVar('_Result')
 
 #: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
 _SPARE = 32
+_NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 #: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
@@ -175,7 +176,7 @@ def _refusals(
     :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
     """
     idents = node_request.idents or ()
-    columns = (tables.nodes.c.uuid, tables.nodes.c.name, node_filters.seen(context), *eligibility.STATE)
+    columns = (*_NAMED, node_filters.seen(context), *eligibility.STATE)
     statement = sa.select(*columns).outerjoin(tables.reservations, OF_NODE).where(matches.among(idents))
     with context.read() as connection:
         rows = connection.execute(statement).all()
@@ -188,6 +189,8 @@ def _refusals(
         refusal = eligibility.refusal(node, instance)
         if node and not node.seen:
             refusal = _HIDDEN
+        elif node and not refusal and node_request.excluded and (reason := node_request.excluded.reason(node)):
+            refusal = {'reason': 'cloud', 'message': reason}
         elif node and rejected.get(node.uuid):
             clauses = rejected[node.uuid]
             refusal = refusal or {'reason': 'rejected', 'message': f'It does not match: rejected by {clauses[0]}.'}

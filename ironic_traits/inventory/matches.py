@@ -17,6 +17,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
 from ironic_traits.inventory import node_filters, trait_filters
 from ironic_traits.inventory.eligibility import ELIGIBLE
+from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.matching.requests import Request
 
 #: How many nodes of the client's list are read first, and the factor by which each further read is larger.
@@ -34,12 +35,14 @@ class NodeRequest:
     :ivar request: ironic_traits.matching.requests.Request: traits and resource class.
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
     :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
+    :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if that is not asked for.
     """
 
     grant: Grant
     request: Request = dataclasses.field(default_factory=Request)
     filters: dict[str, Any] = dataclasses.field(default_factory=dict)
     idents: tuple[str, ...] | None = None
+    excluded: Exclusions | None = None
 
     @property
     def is_a_list(self) -> bool:
@@ -51,6 +54,8 @@ class NodeRequest:
         flags = {}
         if self.request.resource_class:
             flags[f'resource_class:{self.request.resource_class}'] = _is_of_class(self.request.resource_class)
+        if self.excluded:
+            flags['eligible:cloud'] = self.excluded.condition()
         conditions = node_filters.conditions(self.filters)
         return flags | {
             f'{name}:{_text(value)}': conditions[name]
@@ -146,6 +151,7 @@ def matching(
     :param uuids: of the nodes.
     :returns: {uuid, …}.
     """
+    node_request = dataclasses.replace(node_request, excluded=None)
     statement = sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids), *node_request.conditions(context))
     if node_request.idents is not None:
         statement = statement.where(among(node_request.idents))

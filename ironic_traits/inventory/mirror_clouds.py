@@ -16,8 +16,9 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import clock, read_clock
+from ironic_traits.matching.written_traits import STATES, WRITTEN
 
-_CLOUDS, _CONFLICTS = tables.mirror_clouds, tables.mirror_conflicts
+_CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
 #: What source holds the traits of the nodes of a cloud: this, and its name.
 SOURCE = 'mirror:'
 #: Most conflicts that are shown of a cloud.
@@ -97,6 +98,11 @@ def renew(connection: sa.Connection, turn: Turn, **values: Any) -> datetime.date
     return moment
 
 
+def lock(connection: sa.Connection, cloud: str | None) -> None:
+    """Lock the row of a cloud until the end of the transaction, if there is one."""
+    connection.execute(sa.update(_CLOUDS).where(_CLOUDS.c.name == cloud).values(name=_CLOUDS.c.name))
+
+
 @retried
 def save(service: Writer, turn: Turn, **values: Any) -> None:
     """Renew the turn, and write to the row of the cloud, in a transaction of its own.
@@ -162,6 +168,11 @@ def _number(table: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSele
     return sa.select(sa.func.count()).select_from(table).where(condition).correlate(_CLOUDS).scalar_subquery()
 
 
+#: The states of written traits besides WRITTEN, which nearly all have: the index finds the few others.
+_PROBLEMS = [each for each in STATES if each != WRITTEN]
+_IS_PROBLEM = sa.and_(
+    _WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state.in_(_PROBLEMS), _WRITTEN.c.reason.is_not(None)
+)
 #: What is shown of clouds.
 _SHOWN = (
     *(
@@ -169,9 +180,11 @@ _SHOWN = (
         for name in ('name', 'endpoint', 'version', 'holder', 'leased_until', 'pass_nodes', 'passed_at', 'current_at')
     ),
     *(_CLOUDS.c[name] for name in ('failing_since', 'last_error', 'requests', 'changes')),
+    *(_CLOUDS.c[name] for name in ('write_queue', 'write_failing_since', 'write_error', 'trait_writes')),
     clock().label('now'),
     _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
-    _number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name).label('conflicts'),
+    (_number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name) + _number(_WRITTEN, _IS_PROBLEM)).label('conflicts'),
+    _number(_WRITTEN, sa.and_(_WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state == WRITTEN)).label('written_traits'),
 )
 
 
@@ -184,17 +197,28 @@ def find(context: Reader) -> Sequence[sa.Row]:
 def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return a cloud, and its conflicts.
 
-    :returns: (row with _SHOWN, [row with ``uuid``, ``resource``, ``reason`` and ``since``, …]).
+    :returns: (row with _SHOWN, [row with ``uuid``, ``resource``, ``trait``, ``reason`` and ``since``, …]).
     :raises failures.RecordNotFound: no cloud of this name was ever followed.
     """
-    columns = _CONFLICTS.c
-    conflicts = sa.select(columns.uuid, columns.resource, columns.reason, columns.since)
     with context.read() as connection:
         row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first() if name.isascii() else None
         if row is None:
             raise failures.RecordNotFound(what='Mirror', ident=name)
-        ordered = conflicts.where(columns.cloud == name).order_by(columns.since, columns.uuid).limit(MAX_CONFLICTS)
+        ordered = _conflicts(name).order_by('since', 'uuid', 'trait').limit(MAX_CONFLICTS)
         return row, connection.execute(ordered).all()
+
+
+def _conflicts(cloud: str) -> sa.CompoundSelect:
+    """Return the SELECT of the conflicts of a cloud, with the traits that it does not have as the sources here say."""
+    columns, written, nodes = _CONFLICTS.c, _WRITTEN.c, tables.nodes
+    no_trait = sa.cast(sa.null(), sa.String(255)).label('trait')
+    conflicts = sa.select(columns.uuid, columns.resource, no_trait, columns.reason, columns.since)
+    traits = (
+        sa.select(nodes.c.uuid, sa.literal_column("'traits'"), written.trait, written.reason, written.since)
+        .join(nodes, nodes.c.id == written.node_id)
+        .where(written.cloud == cloud, written.state.in_(_PROBLEMS), written.reason.is_not(None))
+    )
+    return sa.union_all(conflicts.where(columns.cloud == cloud), traits)
 
 
 def endpoint(connection: sa.Connection, cloud: str) -> str | None:
@@ -233,9 +257,11 @@ def _sentence(row: sa.Row) -> str:
     seconds, word = lag(row), state(row)
     sentence = f'mirror of {row.name} is {word}, {row.nodes} nodes'
     sentence += '' if seconds is None else f', {seconds:.0f} seconds behind'
-    return sentence + (
-        f', since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}' if word == 'failing' else ''
-    )
+    if word == 'failing':
+        sentence += f', since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
+    if row.write_failing_since:
+        sentence += f'; it cannot write, since {row.write_failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.write_error}'
+    return sentence
 
 
 def now(context: Reader) -> datetime.datetime:

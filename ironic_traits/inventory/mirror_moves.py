@@ -10,7 +10,15 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
 from ironic_traits.deploy import states
-from ironic_traits.inventory import history, mirrored_nodes, node_traits, trait_store
+from ironic_traits.inventory import (
+    history,
+    mirror_claims,
+    mirror_written_traits,
+    mirrored_nodes,
+    node_providers,
+    node_traits,
+    trait_store,
+)
 from ironic_traits.inventory.mirror_clouds import SOURCE
 from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.single_node import MOMENT, take
@@ -18,7 +26,7 @@ from ironic_traits.inventory.trait_store import Hold
 from ironic_traits.matching.sources import OPERATOR, Edit, Traits
 
 _NODES = tables.nodes
-_STATE = (_NODES.c.provision_state, _NODES.c.reservation, _NODES.c.driver, MOMENT)
+_STATE = (_NODES.c.provision_state, _NODES.c.instance_uuid, _NODES.c.reservation, _NODES.c.driver, MOMENT)
 
 
 def mirrored(context: Context, clouds: Sequence[str]) -> list[str]:
@@ -42,7 +50,10 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
             raise failures.InvalidState(reason=reason)
         # The allocation is one of the cloud. Its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
+        changes |= mirror_claims.adopt(connection, node)
         connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        mirror_written_traits.forget(connection, node.id)
+        node_providers.follow(connection, node, changes)
         stored = trait_store.read_many(connection, context.writers, [node.id])[node.id]
         edit = _renamed(stored.traits, SOURCE + node.origin, Hold(writer_id, node.moment))
         if edit.changes:
@@ -76,6 +87,9 @@ def forget(context: Context, ident: str) -> str:
         node = take(connection, ident, *_STATE)
         _check_mirrored(node)
         reason = mirrored_nodes.holder(connection, node)
+        claim = mirror_claims.open_of(connection, node.uuid)
+        if claim and not reason:
+            reason = f'It is held in cloud {node.origin} for instance {claim.instance_uuid}, which is being undone.'
         if reason:
             raise failures.InvalidState(reason=f'Node {node.uuid} cannot be removed while it is held here: {reason}')
         mirrored_nodes.remove(context, connection, node, node.moment, None)

@@ -20,12 +20,14 @@ from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
 from ironic_traits.db.insert import insert_missing
-from ironic_traits.db.types import now
+from ironic_traits.db.types import now, read_clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import (
     change_feed,
     history,
+    mirror_claims,
     mirror_clouds,
+    mirror_written_traits,
     new_nodes,
     node_providers,
     node_traits,
@@ -39,7 +41,7 @@ from ironic_traits.inventory.node_traits import NodeEdit
 from ironic_traits.inventory.secrets import is_mask, with_masks
 from ironic_traits.inventory.single_node import MOMENT
 from ironic_traits.inventory.trait_store import Hold
-from ironic_traits.matching import sources
+from ironic_traits.matching import sources, written_traits
 from ironic_traits.resources.values import differ
 
 LOG = logging.getLogger(__name__)
@@ -124,15 +126,21 @@ def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -
     """Return the nodes that are not stored as they are, and those with conflicts, which may have ended."""
     uuids = [node.row['uuid'] for node in mirrored]
     with context.read() as connection:
+        mirrored = mirror_claims.overlaid(connection, mirrored)
         rows = {row.uuid: row for row in connection.execute(sa.select(*_READ).where(_NODES.c.uuid.in_(uuids)))}
         stored = trait_store.read_many(connection, context.writers, [row.id for row in rows.values()])
+        records = mirror_written_traits.find(connection, [row.id for row in rows.values()])
+        moment = read_clock(connection)
         conflicts = mirror_clouds.reported(connection, turn.cloud, uuids)
 
     def is_same(node: MirroredNode) -> bool:
         row = rows.get(node.row['uuid'])
         if row is None or row.origin != turn.cloud or _changes(row, node.row):
             return False
-        return not sources.replace(stored[row.id].traits, None, node.traits, turn.source).changes
+        traits, known = stored[row.id].traits, records.get(row.id, {})
+        if known and mirror_written_traits.after_read(context, moment, (known, node.traits, traits)):
+            return False
+        return not sources.replace(traits, None, node.traits - written_traits.ours(known), turn.source).changes
 
     return [node for node in mirrored if node.row['uuid'] in conflicts or node.problem or not is_same(node)]
 
@@ -154,7 +162,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: b
         moment = mirror_clouds.renew(connection, turn)
         present = take_many(connection, [node.row['uuid'] for node in batch])
         admission = Admission(connection, turn, present, context.conf.inventory.max_traits_per_node)
-        admitted = admission.admit(batch)
+        admitted = admission.admit(mirror_claims.overlaid(connection, batch))
         names.ensure(connection, tables.traits, {name for node in admitted for name in node.traits})
         _ensure_chassis(connection, admitted)
         new = [node for node in admitted if node.row['uuid'] not in present]
@@ -287,11 +295,15 @@ def _edits(
 ) -> Iterator[NodeEdit]:
     """Yield the edits by which nodes get the traits that they have in the cloud."""
     stored = trait_store.read_many(connection, context.writers, [row.id for row, _ in changed])
+    records = mirror_written_traits.find(connection, [row.id for row, _ in changed])
     hold = Hold(context.writers.id_of(context, turn.source), moment)
     for row, node in changed:
-        before = stored[row.id].traits
+        before, known = stored[row.id].traits, records.get(row.id, {})
+        if known:
+            mirror_written_traits.follow(context, connection, row, moment, (known, node.traits, before))
         others = {name for name, holds in before.holders.items() if holds.keys() - {turn.source}}
-        fitting = admission.limited(node._replace(traits=node.traits - before.vetoes.keys()), others)
+        theirs = node.traits - before.vetoes.keys() - written_traits.ours(known)
+        fitting = admission.limited(node._replace(traits=theirs), others)
         edit = sources.replace(before, hold, fitting.traits, turn.source)
         yield NodeEdit(row, stored[row.id], edit)
 

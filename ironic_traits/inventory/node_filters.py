@@ -66,6 +66,7 @@ def _is_of(project: str) -> Condition:
     return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
 
+_RESERVED = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
 #: {filter that is not a column compared with a value: function from its value to the condition}.
 CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'associated': _is_set(tables.nodes.c.instance_uuid),
@@ -73,7 +74,8 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     # See ``without_children``.
     'include_children': lambda value: sa.true(),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
-    'reserved': lambda value: eligibility.RESERVED if value else ~eligibility.RESERVED,
+    # The reserved nodes are few, the others many. So the reservations are read once, or one for each node of the page.
+    'reserved': lambda value: tables.nodes.c.uuid.in_(_RESERVED) if value else ~eligibility.RESERVED,
     # '' for the nodes that are not mirrored.
     'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,
     'shard': tables.nodes.c.shard.in_,

@@ -16,9 +16,18 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import change_feed, free_nodes, history, matches, node_filters, node_providers
+from ironic_traits.inventory import (
+    change_feed,
+    free_nodes,
+    history,
+    matches,
+    mirror_claims,
+    node_filters,
+    node_providers,
+)
 from ironic_traits.inventory.eligibility import OF_NODE
 from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.mirror_claims import Holding
 from ironic_traits.inventory.reservations import FIELDS, Expiry, created, held_elsewhere, settle
 
 _COLUMNS = tuple(tables.reservations.c[name] for name in FIELDS)
@@ -87,7 +96,7 @@ def _held_by(context: Context, connection: sa.Connection, instances: Sequence[st
     seen = node_filters.seen(context)
     on_node = (
         sa.select(tables.nodes.c.uuid, tables.nodes.c.instance_uuid, seen)
-        .where(tables.nodes.c.instance_uuid.in_(instances))
+        .where(tables.nodes.c.instance_uuid.in_(instances), *mirror_claims.beyond(context))
         .limit(1)
     )
     node = connection.execute(on_node).first()
@@ -154,4 +163,7 @@ def _insert(
     inserted = connection.execute(statement).all()
     if any(row.on_node for row in inserted):
         raise free_nodes.Lost
+    mirror_claims.begin(
+        context, connection, [Holding(chosen[row.instance_uuid], row.uuid, row.instance_uuid) for row in inserted]
+    )
     return {row.instance_uuid: row for row in inserted}

@@ -1,6 +1,7 @@
 """The Ironic of a cloud of clouds.yaml, read through openstacksdk."""
 
 import contextlib
+import json
 import re
 import typing
 
@@ -21,6 +22,10 @@ _MAX_TEXT = 300
 
 class Unreadable(Exception):
     """The cloud did not respond, or not with what was requested. The message says why, as a sentence."""
+
+
+class Unsent(Unreadable):
+    """A request was not sent: the cloud cannot be reached."""
 
 
 class NotThere(Unreadable):
@@ -87,23 +92,10 @@ class Cloud:
         :raises NotAllowed: the status is 403.
         :raises Unreadable: the cloud did not respond with a document.
         """
-        self.requests += 1
-        headers = {_HEADER: self.version} if self.version else {}
-        with _understood():
-            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
-            response = self._ironic.get(
-                path,
-                params=query,
-                headers=headers,
-                timeout=self._timeout,
-                raise_exc=False,
-                connect_retries=0,
-                status_code_retries=0,
-            )
+        response = self.request('GET', path, params=query)
         if response.status_code != 200:
-            text = ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())[:_MAX_TEXT]
             kind = _FAILURES.get(response.status_code, Unreadable)
-            raise kind(f'GET {path} was answered with {response.status_code}: {text}')
+            raise kind(f'GET {path} was answered with {response.status_code}: {message(response)}')
         try:
             document = response.json()
         except ValueError:
@@ -111,6 +103,39 @@ class Cloud:
         if not isinstance(document, dict):
             raise Unreadable(f'GET {path} was answered with something that is no JSON object.')
         return document
+
+    def send(self, method, path, timeout):
+        """Send a request without a body to a path below /v1.
+
+        :param timeout: seconds that it may take.
+        :returns: (status, what the response says, '' for nothing).
+        :raises Unreadable: the cloud did not respond.
+        """
+        response = self.request(method, path, timeout=min(timeout, self._timeout))
+        return response.status_code, message(response)
+
+    def request(self, method, path, timeout=None, **arguments):
+        """Send a request, once, and return the requests.Response, whatever its status.
+
+        :param timeout: seconds that it may take; None for those of all requests.
+        :param arguments: of requests.request.
+        :raises Unsent: the cloud cannot be reached, so that it has not received the request.
+        :raises Unreadable: the cloud did not respond.
+        """
+        self.requests += 1
+        headers = {_HEADER: self.version} if self.version else {}
+        with _understood():
+            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
+            return self._ironic.request(
+                path,
+                method,
+                headers=headers,
+                timeout=timeout or self._timeout,
+                raise_exc=False,
+                connect_retries=0,
+                status_code_retries=0,
+                **arguments,
+            )
 
     def _minor(self):
         document = self.get('/')
@@ -121,6 +146,19 @@ class Cloud:
         if highest < MINIMUM:
             raise Unreadable(f'Its API ends at version 1.{highest}: 1.{MINIMUM} is needed.')
         return min(highest, MAXIMUM)
+
+
+def message(response):
+    """Return what a response says, shortened, for a sentence: Ironic's error message, or else its text.
+
+    :param response: requests.Response.
+    """
+    text = re.sub(r'<[^>]*>', ' ', response.text)
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        error = response.json()['error_message']
+        error = json.loads(error) if isinstance(error, str) else error
+        text = str(error['faultstring'])
+    return ' '.join(text.split())[:_MAX_TEXT]
 
 
 @contextlib.contextmanager
@@ -134,4 +172,16 @@ def _understood():
     except (keystoneauth1.exceptions.ClientException, openstack.exceptions.SDKException, ValueError) as error:
         # ValueError: of requests, for an endpoint that is no URL.
         text = ' '.join(str(error).split()) or type(error).__name__
-        raise Unreadable(text[:_MAX_TEXT]) from error
+        raise (Unsent if _is_unsent(error) else Unreadable)(text[:_MAX_TEXT]) from error
+
+
+def _is_unsent(error):
+    """Whether no connection to the cloud could be opened."""
+    import requests.exceptions
+    import urllib3.exceptions
+
+    cause = error.__cause__ or error.__context__
+    reason = getattr(cause.args[0], 'reason', None) if cause and cause.args else None
+    return isinstance(cause, requests.exceptions.ConnectTimeout) or isinstance(
+        reason, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError
+    )

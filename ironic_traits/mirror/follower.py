@@ -8,12 +8,14 @@ from oslo_utils import uuidutils
 
 from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
+from ironic_traits.mirror.settler import Settler
+from ironic_traits.mirror.trait_writer import TraitWriter
 
 LOG = logging.getLogger(__name__)
 
@@ -24,6 +26,7 @@ RESOURCES = ('chassis', NODES, 'portgroups', 'ports')
 _DELETED = (NODES, 'portgroups', 'ports')
 #: {task: option with the seconds between two of it}.
 _INTERVALS = {
+    'claims': 'interval',
     'nodes': 'interval',
     'records': 'records_interval',
     'deletions': 'deletions_interval',
@@ -31,7 +34,7 @@ _INTERVALS = {
     'full': 'full_interval',
 }
 #: The tasks that are due when the mirror begins.
-_AT_ONCE = ('nodes', 'records', 'deletions', 'inspections')
+_AT_ONCE = ('claims', 'nodes', 'records', 'deletions', 'inspections')
 #: Missing items that are read one by one. If more are missing, everything is read again.
 _FEW = 50
 #: If more than this part of the items of a cloud are missing there, and more than _FEW, none is deleted.
@@ -64,6 +67,9 @@ class Follower:
         }
         self._feeds = {}
         self._due = {}
+        self._writer = None
+        if options.write == 'traits':
+            self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._failures = 0
         self._stopped = threading.Event()
@@ -91,6 +97,8 @@ class Follower:
     def catch_up(self):
         """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
         self._due |= dict.fromkeys(_AT_ONCE, 0)
+        if self._writer:
+            self._writer.hurry()
         while self.work() == 0:
             pass
         return bool(self._feeds)
@@ -136,14 +144,22 @@ class Follower:
         }
         self._due = dict.fromkeys(_AT_ONCE, 0)
         self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
+        if self._writer:
+            self._writer.begin()
+        else:
+            mirror_trait_writes.save_queue(self._service, self._turn, None)
         return True
 
     def _step(self):
         """Do one thing, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
-        if not is_first and self._is_due('nodes'):
+        if self._is_due('claims'):
+            Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+        elif not is_first and self._is_due('nodes'):
             self._poll_nodes()
+        elif self._writer and not is_first and self._writer.due <= time.monotonic():
+            self._writer.step()
         elif passing:
             self._read_page(passing[0])
             return 0
@@ -152,7 +168,8 @@ class Follower:
             if due:
                 self._tasks[due]()
         self._failures = 0
-        return 0 if passing else max(min(self._due.values()) - time.monotonic(), 0)
+        due = min(*self._due.values(), self._writer.due if self._writer else float('inf'))
+        return 0 if passing else max(due - time.monotonic(), 0)
 
     def _is_due(self, name):
         """Whether a task is due; if so, it is due again after its interval."""
@@ -280,6 +297,9 @@ class Follower:
         kind = mirrored_records.KINDS[feed.resource]
         rows = [documents.record(kind, each) for each in page]
         return mirrored_records.store(self._context, self._turn, kind, rows).deferred
+
+    def _store_node(self, document):
+        self._store(self._feeds[NODES], [document])
 
     def _unknown(self, feed, uuids):
         table = tables.metadata.tables[feed.resource]

@@ -7,7 +7,8 @@ from ironic_traits import osc
 _LISTED = ('name', 'state', 'nodes', 'conflicts', 'lag_seconds', 'endpoint', 'last_error')
 _COLUMNS = (
     *('name', 'state', 'endpoint', 'version', 'process', 'nodes', 'pass_nodes', 'passed_at', 'current_at'),
-    *('lag_seconds', 'failing_since', 'last_error', 'requests', 'changes', 'conflicts', 'conflict_list'),
+    *('lag_seconds', 'failing_since', 'last_error', 'requests', 'changes', 'written_traits', 'trait_writes'),
+    *('write_queue', 'write_failing_since', 'write_error', 'conflicts', 'conflict_list'),
 )
 
 

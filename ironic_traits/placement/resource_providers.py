@@ -142,7 +142,8 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[Co
         yield in_tree(filters['in_tree'])
     required, forbidden = filters.get('required', []), filters.get('forbidden', frozenset())
     holders = traits.holders(connection, forbidden.union(*required))
-    yield from traits.conditions(holders, required, forbidden)
+    joins = connection.dialect.name not in ('mysql', 'mariadb')
+    yield from traits.conditions(holders, required, forbidden, joins=joins)
     for one_of in filters.get('member_of', []):
         yield is_in(one_of)
     if filters.get('not_member_of'):

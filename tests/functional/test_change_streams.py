@@ -15,11 +15,14 @@ import urllib.parse
 
 import pytest
 import sqlalchemy as sa
+from keystoneauth1 import noauth, session
 from oslo_policy import policy
 from webob import Request
 
 from ironic_traits import change_streams
 from ironic_traits.api.resource import DETACHED
+from ironic_traits.client import Client as Library
+from ironic_traits.client import Failed
 from ironic_traits.db import tables
 from ironic_traits.inventory import change_feed
 from tests.support.client import Client
@@ -151,9 +154,13 @@ def test_limits(streaming):
 
 
 def test_the_life_of_a_stream(streaming):
+    """It ends after a while, and when the token of its client expires."""
     streaming.service.conf.set_override('stream_seconds', 2, group='changes')
     with opened(streaming) as (events, _):
         assert [event[''] for event in events] in (['heartbeat'], ['heartbeat'] * 2)
+    environ = {DETACHED: True, 'keystone.token_info': {'token': {'expires_at': '2020-01-01T00:00:00.000000Z'}}}
+    with opened(streaming, environ=environ) as (events, _):
+        assert list(events) == []
 
 
 def test_another_web_server(streaming):
@@ -308,6 +315,11 @@ def test_a_running_service(tmp_path):
         further = {make(server.base) for _ in range(3)}
         assert {uuid for _, uuid in read_ids(response, 3)} == further
         assert ask(server.base, 'GET', '/v1/nodes')[0] == 200
+        library = Library(session.Session(noauth.NoAuth()), endpoint_override=server.base)
+        changes = itertools.islice(library.follow(seen[0][0][0], kinds=['node']), 3)
+        assert {change['uuid'] for change in changes} == further
+        with pytest.raises(Failed, match='too old'):
+            next(library.follow(OUTDATED))
         server.process.send_signal(signal.SIGTERM)
         # The end of the body, and not of the connection in the middle of it.
         response.read()

@@ -1,14 +1,10 @@
 """Mirrors of a real Ironic."""
 
-import threading
-import urllib.error
-import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from tests.support import cli
 from tests.support.client import Client
+from tests.support.hostile_cloud import hostile
 from tests.support.mirror import Ironic, clouds_file, differences, follower
 from tests.support.servers import free_port
 from tests.support.service import Server, make_app, peer, upgraded
@@ -78,52 +74,12 @@ def _wait_for(ironic, uuid, state):
         pass
 
 
-class Hostile(BaseHTTPRequestHandler):
-    """A proxy in front of an Ironic that fails as its server says (``failure``)."""
-
-    protocol_version = 'HTTP/1.1'
-
-    def do_GET(self):
-        failure = self.server.failure
-        if failure == 'silence':
-            self.server.released.wait(30)
-            self.close_connection = True
-            return
-        status, body = 200, b''
-        try:
-            request = urllib.request.Request(self.server.ironic + self.path, headers=self._versions())
-            with urllib.request.urlopen(request) as there:
-                body = there.read()
-        except urllib.error.HTTPError as error:
-            status, body = error.code, error.read()
-        status = {'401': 401, '500': 500}.get(failure, status)
-        self.send_response(status)
-        self.send_header('Content-Type', 'application/json')
-        self.send_header('Content-Length', str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if failure == 'half' else body)
-        self.close_connection = failure == 'half'
-
-    def _versions(self):
-        return {name: value for name, value in self.headers.items() if name.lower().startswith('x-openstack')}
-
-    def log_message(self, *arguments):
-        """Print nothing."""
-
-
 @pytest.fixture
 def proxy(ironic, tmp_path):
     """A Hostile server that is the cloud "far"."""
-    server = ThreadingHTTPServer(('127.0.0.1', 0), Hostile)
-    server.ironic, server.failure, server.released = ironic.url, None, threading.Event()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    clouds_file(tmp_path / 'clouds.yaml', far=f'http://127.0.0.1:{server.server_port}')
-    yield server
-    server.released.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with hostile(ironic.url) as server:
+        clouds_file(tmp_path / 'clouds.yaml', far=server.url)
+        yield server
 
 
 @pytest.mark.parametrize('failure', ['401', '500', 'half', 'silence'])

@@ -37,7 +37,7 @@ def samples(tmp_path_factory):
         assert client.ask('POST', '/v1/reservations', body).status_int == 409
         turn = Turn('far', 'a', 60)
         mirror_clouds.take(app.service, turn, 'test')
-        mirror_clouds.save(app.service, turn, current_at=mirror_clouds.now(app.service))
+        mirror_clouds.save(app.service, turn, current_at=mirror_clouds.now(app.service), write_queue=0)
         families = list(parser.text_string_to_metric_families(client.ask('GET', '/metrics').text))
     return {sample.name: sample.labels for family in families for sample in family.samples}
 

@@ -438,7 +438,7 @@ def _sampled_mirrors(client):
     service, turn = client.app.service, Turn('berlin', 'a', 60)
     mirror_clouds.take(service, turn, 'mirror1 4711')
     moment = mirror_clouds.now(service)
-    reached = {'endpoint': 'https://ironic.example.com/v1/', 'version': '1.109', 'requests': 12}
+    reached = {'endpoint': 'https://ironic.example.com/v1/', 'version': '1.109', 'requests': 12, 'write_queue': 0}
     mirror_clouds.save(service, turn, **reached, passed_at=moment, current_at=moment)
     reason = 'This service has a node named rack1-1: here, it has no name.'
     mirrored_nodes.report(Context(service, None, 0, ''), turn, 'nodes', {f'{RECORD}f': reason})

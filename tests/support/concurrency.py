@@ -51,5 +51,15 @@ def in_processes(count, work, *arguments):
     return gathered
 
 
+def process(work, *arguments):
+    """Start some work in a process, and return the process.
+
+    :param work: function at the top level of a module.
+    """
+    started = _PROCESSES.Process(target=work, args=arguments)
+    started.start()
+    return started
+
+
 def _work(results, work, number, barrier, arguments):
     results.put(work(number, barrier.wait, *arguments))

@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import os
+import sqlite3
+import time
 import urllib.error
 import urllib.request
 
@@ -9,6 +12,7 @@ import yaml
 
 from ironic_traits.mirror.cloud import MAXIMUM
 from ironic_traits.mirror.follower import Follower
+from tests.support.service import make_app
 
 VERSION = f'1.{MAXIMUM}'
 #: What only this service has, and what differs between services.
@@ -46,6 +50,10 @@ class Ironic:
         """Set fields."""
         operations = [{'op': 'add', 'path': f'/{name}', 'value': value} for name, value in fields.items()]
         return self.ask('PATCH', path, operations)
+
+    def traits(self, uuid):
+        """Return the traits of a node, a set."""
+        return set(self.ask('GET', f'/v1/nodes/{uuid}/traits')['traits'])
 
     def clear(self):
         """Delete all nodes."""
@@ -110,3 +118,50 @@ def follower(application, name='far', **options):
     for option, value in {'overlap_seconds': 0, 'page_size': 10, **options}.items():
         application.service.conf.set_override(option, value, group='mirror')
     return Follower(application.service, name)
+
+
+def write_all(mirror):
+    """Read what has changed in the cloud, and write traits there until nothing is due."""
+    assert mirror.catch_up()
+    while (pause := mirror.work()) < 0.5:
+        time.sleep(pause)
+
+
+def writer(application, **options):
+    """Return a mirror of the cloud "far" that writes traits."""
+    return follower(application, **{'write': 'traits', 'write_rate': 1000, 'timeout': 1, 'max_pause': 2, **options})
+
+
+def write_forever(database, clouds):
+    """Follow the cloud "far", and write traits, until the process is killed.
+
+    :param database: URL of the database.
+    :param clouds: clouds.yaml.
+    """
+    os.environ['OS_CLIENT_CONFIG_FILE'] = clouds
+    with make_app(database) as application:
+        mirror = writer(application)
+        while True:
+            time.sleep(mirror.work())
+
+
+def make_available(directory):
+    """Make all nodes of an Ironic available, as if their machines had been checked.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, "UPDATE nodes SET provision_state = 'available', power_state = 'power off'")
+
+
+def delete_nodes(directory):
+    """Delete all nodes of an Ironic, whatever their state.
+
+    :param directory: of a ``tests.support.ironic_server``.
+    """
+    _execute(directory, 'DELETE FROM allocations', 'DELETE FROM node_history', 'DELETE FROM nodes')
+
+
+def _execute(directory, *statements):
+    with contextlib.closing(sqlite3.connect(directory / 'ironic.sqlite', timeout=30)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)

@@ -8,10 +8,11 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
-from ironic_traits.inventory import allocate, allocations
+from ironic_traits.inventory import allocate, allocations, mirror_claims
 from ironic_traits.inventory.allocations import KIND
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
+from ironic_traits.mirror import claims
 
 SINCE, PATCH_SINCE, BACKFILL_SINCE = 52, 57, 58
 _CREATE = ('baremetal:allocation:create', 'baremetal:allocation:create_restricted')
@@ -158,7 +159,7 @@ class NodeAllocationController(Resource):
 
     @expose('baremetal:allocation:delete', of=_of_node, within=access.visible_node, since=SINCE)
     def delete_all(self, context, node_ident, /):
-        allocations.delete(context, node_ident)
+        claims.release(context, allocations.delete(context, node_ident))
         return Response(status=204)
 
 
@@ -192,8 +193,8 @@ class AllocationsController(Resource):
         values['candidate_nodes'] = _candidates(context, values['candidate_nodes'])
         if node:
             return ALLOCATIONS.created(context, lambda fields: _backfill(context, values, node, fields))
-        node_request = NodeRequest(grant, request, _filters(values), tuple(values['candidate_nodes']) or None)
-        return ALLOCATIONS.created(context, lambda fields: allocate.create(context, values, node_request, fields))
+        node_request = NodeRequest(grant, request, _filters(context, values), tuple(values['candidate_nodes']) or None)
+        return ALLOCATIONS.created(context, lambda fields: claims.allocate(context, values, node_request, fields))
 
     @expose(
         'baremetal:allocation:update',
@@ -208,7 +209,7 @@ class AllocationsController(Resource):
 
     @expose('baremetal:allocation:delete', of=ALLOCATIONS.allowed, since=SINCE, before=405)
     def delete(self, context, allocation_ident, /):
-        allocations.delete(context, allocation_ident)
+        claims.release(context, allocations.delete(context, allocation_ident))
         return Response(status=204)
 
 
@@ -256,12 +257,13 @@ def _candidates(context, idents):
     return allocate.candidates(context, [node_ident.ident(context, ident) for ident in idents], project)
 
 
-def _filters(values):
+def _filters(context, values):
     """Return the filters of nodes for a new allocation. Its owner is a project that owns or leases the node.
 
-    A mirrored node is not chosen: it would get an ``instance_uuid``, and only the Ironic that it is of can set that.
+    Without claims, a mirrored node is not chosen: only the Ironic that it is of can set its ``instance_uuid``.
     """
-    filters = {'resource_class': values['resource_class'], 'origin': ''}
+    filters = {'resource_class': values['resource_class']}
+    filters |= {} if mirror_claims.are_on(context.conf) else {'origin': ''}
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 

@@ -4,10 +4,10 @@ The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.
 ``EventSource``. An EventSource can send no header with a version, so a stream needs none.
 """
 
-import datetime
 import functools
 
 import pecan
+from oslo_utils import timeutils
 
 from ironic_traits import failures
 from ironic_traits.api import preconditions
@@ -60,5 +60,4 @@ def _seconds_of_token(environ):
     text = environ.get('keystone.token_info', {}).get('token', {}).get('expires_at')
     if not text:
         return float('inf')
-    expiry = datetime.datetime.fromisoformat(text)
-    return max(0, (expiry - datetime.datetime.now(datetime.UTC)).total_seconds())
+    return max(0, timeutils.delta_seconds(timeutils.utcnow(with_timezone=True), timeutils.parse_isotime(text)))

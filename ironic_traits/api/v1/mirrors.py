@@ -7,14 +7,16 @@ from ironic_traits.inventory import mirror_clouds
 
 SINCE = 38
 _COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'pass_nodes', 'passed_at', 'current_at')
-_FURTHER = ('failing_since', 'last_error', 'requests', 'changes')
+_FURTHER = ('failing_since', 'last_error', 'requests', 'changes', 'written_traits', 'trait_writes')
+_WRITES = ('write_queue', 'write_failing_since', 'write_error')
 
 
 class Conflict(types.Base):
-    """What a cloud has and the inventory cannot have."""
+    """What a cloud has and the inventory cannot have, or a trait that could not be written there."""
 
     uuid = str
     resource = str
+    trait = str
     reason = str
     since = types.MOMENT
 
@@ -38,6 +40,11 @@ class Mirror(types.Base):
     last_error = str
     requests = int
     changes = int
+    written_traits = int
+    trait_writes = int
+    write_queue = int
+    write_failing_since = types.MOMENT
+    write_error = str
 
 
 class Mirrors(types.Base):
@@ -62,11 +69,11 @@ class MirrorsController(Resource):
 
 
 def _conflict(row):
-    return {name: getattr(row, name) for name in ('uuid', 'resource', 'reason', 'since')}
+    return {name: getattr(row, name) for name in ('uuid', 'resource', 'trait', 'reason', 'since')}
 
 
 def _show(row):
-    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER)}
+    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER, *_WRITES)}
     word = mirror_clouds.state(row)
     process = None if word == 'stopped' else row.holder
     return shown | {'state': word, 'process': process, 'lag_seconds': mirror_clouds.lag(row)}

@@ -6,7 +6,14 @@ from ironic_traits.db.tables.deploy import deploy_templates, runbook_traits, run
 from ironic_traits.db.tables.history import node_history
 from ironic_traits.db.tables.holders import node_allocations, reservations
 from ironic_traits.db.tables.inspection import inspection_rules, node_inventories, node_mismatches
-from ironic_traits.db.tables.mirror import MAX_CLOUD_NAME, mirror_clouds, mirror_conflicts, mirror_inspections
+from ironic_traits.db.tables.mirror import (
+    MAX_CLOUD_NAME,
+    mirror_claims,
+    mirror_clouds,
+    mirror_conflicts,
+    mirror_inspections,
+    mirror_written_traits,
+)
 from ironic_traits.db.tables.nodes import node_vifs, nodes
 from ironic_traits.db.tables.placement import (
     allocations,

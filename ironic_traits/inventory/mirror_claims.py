@@ -1,0 +1,272 @@
+"""Claims: mirrored nodes that are held in their cloud, too, by their ``instance_uuid`` there (``[mirror] claims``).
+
+The transaction that holds a mirrored node here, for a reservation or an allocation, inserts a claim. Only after its
+commit the node is taken there. So whatever ends in between, the claim says what has to be settled
+(``mirror_settlements``). A claim is never changed when its holder ends: that the reservation or the allocation is gone,
+or has expired, is the reason to settle it.
+
+=============  =========================================================================================================
+state          meaning
+=============  =========================================================================================================
+``taking``     held here, and perhaps there. If it is not ``taken`` before its deadline, it is settled
+``taken``      held on both sides, as long as its holder exists
+``undoing``    a process settles it, until its deadline; after that, another one may
+``watched``    undone before it was ``taken``. Until its deadline, a late effect of the request is undone, too
+=============  =========================================================================================================
+
+While a claim is open, which is in all states but the last, the node has the instance here, so that nothing else is
+offered it.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition, Values
+from ironic_traits.db.engine import Reader, Writer, retried
+from ironic_traits.db.types import clock, read_clock
+from ironic_traits.inventory import node_providers
+from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
+from ironic_traits.inventory.eligibility import LIVE
+from ironic_traits.inventory.mirror_admission import MirroredNode
+
+_CLAIMS, _NODES = tables.mirror_claims, tables.nodes
+TAKING, TAKEN, UNDOING, WATCHED = 'taking', 'taken', 'undoing', 'watched'
+#: Conditions on claims: the claim is open (OPEN); the reservation or the allocation that it is for exists (HELD).
+OPEN = _CLAIMS.c.state != WATCHED
+HELD = sa.or_(
+    sa.exists().where(tables.reservations.c.uuid == _CLAIMS.c.holder_uuid, LIVE).correlate(_CLAIMS),
+    sa.exists().where(tables.node_allocations.c.uuid == _CLAIMS.c.holder_uuid).correlate(_CLAIMS),
+)
+#: Condition on nodes: no claim of the node is open.
+_UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
+#: Condition on nodes: the node has its instance by a claim whose holder exists.
+_PENDING = (
+    sa.exists()
+    .where(_CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, OPEN, HELD)
+    .correlate(_NODES)
+)
+
+
+class Holding(NamedTuple):
+    """A node that a transaction holds.
+
+    :ivar node: result of ``single_node.take``.
+    :ivar holder: uuid of the reservation or of the allocation.
+    :ivar instance: uuid; for an allocation the same.
+    """
+
+    node: sa.Row
+    holder: str
+    instance: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Exclusions:
+    """The mirrored nodes that cannot be claimed now: single ones, all of some clouds, and those with an open claim.
+
+    :ivar nodes: {uuid: why, as a sentence}.
+    :ivar clouds: {name of the cloud: why}.
+    """
+
+    nodes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    clouds: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether only nodes with an open claim are excluded."""
+        return not self.nodes and not self.clouds
+
+    def plus(self, other: 'Exclusions') -> 'Exclusions':
+        """Return what one or the other excludes."""
+        return Exclusions({**self.nodes, **other.nodes}, {**self.clouds, **other.clouds})
+
+    def condition(self) -> Condition:
+        """Return the condition on nodes that a node is not excluded."""
+        # With an instance, it is not eligible anyway, and explanations name one reason less.
+        unclaimed = sa.or_(_NODES.c.instance_uuid.is_not(None), _UNCLAIMED)
+        usable = _NODES.c.origin.not_in(list(self.clouds)), _NODES.c.uuid.not_in(list(self.nodes)), unclaimed
+        return sa.or_(_NODES.c.origin.is_(None), sa.and_(*usable))
+
+    def reason(self, node: sa.Row) -> str | None:
+        """Return why a node is excluded, as a sentence; None if it is not, or has an open claim.
+
+        :param node: row with ``uuid`` and ``origin``.
+        """
+        return self.nodes.get(node.uuid) or self.clouds.get(node.origin or '')
+
+
+def are_on(conf: Any) -> bool:
+    """Whether mirrored nodes are held in their clouds, too."""
+    return bool(conf.mirror.claims)
+
+
+def seconds(conf: Any) -> dict[str, float]:
+    """Return how long the parts of a claim may take.
+
+    :returns: ``request``: one request to the cloud; ``taking``: from the hold here to the end of all requests;
+        ``undoing``: all requests of one attempt to settle it. The first two fit into [mirror] claim_seconds, with time
+        left to settle the claim.
+    """
+    whole = conf.mirror.claim_seconds
+    return {'request': whole / 3, 'taking': whole * 2 / 3, 'undoing': whole}
+
+
+def beyond(context: Context) -> list[Condition]:
+    """Return the conditions on nodes that have an instance, and not only by a claim whose holder exists."""
+    return [~_PENDING] if are_on(context.conf) else []
+
+
+def exclusions(context: Context) -> Exclusions:
+    """Return which clouds cannot be asked for nodes now.
+
+    Without a mirror that works, nothing would settle claims, and what is known of the nodes may be outdated.
+    """
+    columns = tables.mirror_clouds.c
+    is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
+    statement = sa.select(columns.name, columns.failing_since, columns.last_error, is_stopped)
+    with context.read() as connection:
+        rows = connection.execute(statement.where(sa.or_(is_stopped, columns.failing_since.is_not(None)))).all()
+    return Exclusions(clouds={row.name: _why(row) for row in rows})
+
+
+def _why(row: sa.Row) -> str:
+    if row.is_stopped:
+        return f'No mirror of its cloud {row.name} runs.'
+    return f'Its cloud {row.name} cannot be reached since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
+
+
+def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holding]) -> None:
+    """Insert claims of the mirrored ones of nodes that a transaction holds.
+
+    :param connection: of a writer that has taken the locks of the nodes, and has checked that the instances are on no
+        other node.
+    """
+    mirrored = [each for each in holdings if each.node.origin]
+    if not mirrored or not are_on(context.conf):
+        return
+    moment = read_clock(connection)
+    deadline = moment + datetime.timedelta(seconds=seconds(context.conf)['taking'])
+    rows = [
+        {
+            'uuid': uuidutils.generate_uuid(),
+            'cloud': node.origin,
+            'node_uuid': node.uuid,
+            'instance_uuid': instance,
+            'holder_uuid': holder,
+            'state': TAKING,
+            'deadline': deadline,
+            'created_at': moment,
+        }
+        for node, holder, instance in mirrored
+    ]
+    connection.execute(sa.insert(_CLAIMS), rows)
+    for node, holder, instance in mirrored:
+        changes = {'instance_uuid': instance} | ({'allocation_uuid': holder} if holder == instance else {})
+        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+        node_providers.follow(connection, node, changes)
+
+
+def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
+    """Return the open claims for reservations or allocations, [row of ``mirror_claims`` with ``is_held``, …].
+
+    :param holders: their uuids.
+    """
+    statement = sa.select(_CLAIMS, HELD.label('is_held')).where(_CLAIMS.c.holder_uuid.in_(list(holders)), OPEN)
+    with service.read() as connection:
+        return connection.execute(statement.order_by(_CLAIMS.c.uuid)).all()
+
+
+@retried
+def extend(context: Context, uuids: Collection[str]) -> bool:
+    """Move the deadlines of claims that are being taken. Return whether all of them still are."""
+    with context.write() as connection:
+        until = read_clock(connection) + datetime.timedelta(seconds=seconds(context.conf)['taking'])
+        statement = sa.update(_CLAIMS).where(_CLAIMS.c.uuid.in_(list(uuids)), _CLAIMS.c.state == TAKING)
+        return connection.execute(statement.values(deadline=until)).rowcount == len(uuids)
+
+
+class _Incomplete(Exception):
+    """One of the claims has ended in the meantime."""
+
+
+def finish(service: Writer, uuids: Collection[str]) -> bool:
+    """Make claims ``taken``, all of them or none. Return whether they are.
+
+    :param uuids: of claims whose nodes are held in their clouds by now.
+    """
+    try:
+        return _finish(service, uuids)
+    except _Incomplete:
+        return False
+
+
+@retried
+def _finish(service: Writer, uuids: Collection[str]) -> bool:
+    named = _CLAIMS.c.uuid.in_(list(uuids))
+    holders = sa.select(_CLAIMS.c.holder_uuid).where(named)
+    allocations = tables.node_allocations
+    with service.write() as connection:
+        taken = sa.update(_CLAIMS).where(named, _CLAIMS.c.state == TAKING, HELD)
+        connection.execute(taken.values(state=TAKEN, deadline=None))
+        # Another request for the same instance may have been first.
+        statement = sa.select(sa.func.count()).select_from(_CLAIMS).where(named, _CLAIMS.c.state == TAKEN)
+        if connection.scalar(statement) != len(uuids):
+            raise _Incomplete
+        pending = sa.update(allocations).where(allocations.c.uuid.in_(holders), allocations.c.state == ALLOCATING)
+        connection.execute(pending.values(state=ACTIVE))
+        return True
+
+
+def overlaid(connection: sa.Connection, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
+    """Return nodes of a cloud with what claims add to them.
+
+    While a node is being taken, the cloud may not show the instance yet. And an allocation of this service is not one
+    of the cloud.
+    """
+    uuids = [node.row['uuid'] for node in mirrored]
+    statement = sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid.in_(uuids), _CLAIMS.c.state.in_((TAKING, TAKEN)))
+    claims = {row.node_uuid: row for row in connection.execute(statement)}
+    return [
+        node._replace(row=node.row | _added(node.row, claims[node.row['uuid']])) if node.row['uuid'] in claims else node
+        for node in mirrored
+    ]
+
+
+def _added(row: Values, claim: sa.Row) -> Values:
+    added: Values = {}
+    if claim.state == TAKING and row['instance_uuid'] is None:
+        added['instance_uuid'] = claim.instance_uuid
+    if claim.holder_uuid == claim.instance_uuid:
+        added['allocation_uuid'] = claim.holder_uuid
+    return added
+
+
+def adopt(connection: sa.Connection, node: sa.Row) -> Values:
+    """Delete the claims of a node that becomes this service's own, and return what that changes in the node.
+
+    An allocation still holds it by its instance. A reservation holds it without.
+
+    :param connection: of a writer that has taken the node's lock.
+    :param node: row with ``uuid`` and ``instance_uuid``.
+    :returns: {column: value}.
+    """
+    same = _CLAIMS.c.node_uuid == node.uuid
+    claim = connection.execute(sa.select(_CLAIMS, HELD.label('is_held')).where(same, OPEN)).first()
+    connection.execute(sa.delete(_CLAIMS).where(same))
+    if claim is None or claim.instance_uuid != node.instance_uuid:
+        return {}
+    if claim.is_held and claim.holder_uuid == claim.instance_uuid:
+        return {'allocation_uuid': claim.holder_uuid}
+    return {'instance_uuid': None}
+
+
+def open_of(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
+    """Return the open claim of a node; None if there is none."""
+    return connection.execute(sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid == node_uuid, OPEN)).first()

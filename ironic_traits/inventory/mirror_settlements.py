@@ -1,0 +1,180 @@
+"""The ends of claims: what is left of them in the database is settled with what the cloud says (``mirror_claims``).
+
+The HTTP requests to the cloud are sent by ``ironic_traits/mirror/settler.py``, between the transactions here.
+"""
+
+import datetime
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.context import Context
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Reader, retried
+from ironic_traits.db.types import clock, read_clock
+from ironic_traits.inventory import change_feed, history, node_providers, reservations
+from ironic_traits.inventory.allocations import ACTIVE
+from ironic_traits.inventory.mirror_claims import HELD, OPEN, TAKEN, TAKING, UNDOING, WATCHED, seconds
+from ironic_traits.inventory.mirrored_nodes import take_many
+
+_CLAIMS, _NODES = tables.mirror_claims, tables.nodes
+#: Most claims that ``due`` returns.
+_BATCH = 100
+_OTHER = _CLAIMS.alias('other')
+_IS_OVER = _CLAIMS.c.deadline <= clock()
+_DIFFERS = sa.or_(_NODES.c.instance_uuid.is_(None), _NODES.c.instance_uuid != _CLAIMS.c.instance_uuid)
+#: Conditions on claims, with their nodes, by which they have to be settled.
+_DUE = sa.or_(
+    sa.and_(_CLAIMS.c.state.in_((TAKING, UNDOING, WATCHED)), _IS_OVER),
+    sa.and_(_CLAIMS.c.state == TAKEN, sa.or_(~HELD, _DIFFERS)),
+    # A request of which nothing was heard has been carried out after all.
+    sa.and_(
+        _CLAIMS.c.state == WATCHED,
+        ~_DIFFERS,
+        ~sa.exists().where(_OTHER.c.node_uuid == _CLAIMS.c.node_uuid, _OTHER.c.state != WATCHED),
+    ),
+)
+
+
+class Finding(NamedTuple):
+    """What a cloud says about the node of a claim.
+
+    :ivar instance: its ``instance_uuid`` there; None for none, and if there is no such node.
+    :ivar is_deployed: whether the instance of the claim is deployed there, or is being deployed.
+    """
+
+    instance: str | None
+    is_deployed: bool = False
+
+
+def due(service: Reader, cloud: str) -> Sequence[sa.Row]:
+    """Return the claims of a cloud that have to be settled, [row of ``mirror_claims`` with ``is_held``, …]."""
+    statement = (
+        sa.select(_CLAIMS, HELD.label('is_held'))
+        .join(_NODES, _NODES.c.uuid == _CLAIMS.c.node_uuid)
+        .where(_CLAIMS.c.cloud == cloud, _DUE)
+    )
+    with service.read() as connection:
+        return connection.execute(statement.order_by(_CLAIMS.c.created_at, _CLAIMS.c.uuid).limit(_BATCH)).all()
+
+
+@retried
+def begin(context: Context, uuid: str, is_mine: bool = False) -> sa.Row | None:
+    """Begin to settle a claim, unless another process does, or the claim is as it should be.
+
+    :param is_mine: whether the caller has begun the claim, and gives it up before its deadline.
+    :returns: the row of ``mirror_claims`` before that, with ``is_held``.
+    """
+    with context.write() as connection:
+        row = connection.execute(
+            sa.select(_CLAIMS, HELD.label('is_held')).where(_CLAIMS.c.uuid == uuid).with_for_update()
+        ).first()
+        moment = read_clock(connection)
+        if row is None or not _can_begin(row, moment, is_mine):
+            return None
+        until = moment + datetime.timedelta(seconds=seconds(context.conf)['undoing'])
+        same = _CLAIMS.c.uuid == uuid, _CLAIMS.c.state == row.state
+        statement = sa.update(_CLAIMS).where(*same).values(state=UNDOING, deadline=until)
+        return row if connection.execute(statement).rowcount else None
+
+
+def _can_begin(row: sa.Row, moment: datetime.datetime, is_mine: bool) -> bool:
+    if row.state == TAKEN:
+        return not row.is_held
+    return row.state == WATCHED or row.deadline <= moment or (is_mine and row.state == TAKING)
+
+
+@retried
+def postpone(context: Context, uuid: str) -> None:
+    """Let the next process settle a claim, because this one has not succeeded."""
+    with context.write() as connection:
+        same = _CLAIMS.c.uuid == uuid, _CLAIMS.c.state == UNDOING
+        connection.execute(sa.update(_CLAIMS).where(*same).values(deadline=read_clock(connection)))
+
+
+@retried
+def forget(context: Context, cloud: str) -> int:
+    """Delete the claims of a cloud that were watched long enough, and return their number."""
+    over = _CLAIMS.c.cloud == cloud, _CLAIMS.c.state == WATCHED, _IS_OVER
+    with context.write() as connection:
+        return connection.execute(sa.delete(_CLAIMS).where(*over)).rowcount
+
+
+@retried
+def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
+    """End a claim, and what holds the node here for it, in one transaction.
+
+    :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or as it was read.
+    :param finding: what the cloud says after the instance was removed there, or in place of it.
+    :param reason: why the reservation or the allocation ends, as the end of a sentence.
+    :returns: whether the claim was open.
+    """
+    with context.write() as connection:
+        node = take_many(connection, [claim.node_uuid]).get(claim.node_uuid)
+        if node is None or not _close(context, connection, claim, finding):
+            return False
+        changes = _end_holder(context, connection, claim, node, reason)
+        if node.origin == claim.cloud and node.instance_uuid == claim.instance_uuid and not finding.is_deployed:
+            changes['instance_uuid'] = _unless_elsewhere(connection, finding.instance)
+        if changes:
+            connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+            node_providers.follow(connection, node, changes)
+        return True
+
+
+def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: Finding) -> bool:
+    """Delete a claim, or watch it, if a request to take its node may still be under way. Return whether it was open.
+
+    Another request for the same instance may have made it ``taken`` in the meantime: then it stays.
+    """
+    same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_({UNDOING, claim.state}), OPEN
+    if finding.is_deployed or (claim.state not in (TAKING, WATCHED) and not claim.is_held):
+        return bool(connection.execute(sa.delete(_CLAIMS).where(*same)).rowcount)
+    until = read_clock(connection) + datetime.timedelta(seconds=seconds(context.conf)['undoing'])
+    statement = sa.update(_CLAIMS).where(*same)
+    return bool(connection.execute(statement.values(state=WATCHED, deadline=until)).rowcount)
+
+
+def _end_holder(
+    context: Context, connection: sa.Connection, claim: sa.Row, node: sa.Row, reason: str
+) -> dict[str, str | None]:
+    """Delete the reservation or the allocation of a claim, and return what that changes in the node."""
+    if reservations.settle(connection, tables.reservations.c.uuid == claim.holder_uuid):
+        return {}
+    if claim.holder_uuid == claim.instance_uuid:
+        table, what = tables.node_allocations, 'Allocation'
+    else:
+        table, what = tables.reservations, 'Reservation'
+    if not connection.execute(sa.delete(table).where(table.c.uuid == claim.holder_uuid)).rowcount:
+        return {}
+    event = f'{what} {claim.holder_uuid} ended: {reason}.'
+    history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
+    if table is tables.reservations:
+        change_feed.record(connection, change_feed.RESERVATION, [claim.holder_uuid])
+        node_providers.bump_for_reservation(connection, node.id)
+        return {}
+    return {'allocation_uuid': None}
+
+
+def _unless_elsewhere(connection: sa.Connection, instance: str | None) -> str | None:
+    """Return an instance; None if a node here has it, which the mirror then reports."""
+    present = sa.select(_NODES.c.id).where(_NODES.c.instance_uuid == instance)
+    return None if instance is None or connection.scalar(present) else instance
+
+
+@retried
+def confirm(context: Context, claim: sa.Row) -> None:
+    """Store that the node of a claim has the instance of the claim in its cloud, and that the claim is ``taken``."""
+    with context.write() as connection:
+        node = take_many(connection, [claim.node_uuid]).get(claim.node_uuid)
+        same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_((UNDOING, TAKEN)), HELD
+        statement = sa.update(_CLAIMS).where(*same).values(state=TAKEN, deadline=None)
+        if node is None or not connection.execute(statement).rowcount:
+            return
+        pending = sa.update(tables.node_allocations).where(tables.node_allocations.c.uuid == claim.holder_uuid)
+        connection.execute(pending.values(state=ACTIVE))
+        if node.instance_uuid is None and _unless_elsewhere(connection, claim.instance_uuid):
+            changes = {'instance_uuid': claim.instance_uuid}
+            connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
+            node_providers.follow(connection, node, changes)

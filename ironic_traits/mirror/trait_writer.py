@@ -1,0 +1,299 @@
+"""Writes the traits that sources here hold to the nodes of a cloud, and removes those that it has written.
+
+A node whose traits have changed here waits in a queue. When it is its turn, it is read in the cloud, and stored like
+any node that has changed there. What then differs is written, a request for each trait. Two kinds of failures are kept
+apart: a node that is locked there, or a trait that is refused, delays only this node; if nothing can be written at all,
+one node is tried now and then.
+"""
+
+import heapq
+import itertools
+import logging
+import time
+import typing
+import urllib.parse
+
+from ironic_traits import failures
+from ironic_traits.inventory import change_feed, mirror_trait_writes
+from ironic_traits.inventory.mirror_trait_writes import Outcome
+from ironic_traits.matching.written_traits import REMOVING, WRITING
+from ironic_traits.mirror.cloud import NotThere, Unreadable
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds after which all nodes are compared, in case a change was not noticed.
+_COMPARE_SECONDS = 3600
+#: Seconds until a trait that the cloud refuses is tried again: at first, and at most. A change here does not wait.
+_REFUSED_SECONDS = (600, 86400)
+#: The same, of a node that is not there any more, and will be deleted here.
+_GONE_SECONDS = (60, 3600)
+
+
+class Queue:
+    """Nodes to look at, each once, with the time at which it is their turn."""
+
+    def __init__(self):
+        self._heap = []
+        self._due = {}
+        self._failures = {}
+        self._numbers = itertools.count()
+
+    def __len__(self):
+        return len(self._due)
+
+    @property
+    def due(self):
+        """When the next node is due, by the monotonic clock; infinity without nodes."""
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else float('inf')
+
+    def add(self, uuid, operations):
+        """Add a node. If its last requests have failed, and are the same, it goes on waiting.
+
+        :param operations: those that are pending.
+        """
+        _, failed = self._failures.get(uuid, (0, None))
+        if uuid not in self._due or (failed is not None and failed != frozenset(operations)):
+            self._put(uuid, 0.0)
+
+    def delay(self, uuid, operations, first, limit):
+        """Add a node after a failure, to be due later each time.
+
+        :param operations: those that are pending.
+        :param first: seconds until the first attempt.
+        :param limit: most seconds.
+        """
+        number, _ = self._failures.get(uuid, (0, None))
+        self._failures[uuid] = (min(number + 1, 20), frozenset(operations))
+        self._put(uuid, time.monotonic() + min(first * 2**number, limit))
+
+    def wait(self, uuid, seconds):
+        """Add a node that is not due yet."""
+        self._put(uuid, time.monotonic() + seconds)
+
+    def pop(self):
+        """Remove the node that is due next, and return its uuid."""
+        assert self.due < float('inf')
+        uuid = heapq.heappop(self._heap)[2]
+        del self._due[uuid]
+        return uuid
+
+    def drop(self, uuid):
+        """Remove a node to which nothing is to be written any more."""
+        self._due.pop(uuid, None)
+        self._failures.pop(uuid, None)
+
+    def succeed(self, uuid):
+        """Forget the failures of a node."""
+        self._failures.pop(uuid, None)
+
+    def _put(self, uuid, due):
+        self._due[uuid] = due
+        heapq.heappush(self._heap, (due, next(self._numbers), uuid))
+
+
+class _Round:
+    """The requests for one node.
+
+    :ivar lock: who holds the lock of the node there; None if nobody does.
+    :ivar tried: {(state, trait), …} of the requests so far.
+    :ivar done: {state: traits} of those that have succeeded.
+    :ivar delay: seconds until the next attempt, at first and at most, if a request has failed; None if none has.
+    """
+
+    def __init__(self, uuid):
+        self.uuid = uuid
+        self.lock = None
+        self.tried = set()
+        self.done: dict[str, list[str]] = {WRITING: [], REMOVING: []}
+        self.delay = None
+
+
+class TraitWriter:
+    """The writer of traits to one cloud. Each call of ``step`` sends at most one request that writes.
+
+    :param context: ironic_traits.context.Context.
+    :param turn: ironic_traits.inventory.mirror_clouds.Turn.
+    :param cloud: ironic_traits.mirror.cloud.Cloud.
+    :param store: function that stores a node as it was read in the cloud.
+    """
+
+    def __init__(self, context, turn, cloud, store):
+        self._context, self._turn, self._cloud, self._store = context, turn, cloud, store
+        self._options = options = context.conf.mirror
+        # Less than the lease, so that the turn is not lost while the cloud does not respond.
+        self._timeout = min(options.timeout, max(options.lease_seconds / 3, 1))
+        self._queue = Queue()
+        self._round: typing.Any = None
+        self._token: typing.Any = None
+        self._saved: int | None = None
+        self._failures = 0
+        self._compare_at = self._changes_at = self._request_at = 0.0
+
+    def begin(self):
+        """Compare all nodes at the next step, because another mirror may have had the turn."""
+        self._round = self._token = self._saved = None
+        self._compare_at = 0.0
+
+    def hurry(self):
+        """Look for changes here at the next step."""
+        self._changes_at = 0.0
+
+    @property
+    def due(self):
+        """When there is something to do, by the monotonic clock."""
+        request = 0.0 if self._round else self._queue.due
+        return min(self._compare_at, self._changes_at, max(request, self._request_at))
+
+    def step(self):
+        """Do what is due next.
+
+        :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
+        """
+        now = time.monotonic()
+        if self._token is None or now >= self._compare_at:
+            self._compare_all()
+        elif now >= self._changes_at:
+            self._compare_changed()
+        elif now < self._request_at:
+            return
+        elif self._round:
+            self._write()
+        elif self._queue.due <= now:
+            self._read(self._queue.pop())
+        self._save()
+
+    def _compare_all(self):
+        now = time.monotonic()
+        self._compare_at, self._changes_at = now + _COMPARE_SECONDS, now + self._options.interval
+        # Read before the nodes: what changes in the meantime is compared again.
+        self._token = change_feed.now(self._context)
+        self._add(self._pending(None))
+
+    def _compare_changed(self):
+        self._changes_at = time.monotonic() + self._options.interval
+        try:
+            uuids, self._token = mirror_trait_writes.changed_since(self._context, self._token)
+        except failures.TokenOutdated:
+            self._token = None
+            return
+        if uuids:
+            pending = self._pending(uuids)
+            self._add(pending)
+            for uuid in uuids - pending.keys():
+                self._queue.drop(uuid)
+
+    def _add(self, pending):
+        for uuid, node in pending.items():
+            if not self._round or self._round.uuid != uuid:
+                self._queue.add(uuid, node.operations)
+
+    def _pending(self, uuids):
+        return mirror_trait_writes.pending(self._context, self._turn.cloud, self._options.timeout, uuids)
+
+    def _read(self, uuid):
+        """Begin to write to a node, if there is something to write."""
+        pending = self._pending([uuid]).get(uuid)
+        if pending is None:
+            self._queue.succeed(uuid)
+            return
+        if pending.wait:
+            self._queue.wait(uuid, self._options.timeout)
+        self._round = _Round(uuid)
+        if not pending.operations:
+            return
+        self._pace()
+        try:
+            node = self._cloud.get(f'/nodes/{uuid}')
+            self._store(node)
+            self._round.lock = node.get('reservation')
+        except NotThere:
+            # The comparison of all uuids will delete it here.
+            self._round.delay = _GONE_SECONDS
+            self._end_round()
+        except Unreadable as error:
+            self._round.delay = (1, self._options.max_pause)
+            self._end_round()
+            self._fail(str(error))
+
+    def _write(self):
+        """Send the next request for the node whose turn it is."""
+        node, turn = self._round, self._turn
+        operation = mirror_trait_writes.begin(self._context, turn, node.uuid, self._options.timeout, node.tried)
+        if operation is None:
+            self._end_round()
+            return
+        node.tried.add((operation.state, operation.trait))
+        status, message = self._send(operation)
+        outcome, error = self._outcome(operation, status, message)
+        mirror_trait_writes.end(self._context, turn, operation, outcome, error)
+        if outcome.is_done:
+            node.done[operation.state].append(operation.trait)
+        if error:
+            self._fail(error)
+        else:
+            self._failures = 0
+        if node.delay and status != 400:
+            self._end_round()
+
+    def _send(self, operation):
+        """Send a request.
+
+        :returns: (status, message); None as the status if there was no response.
+        """
+        if self._round.lock:
+            return 409, f'Node {operation.uuid} is locked there by {self._round.lock}.'
+        self._pace()
+        method = 'PUT' if operation.state == WRITING else 'DELETE'
+        path = f'/nodes/{operation.uuid}/traits/{urllib.parse.quote(operation.trait, safe="")}'
+        try:
+            return self._cloud.send(method, path, self._timeout)
+        except Unreadable as error:
+            return None, str(error)
+
+    def _outcome(self, operation, status, message):
+        """Return what a response means.
+
+        :returns: (Outcome, why nothing can be written to the cloud at present; None if it can).
+        """
+        if status is not None and (200 <= status < 300 or (status == 404 and operation.state == REMOVING)):
+            return Outcome(True), None
+        if status == 404:
+            self._round.delay = _GONE_SECONDS
+            return Outcome(False, True), None
+        self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
+        reason = message if status is None else f'It was answered with {status}: {message}'
+        is_refused = status is not None and 400 <= status < 500
+        outcome = Outcome(False, is_refused, reason)
+        return outcome, None if status in (400, 409) else f'Trait {operation.trait} of node {operation.uuid}: {reason}'
+
+    def _end_round(self):
+        node, self._round = self._round, None
+        if any(node.done.values()):
+            mirror_trait_writes.note(self._context, self._turn, node.uuid, node.done)
+        if any(node.done.values()) or not node.delay:
+            self._queue.succeed(node.uuid)
+        pending = self._pending([node.uuid]).get(node.uuid)
+        if pending and node.delay:
+            self._queue.delay(node.uuid, pending.operations, *node.delay)
+        elif pending:
+            self._queue.add(node.uuid, pending.operations)
+
+    def _pace(self):
+        self._request_at = time.monotonic() + 1 / self._options.write_rate
+
+    def _fail(self, error):
+        """Pause all writes, longer each time."""
+        pause = min(2**self._failures, self._options.max_pause)
+        if not self._failures:
+            LOG.warning('Traits cannot be written to cloud %s: %s', self._turn.cloud, error)
+        self._failures = min(self._failures + 1, 20)
+        self._request_at = max(self._request_at, time.monotonic() + pause)
+
+    def _save(self):
+        """Store how many nodes wait, if that has changed."""
+        length = len(self._queue) + bool(self._round)
+        if length != self._saved:
+            self._saved = length
+            mirror_trait_writes.save_queue(self._context, self._turn, length)

@@ -1,0 +1,133 @@
+"""What is pending for the nodes of a cloud, and the records of what was written there, on each database."""
+
+import pytest
+
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored_nodes
+from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.mirror_trait_writes import Outcome
+from ironic_traits.matching.written_traits import REMOVING, WRITING
+from ironic_traits.mirror import documents
+
+UUID = 'aaaaaaaa-0000-4000-8000-000000000001'
+
+
+class Writes:
+    """The writer of traits of the cloud "far", whose requests are not sent."""
+
+    def __init__(self, service):
+        self.context = Context(service, None, 0, '')
+        self.turn = Turn('far', 'lease', 60)
+        service.conf.set_override('overlap_seconds', 0, group='mirror')
+        mirror_clouds.take(service, self.turn, 'test')
+
+    def read(self, *traits):
+        """Store the node with the traits that it has there."""
+        document = {
+            'uuid': UUID,
+            'name': 'a',
+            'created_at': '2026-01-01T00:00:00+00:00',
+            'driver': 'ipmi',
+            'provision_state': 'available',
+            'traits': list(traits),
+        }
+        mirrored_nodes.store(self.context, self.turn, [documents.node(document)])
+
+    def pending(self, **options):
+        """Return (traits to add, to remove, to be removed later, records to forget)."""
+        node = mirror_trait_writes.pending(self.context, 'far', **options).get(UUID)
+        return (node.add, node.remove, node.wait, node.forget) if node else None
+
+    def begin(self, *tried):
+        """Begin the next request, and return (state, trait); None if there is none."""
+        self.operation = mirror_trait_writes.begin(self.context, self.turn, UUID, 60, tried)
+        return self.operation and self.operation[2:]
+
+    def end(self, *outcome, error=None):
+        """End this request."""
+        mirror_trait_writes.end(self.context, self.turn, self.operation, Outcome(*outcome), error)
+
+
+@pytest.fixture
+def writes(app):
+    """A Writes with one node."""
+    result = Writes(app.service)
+    result.read('CUSTOM_THEIRS')
+    return result
+
+
+def edit(client, method, name, query=''):
+    """Add or remove a trait here."""
+    assert client.ask(method, f'/v1/nodes/{UUID}/traits/{name}{query}').status_int == 204
+
+
+def test_pending(writes, client):
+    assert writes.pending() is None
+    edit(client, 'PUT', 'CUSTOM_THEIRS')
+    edit(client, 'PUT', 'CUSTOM_A', '?source=rule')
+    edit(client, 'PUT', 'CUSTOM_B')
+    assert writes.pending() == writes.pending(uuids=[UUID]) == (['CUSTOM_A', 'CUSTOM_B'], [], [], [])
+    assert writes.pending(uuids=[]) is None
+    assert writes.begin() == (WRITING, 'CUSTOM_A')
+    writes.end(True)
+    assert writes.begin((WRITING, 'CUSTOM_B')) is None
+    assert writes.begin() == (WRITING, 'CUSTOM_B')
+    writes.end(True)
+    assert writes.pending() is None
+    # What was written is not held by the mirror, so it is removed when no source here holds it.
+    writes.read('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_THEIRS')
+    edit(client, 'DELETE', 'CUSTOM_A', '?source=rule')
+    assert writes.pending() == ([], ['CUSTOM_A'], [], [])
+    assert writes.begin() == (REMOVING, 'CUSTOM_A')
+    writes.end(True)
+    assert writes.pending() is None
+    assert client.get(f'/v1/nodes/{UUID}/traits')['traits'] == ['CUSTOM_B', 'CUSTOM_THEIRS']
+
+
+def test_unknown_end(writes, client):
+    """A request may have been sent: the trait is removed when it has certainly ended."""
+    edit(client, 'PUT', 'CUSTOM_A')
+    writes.begin()
+    assert writes.pending(seconds=60) == (['CUSTOM_A'], [], [], [])
+    edit(client, 'DELETE', 'CUSTOM_A')
+    assert writes.pending(seconds=60) == ([], [], ['CUSTOM_A'], [])
+    assert writes.pending() == ([], ['CUSTOM_A'], [], [])
+    assert writes.begin() is None
+    edit(client, 'PUT', 'CUSTOM_A')
+    writes.read('CUSTOM_A', 'CUSTOM_THEIRS')
+    assert writes.pending(seconds=60) is None
+    assert client.get('/v1/mirrors/far')['written_traits'] == 1
+
+
+def test_refusal(writes, client):
+    edit(client, 'PUT', 'CUSTOM_A')
+    writes.begin()
+    writes.end(False, True, 'No.', error='Not at all.')
+    shown = client.get('/v1/mirrors/far')
+    (conflict,) = shown['conflict_list']
+    assert (conflict['uuid'], conflict['trait'], conflict['reason']) == (UUID, 'CUSTOM_A', 'No.')
+    assert (shown['conflicts'], shown['write_error'], bool(shown['write_failing_since'])) == (1, 'Not at all.', True)
+    mirror_trait_writes.save_queue(writes.context, writes.turn, 0)
+    assert client.get('/v1/mirrors/far')['write_error'] is None
+    assert writes.pending() == (['CUSTOM_A'], [], [], [])
+    edit(client, 'DELETE', 'CUSTOM_A')
+    assert writes.pending() == ([], [], [], ['CUSTOM_A'])
+    assert writes.begin() is None
+    assert (writes.pending(), client.get('/v1/mirrors/far')['conflicts']) == (None, 0)
+
+
+def test_removal_there(writes, client):
+    edit(client, 'PUT', 'CUSTOM_A')
+    writes.begin()
+    writes.end(True)
+    writes.read('CUSTOM_THEIRS')
+    assert writes.pending() is None
+    assert client.get('/v1/mirrors/far')['conflict_list'][0]['trait'] == 'CUSTOM_A'
+    # A further source here holds it now.
+    edit(client, 'PUT', 'CUSTOM_A', '?source=rule')
+    assert writes.pending() == (['CUSTOM_A'], [], [], [])
+    # They have added it again: it is theirs.
+    writes.read('CUSTOM_A')
+    assert (writes.pending(), client.get('/v1/mirrors/far')['conflicts']) == (None, 0)
+    edit(client, 'DELETE', 'CUSTOM_A')
+    assert writes.pending() == ([], [], [], ['CUSTOM_A'])

@@ -1,0 +1,140 @@
+"""This service beside a real Ironic in which it holds nodes (``[mirror] claims``), and faults between the two."""
+
+import contextlib
+import datetime
+import os
+import signal
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.types import now
+from tests.support.client import Client
+from tests.support.mirror import follower, make_available
+
+INSTANCES = [f'dddddddd-0000-4000-8000-{number:012}' for number in range(9)]
+GOLD = {'resource_class': 'CUSTOM_GOLD'}
+
+
+class Relay(BaseHTTPRequestHandler):
+    """A proxy in front of an Ironic. It kills processes, or fails, at requests that its server names.
+
+    The server has ``fault``: (``take`` or ``remove``, ``before`` or ``after`` the request is carried out, what happens:
+    ``kill``, or the status of the response). ``victims`` is a queue of process ids.
+    """
+
+    protocol_version = 'HTTP/1.1'
+
+    def do_GET(self):
+        self._respond(*self._relay(None))
+
+    def do_PATCH(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        kind = 'remove' if b'remove' in body else 'take'
+        self.server.seen.append(kind)
+        moment, effect = self.server.fault[1:] if self.server.fault and self.server.fault[0] == kind else ('', None)
+        if moment == 'before' and self._fail(effect):
+            return
+        response = self._relay(body)
+        if moment == 'after' and self._fail(effect):
+            return
+        self._respond(*response)
+
+    def _fail(self, effect):
+        """Let a request fail. Return whether that is all."""
+        self.server.fault = None
+        if effect == 'kill':
+            victim = self.server.victims.get(timeout=30)
+            os.kill(victim, signal.SIGKILL)
+            self.close_connection = True
+        else:
+            self._respond(effect, b'{"error_message": "It failed."}')
+        return True
+
+    def _relay(self, body):
+        names = ('x-openstack-ironic-api-version', 'content-type')
+        headers = {name: value for name, value in self.headers.items() if name.lower() in names}
+        request = urllib.request.Request(self.server.ironic + self.path, body, headers, method=self.command)
+        try:
+            with urllib.request.urlopen(request) as response:
+                return response.status, response.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def _respond(self, status, body):
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        """Print nothing."""
+
+
+class Side:
+    """This service beside an Ironic with nodes that are mirrored and available.
+
+    :ivar url: of the database.
+    :ivar nodes: their uuids, in the order of their creation.
+    """
+
+    def __init__(self, ironic, app, url, count):
+        self.ironic, self.app, self.url = ironic, app, url
+        self.client = Client(app)
+        self.mirror = follower(app)
+        self.nodes = [ironic.node(name=f'node{number}', resource_class='gold') for number in range(count)]
+        make_available(ironic.directory)
+        assert self.mirror.catch_up()
+
+    def reserve(self, number=0, status=201, **body):
+        """Reserve a node for an instance, and return the document of the response."""
+        response = self.client.ask('POST', '/v1/reservations', {'instance_uuid': INSTANCES[number], **(body or GOLD)})
+        assert response.status_int == status, response.text
+        return response.json['reservation'] if status < 300 else response
+
+    def there(self, node):
+        """Return the instance of a node in the cloud."""
+        return self.ironic.ask('GET', f'/v1/nodes/{node}')['instance_uuid']
+
+    def here(self, node):
+        """Return the instance of a node in this service, and the reservation."""
+        shown = self.client.get(f'/v1/nodes/{node}')
+        return shown['instance_uuid'], shown['reservation_uuid']
+
+    def stop_mirror(self):
+        """Let another mirror have the turn, and prepare one that takes it back after that."""
+        self.mirror.stop()
+        self.mirror.run()
+        self.mirror = follower(self.app)
+
+    def delete(self, path):
+        """Delete something."""
+        response = self.client.ask('DELETE', path)
+        assert response.status_int == 204, response.text
+
+    def pass_time(self):
+        """Let the deadlines of all claims pass, and the expiries of all reservations that have some."""
+        past = now() - datetime.timedelta(seconds=1)
+        with self.app.service.write() as connection:
+            claims, held = tables.mirror_claims, tables.reservations
+            connection.execute(sa.update(claims).where(claims.c.deadline.is_not(None)).values(deadline=past))
+            connection.execute(sa.update(held).where(held.c.expires_at.is_not(None)).values(expires_at=past))
+
+    def claims(self):
+        """Return the number of claims, in any state."""
+        with self.app.service.read() as connection:
+            return connection.scalar(sa.select(sa.func.count()).select_from(tables.mirror_claims))
+
+    def is_free(self, node):
+        """Whether a node has no holder on either side."""
+        return (self.there(node), *self.here(node)) == (None, None, None)
+
+    def events(self, node):
+        """Return the last events of a node about reservations."""
+        history = self.client.get(f'/v1/nodes/{node}/history?detail=true')['history']
+        return [each['event'] for each in history if each['event_type'] == 'reservation']

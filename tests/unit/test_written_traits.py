@@ -1,0 +1,96 @@
+"""The records of the traits that were written to a cloud, in all short stories that hypothesis finds."""
+
+import datetime
+
+import hypothesis
+from hypothesis import strategies as st
+
+from ironic_traits.matching import written_traits
+from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
+
+#: What may happen, in any order: the source here adds or removes the trait; another client there does; the node is
+#: read; the writer comes by, and its request succeeds, is refused, or its process is killed before or after it.
+EVENTS = ('hold', 'release', 'add', 'remove', 'read', 'write', 'refused', 'killed before', 'killed after')
+
+
+class Story:
+    """A trait of a node, here and there, as the mirror and its writer treat it."""
+
+    def __init__(self):
+        self.moment = datetime.datetime.fromisoformat('2026-01-01T00:00:00')
+        self.held_since = None
+        self.is_there = self.is_theirs = self.is_held_by_mirror = False
+        self.record = None
+        self.puts = self.holds = 0
+
+    def tell(self, event):
+        """Let something happen."""
+        self.moment += datetime.timedelta(seconds=1)
+        if event == 'hold' and self.held_since is None:
+            self.held_since = self.moment
+            self.holds += 1
+        elif event == 'release':
+            self.held_since = None
+        elif event == 'add' and not self.is_there:
+            self.is_there = True
+            # Nobody can see that they have removed it before, if it was not read since.
+            self.is_theirs = self.record is None or self.record.state not in OURS
+        elif event == 'remove':
+            self.is_there = self.is_theirs = False
+        elif event == 'read':
+            self.read()
+        elif event in ('write', 'refused', 'killed before', 'killed after'):
+            self.write(event)
+
+    def read(self):
+        """Read the node there."""
+        records = {'T': self.record} if self.record else {}
+        holders = {'T': ['operator']} if self.held_since else {}
+        present = {'T'} if self.is_there else set()
+        ours = written_traits.ours(records)
+        changes = written_traits.after_read(records, present, holders, self.moment, self.moment)
+        self.record = changes.get('T', self.record)
+        self.is_held_by_mirror = bool(present - ours)
+
+    def write(self, event):
+        """Send a request, if one is pending, as ``mirror_written_traits.pending`` decides."""
+        self.read()
+        state = self.record.state if self.record else None
+        is_new = state != REMOVED or (self.held_since or self.moment) > self.record.since
+        if self.held_since and not self.is_held_by_mirror and state != WRITTEN and is_new:
+            self.request(WRITING, event)
+        elif not self.held_since and state in OURS:
+            self.request(REMOVING, event)
+        elif not self.held_since:
+            self.record = None
+
+    def request(self, state, event):
+        """Send a request."""
+        self.record = Record(state, self.moment)
+        self.puts += state == WRITING
+        if event == 'refused':
+            self.record = Record(REFUSED, self.moment, 'No.') if state == WRITING else self.record
+        elif event != 'killed before':
+            # Only what this service has written is removed.
+            assert state == WRITING or not self.is_theirs
+            self.is_there = state == WRITING
+            if event == 'write':
+                self.record = Record(WRITTEN, self.moment) if state == WRITING else None
+
+
+@hypothesis.given(st.lists(st.sampled_from(EVENTS), max_size=30))
+def test_stories(events):
+    """Only what was written is removed, and each hold is written once, if no request fails."""
+    story = Story()
+    for event in events:
+        story.tell(event)
+    if not {'refused', 'killed before', 'killed after'} & set(events):
+        assert story.puts <= story.holds
+    for _ in range(3):
+        story.tell('write')
+    # At the end, all agree, or there is a conflict.
+    is_conflict = bool(story.record and story.record.reason)
+    assert is_conflict == bool(story.held_since and not story.is_there)
+    if not story.held_since:
+        assert story.is_there == story.is_theirs
+    assert story.puts <= len(events) + 3
