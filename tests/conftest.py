@@ -7,6 +7,7 @@ the servers, and the modules in SLOW.
 
 import collections
 import contextlib
+import gc
 import os
 import shutil
 import tempfile
@@ -89,6 +90,17 @@ def pytest_configure(config):
     config.stash[_MISSING] = missing
     logs.watch()
     correlation.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect the tests without garbage collection, which would take a third of the time of each process for that."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

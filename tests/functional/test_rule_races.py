@@ -109,7 +109,7 @@ def test_kill_leaves_whole_batches(shared_database_url, database_url, tmp_path):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             server = Server(database_url, cwd=tmp_path).wait()
             answer = pool.submit(_ask, server.base, body)
-            _wait_until(lambda: _state(app))
+            _wait_until(lambda: _has_begun(app))
             # The server runs as one process, with its own worker.
             children = subprocess.run(['pgrep', '-P', str(server.process.pid)], capture_output=True, text=True)
             for pid in [server.process.pid, *map(int, children.stdout.split())]:
@@ -139,6 +139,12 @@ def _wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def _has_begun(app):
+    """Whether the run has committed its first batch.  ``_state`` takes so long that the run might end meanwhile."""
+    with app.service.read() as connection:
+        return connection.scalar(sa.select(tables.node_mismatches.c.node_id).limit(1)) is not None
 
 
 def _state(app):
