@@ -14,7 +14,15 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
 from ironic_traits.db.types import now
-from ironic_traits.inventory import change_feed, eligibility, explanations, matches, node_filters, node_providers
+from ironic_traits.inventory import (
+    change_feed,
+    eligibility,
+    explanations,
+    matches,
+    node_filters,
+    node_providers,
+    origins,
+)
 from ironic_traits.inventory.eligibility import OF_NODE, Refusal
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.single_node import MOMENT
@@ -213,14 +221,13 @@ def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
 _IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
 _LOCK = sa.select(tables.nodes.c.id).where(_IDS).order_by(tables.nodes.c.id).with_for_update()
 _LOCK_UNLOCKED = _lock_unlocked(tables.nodes)
-_VALUES = {'generation': tables.nodes.c.generation + 1, 'updated_at': sa.bindparam('now')}
-_RAISE = sa.update(tables.nodes).where(_IDS).values(_VALUES)
+_RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
 _unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')
 #: For PostgreSQL: lock, raise the generations and record the change in one statement.
 _TAKE_UNLOCKED = change_feed.with_record(
     sa.update(tables.nodes)
     .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
-    .values(_VALUES)
+    .values(origins.LOCKED)
     .returning(tables.nodes.c.id, tables.nodes.c.uuid)
     .cte('taken')
 )

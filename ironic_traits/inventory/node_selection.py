@@ -10,7 +10,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant, target_of
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from ironic_traits.inventory import change_feed, node_filters, trait_filters
+from ironic_traits.inventory import change_feed, node_filters, origins, trait_filters
 from ironic_traits.inventory.matches import among
 from ironic_traits.matching.traits import Filter
 
@@ -85,9 +85,7 @@ _IN_ORDER = (
     .with_for_update(key_share=True)
 )
 _RAISE_GENERATIONS = (
-    sa.update(tables.nodes)
-    .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
-    .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
+    sa.update(tables.nodes).where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))).values(origins.LOCKED)
 )
 
 

@@ -8,6 +8,14 @@ from ironic_traits.inventory import mirror_clouds
 
 #: Condition on nodes: the node is this service's own.
 OWN = tables.nodes.c.origin.is_(None)
+#: What the lock of nodes writes, {column: expression with the parameter ``now``}. ``updated_at`` of a mirrored node is
+#: that of its cloud: by it the mirror finds where to go on.
+LOCKED = {
+    'generation': tables.nodes.c.generation + 1,
+    'updated_at': sa.case(
+        (OWN, sa.bindparam('now', type_=tables.nodes.c.updated_at.type)), else_=tables.nodes.c.updated_at
+    ),
+}
 
 
 def check_own(connection: sa.Connection, node: sa.Row) -> None:

@@ -106,11 +106,7 @@ def _select_one(columns: Columns, key: str) -> sa.Select:
 
 @functools.cache
 def _raise_generation(key: str) -> sa.Update:
-    return (
-        sa.update(tables.nodes)
-        .where(tables.nodes.c[key] == sa.bindparam('ident'))
-        .values(generation=tables.nodes.c.generation + 1, updated_at=sa.bindparam('now'))
-    )
+    return sa.update(tables.nodes).where(tables.nodes.c[key] == sa.bindparam('ident')).values(origins.LOCKED)
 
 
 @functools.lru_cache(maxsize=256)

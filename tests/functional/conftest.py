@@ -16,6 +16,7 @@ from tests.support import http_client, personas, servers
 from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
+from tests.support.mirrored_nodes import Store
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.service import ForkedServer, make_app, upgraded
 
@@ -172,3 +173,9 @@ def sdk(server):
     connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
     yield connection.baremetal
     connection.close()
+
+
+@pytest.fixture
+def far(app):
+    """A mirror of the cloud "far"."""
+    return Store(app.service, 'far')

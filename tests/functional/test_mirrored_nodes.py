@@ -5,65 +5,12 @@ import sys
 
 import pytest
 
-from ironic_traits import failures
-from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirror_moves, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
-from ironic_traits.inventory.ports import PORTS
 from ironic_traits.mirror import documents, processes
-from tests.support import programs
 from tests.support.client import Client, message
-from tests.support.service import make_app, upgraded
-
-UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
-INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
-ENDPOINT = 'http://far.example.com/'
-
-
-class Store:
-    """The mirror of a cloud, which is given what the cloud says.
-
-    :param service: ironic_traits.service.Service.
-    :param name: of the cloud.
-    """
-
-    def __init__(self, service, name):
-        self.context = Context(service, None, 0, '')
-        self.turn = Turn(name, f'lease of {name}', 60)
-        assert mirror_clouds.take(service, self.turn, 'test')
-        mirror_clouds.save(service, self.turn, endpoint=ENDPOINT)
-
-    def nodes(self, *items):
-        """Store nodes, [{field: value}, …], and return the result."""
-        return mirrored_nodes.store(self.context, self.turn, [documents.node(_document(**each)) for each in items])
-
-    def ports(self, *items):
-        """Store ports."""
-        rows = [documents.record(PORTS, {'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
-        return mirrored_records.store(self.context, self.turn, PORTS, rows)
-
-    def conflicts(self):
-        """Return {uuid: reason}."""
-        return {row.uuid: row.reason for row in mirror_clouds.get(self.context, self.turn.cloud)[1]}
-
-
-def _document(number=0, **fields):
-    return {
-        'uuid': UUIDS[number],
-        'created_at': '2026-01-01T00:00:00+00:00',
-        'updated_at': '2026-01-02T00:00:00+00:00',
-        'driver': 'ipmi',
-        'provision_state': 'available',
-        'power_state': 'power off',
-        'resource_class': 'gold',
-        'traits': [],
-    } | fields
-
-
-@pytest.fixture
-def far(app):
-    """A mirror of the cloud "far"."""
-    return Store(app.service, 'far')
+from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
+from tests.support.service import make_app
 
 
 def test_mirrored_node_is_a_node(far, client):
@@ -167,6 +114,19 @@ def test_traits_of_sources_here_stay(far, client):
     assert client.ask('DELETE', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B').status_int == 204
     far.nodes({'traits': ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']})
     assert client.get(f'/v1/nodes/{UUIDS[0]}/traits')['traits'] == ['CUSTOM_A', 'CUSTOM_C', 'CUSTOM_HERE']
+
+
+def test_writes_here_keep_the_time_of_the_cloud(far, client):
+    """The mirror goes on after the node that has changed last there, which it finds by that time."""
+    far.nodes({}, {'number': 1})
+    before = client.get(f'/v1/nodes/{UUIDS[0]}')['updated_at']
+    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B')
+    edit = {'add': ['CUSTOM_C'], 'nodes': [UUIDS[0]]}
+    digest = client.ask('POST', '/v1/traits/edits', {**edit, 'preview': True}).json['digest']
+    assert client.ask('POST', '/v1/traits/edits', {**edit, 'digest': digest}).status_int == 200
+    body = {'instance_uuid': INSTANCE, 'node_uuid': UUIDS[0]}
+    assert client.ask('POST', '/v1/reservations', body).status_int == 201
+    assert client.get(f'/v1/nodes/{UUIDS[0]}')['updated_at'] == before
 
 
 def test_names_that_are_exchanged(far, client):
@@ -350,71 +310,3 @@ def test_metrics_of_mirrors(database_url):
     for metric in ('up{} 1.0', 'nodes{} 1.0', 'conflicts{} 0.0', 'changes_total{} 1.0'):
         assert f'ironic_traits_mirror_{metric}\n'.replace('{}', '{cloud="far"}') in text
     assert 'mirror_lag_seconds{' not in text
-
-
-def test_adopt(far, app, client):
-    """The node is this service's own, with its traits, and the mirror leaves it alone."""
-    far.nodes({'name': 'a', 'traits': ['CUSTOM_A', 'CUSTOM_B'], 'driver': 'fake-hardware', 'allocation_uuid': INSTANCE})
-    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B')
-    client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_C')
-    assert mirror_moves.mirrored(far.context, []) == mirror_moves.mirrored(far.context, ['far']) == [UUIDS[0]]
-    assert mirror_moves.mirrored(far.context, ['near']) == []
-    mirror_moves.adopt(far.context, 'a')
-    shown = client.get(f'/v1/nodes/{UUIDS[0]}?fields=origin,allocation_uuid,trait_sources')
-    assert (shown['origin'], shown['allocation_uuid']) == (None, None)
-    held = {each['trait']: [one['source'] for one in each['sources']] for each in shown['trait_sources']['traits']}
-    assert held == dict.fromkeys(('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'), ['operator'])
-    assert client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/maintenance', {}).status_int == 202
-    far.nodes({'name': 'b'})
-    assert client.get(f'/v1/nodes/{UUIDS[0]}')['name'] == 'a'
-    assert far.conflicts().keys() == {UUIDS[0]}
-    with pytest.raises(failures.InvalidState):
-        mirror_moves.adopt(far.context, 'a')
-
-
-def test_adopt_of_a_node_at_work(far):
-    far.nodes({'provision_state': 'deploying'}, {'number': 1, 'reservation': 'far-1'})
-    for uuid in UUIDS[:2]:
-        with pytest.raises(failures.InvalidState):
-            mirror_moves.adopt(far.context, uuid)
-
-
-def test_forget(far, app, client):
-    own = client.node()['uuid']
-    far.nodes({'traits': ['CUSTOM_A']}, {'number': 1})
-    body = {'instance_uuid': INSTANCE, 'node_uuid': UUIDS[1]}
-    assert client.ask('POST', '/v1/reservations', body).status_int == 201
-    for uuid in (own, UUIDS[1]):
-        with pytest.raises(failures.InvalidState):
-            mirror_moves.forget(far.context, uuid)
-    assert mirror_moves.forget(far.context, UUIDS[0]) == UUIDS[0]
-    assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}').status_int == 404
-    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}').status_int == 404
-    mirror_clouds.give_back(app.service, far.turn)
-    assert not mirror_moves.forget_cloud(far.context, 'far')
-    (reservation,) = client.get('/v1/reservations')['reservations']
-    client.ask('DELETE', f'/v1/reservations/{reservation["uuid"]}')
-    mirror_moves.forget(far.context, UUIDS[1])
-    assert mirror_moves.forget_cloud(far.context, 'far')
-    assert client.get('/v1/mirrors') == {'mirrors': []}
-
-
-def test_commands(tmp_path):
-    """Each node is one transaction, and the exit code says whether all have succeeded."""
-    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
-    with make_app(url) as app:
-        far = Store(app.service, 'far')
-        far.nodes({'name': 'a'}, {'number': 1, 'name': 'b', 'provision_state': 'deploying'})
-        mirror_clouds.give_back(app.service, far.turn)
-
-    def run(*arguments):
-        done = programs.run('ironic-traits-mirror', '--database', url, *arguments, cwd=tmp_path)
-        return done.returncode, done.stdout, done.stderr
-
-    code, output, errors = run('adopt', '--all')
-    assert (code, output) == (1, f'{UUIDS[0]} is adopted\n')
-    assert f"{UUIDS[0]} cannot be deployed: its driver 'ipmi' is not enabled here" in errors
-    assert run('forget', 'b')[:2] == (0, f'{UUIDS[1]} is removed\n')
-    assert run('--cloud', 'far', 'forget', '--all')[:2] == (0, '')
-    assert run('forget')[0] == 1
-    assert run()[0] == 1

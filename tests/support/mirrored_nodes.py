@@ -1,0 +1,51 @@
+"""Mirrors without a cloud: a test says what the cloud has."""
+
+from ironic_traits.context import Context
+from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory.mirror_clouds import Turn
+from ironic_traits.inventory.ports import PORTS
+from ironic_traits.mirror import documents
+
+UUIDS = [f'aaaaaaaa-0000-4000-8000-{number:012}' for number in range(9)]
+INSTANCE, OTHER = 'dddddddd-0000-4000-8000-000000000001', 'dddddddd-0000-4000-8000-000000000002'
+ENDPOINT = 'http://far.example.com/'
+
+
+class Store:
+    """The mirror of a cloud, which is given what the cloud says.
+
+    :param service: ironic_traits.service.Service.
+    :param name: of the cloud.
+    """
+
+    def __init__(self, service, name):
+        self.context = Context(service, None, 0, '')
+        self.turn = Turn(name, f'lease of {name}', 60)
+        assert mirror_clouds.take(service, self.turn, 'test')
+        mirror_clouds.save(service, self.turn, endpoint=ENDPOINT)
+
+    def nodes(self, *items):
+        """Store nodes, [{field: value}, …], and return the result."""
+        return mirrored_nodes.store(self.context, self.turn, [documents.node(document(**each)) for each in items])
+
+    def ports(self, *items):
+        """Store ports."""
+        rows = [documents.record(PORTS, {'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
+        return mirrored_records.store(self.context, self.turn, PORTS, rows)
+
+    def conflicts(self):
+        """Return {uuid: reason}."""
+        return {row.uuid: row.reason for row in mirror_clouds.get(self.context, self.turn.cloud)[1]}
+
+
+def document(number=0, **fields):
+    return {
+        'uuid': UUIDS[number],
+        'created_at': '2026-01-01T00:00:00+00:00',
+        'updated_at': '2026-01-02T00:00:00+00:00',
+        'driver': 'ipmi',
+        'provision_state': 'available',
+        'power_state': 'power off',
+        'resource_class': 'gold',
+        'traits': [],
+    } | fields
