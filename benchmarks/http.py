@@ -14,6 +14,7 @@ class Connection:
     :param base: http://HOST:PORT, with or without a path prefix.
     :param token: X-Auth-Token; None for none.
     :param version: version of the Bare Metal API.
+    :ivar etag: ETag of the last response; None for none.
     """
 
     def __init__(self, base, token=None, version=VERSION):
@@ -26,19 +27,23 @@ class Connection:
         }
         self._headers |= {'X-Auth-Token': token} if token else {}
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
+        self.etag = None
 
-    def ask(self, method, path, document=None):
+    def ask(self, method, path, document=None, headers=None):
         """Send a request and read the whole response.
 
         :param document: body, to be encoded as JSON; None for none.
+        :param headers: {name: value} of more headers; None for none.
         :returns: (status, body as bytes).
         """
         body = None if document is None else json.dumps(document)
-        headers = self._headers if body is None else self._headers | {'Content-Type': 'application/json'}
+        headers = self._headers | (headers or {})
+        headers |= {} if body is None else {'Content-Type': 'application/json'}
         for is_retry in (False, True):
             try:
                 self._connection.request(method, self.prefix + path, body, headers)
                 response = self._connection.getresponse()
+                self.etag = response.getheader('ETag')
                 return response.status, response.read()
             except (http.client.RemoteDisconnected, ConnectionError):
                 # A server may close a connection between two requests.

@@ -1,0 +1,43 @@
+"""A new database server for each size. It is removed afterwards."""
+
+import contextlib
+
+from tests.support import servers
+
+
+class _Server:
+    @property
+    def pid(self):
+        """Its process."""
+        return self._process.pid
+
+
+class PostgreSQL(_Server, servers.PostgreSQL):
+    """PostgreSQL with more memory than the tests give it."""
+
+    def command(self):
+        return [*super().command(), '-c', 'shared_buffers=1GB', '-c', 'max_wal_size=4GB', '-c', 'work_mem=16MB']
+
+
+class MariaDB(_Server, servers.MariaDB):
+    """MariaDB with more memory than the tests give it."""
+
+    def command(self):
+        return [*super().command(), '--innodb-buffer-pool-size=1G', '--local-infile=1']
+
+
+KINDS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
+
+
+@contextlib.contextmanager
+def started(kind):
+    """Provide a running server.
+
+    :param kind: key of ``KINDS``.
+    """
+    server = KINDS[kind]()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,9 @@
+"""The WSGI application of the real Ironic, for granian. IRONIC_CONFIGURATION has the configuration files."""
+
+import os
+import sys
+
+# Ironic reads its options from the command line, which is granian's here.
+sys.argv = ['ironic-api', *(f'--config-file={path}' for path in os.environ['IRONIC_CONFIGURATION'].split(':'))]
+
+from ironic.wsgi import application  # noqa: E402, F401
