@@ -107,7 +107,7 @@ def outcome(app, database, bring, source, *documents):
         together = OneTransaction(connection)
         client = local.LocalClient(app, app.service, together)
         refused = [bring(client, together, each, source) for each in documents]
-        exported = exports.export(client)
+        exported = exports.export(client).document
         columns = (
             tables.nodes.c.name,
             tables.resource_classes.c.name,

@@ -78,7 +78,7 @@ def test_reservation_is_held_on_both_sides(side):
     assert list(differences(side.client, side.ironic, 'far')) == []
     side.delete(f'/v1/reservations/{reservation["uuid"]}')
     assert side.is_free(node)
-    assert side.reserve()['node_uuid'] == node
+    assert side.reserve()['node_uuid'] in side.nodes
 
 
 def test_holder_can_allocate_the_node_in_placement(side):
@@ -214,7 +214,7 @@ def test_unknown_outcome(side, relay, moment):
     for _ in range(2):
         assert side.mirror.catch_up()
     assert side.is_free(node)
-    assert side.reserve()['node_uuid'] == node
+    assert side.reserve()['node_uuid'] in side.nodes
 
 
 def _reserve(url, clouds):
