@@ -19,7 +19,7 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import history, node_filters, records
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import Page, Rows, fetch
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 from ironic_traits.inventory.single_node import MOMENT, change, take
 from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.resources import ALLOCATIONS

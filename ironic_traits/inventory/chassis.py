@@ -1,6 +1,6 @@
 """Chassis: the enclosures that nodes are in."""
 
 from ironic_traits import resources
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 
 CHASSIS = Kind(resources.CHASSIS)

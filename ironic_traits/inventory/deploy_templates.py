@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import Reader
 from ironic_traits.deploy import base, steps
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 from ironic_traits.service import Service
 
 DEPLOY_TEMPLATES = Kind(resource=resources.DEPLOY_TEMPLATES, duplicates={'name': 'with name {name}'})

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from ironic_traits import resources
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 from ironic_traits.matching import inspection_rules, rule_files, rule_warnings
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 

@@ -17,7 +17,7 @@ from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.mirrored_nodes import Stored
 from ironic_traits.inventory.portgroups import PORTGROUPS
 from ironic_traits.inventory.ports import PORTS
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.resources.values import differ
 

@@ -17,7 +17,8 @@ from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.types import read_clock
 from ironic_traits.inventory import change_feed, history, node_providers, nodes
-from ironic_traits.inventory.records import Kind, stored
+from ironic_traits.inventory.record_kinds import Kind
+from ironic_traits.inventory.records import stored
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.trait_store import Hold
 

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from ironic_traits import failures, resources
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
-from ironic_traits.inventory.records import UNUSED, Kind
+from ironic_traits.inventory.record_kinds import UNUSED, Kind
 
 
 def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:

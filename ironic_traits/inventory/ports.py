@@ -8,7 +8,7 @@ from ironic_traits import failures, resources
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.deploy import states
-from ironic_traits.inventory.records import UNUSED, Kind
+from ironic_traits.inventory.record_kinds import UNUSED, Kind
 from ironic_traits.inventory.single_node import take
 
 #: Fields that describe the cabling of a port. They cannot be changed while the node is in use.

@@ -14,7 +14,7 @@ from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import names_in
 from ironic_traits.inventory import records
 from ironic_traits.inventory.lock_wait import waiting_for_lock
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 
 #: The minor version that brought traits of runbooks.
 TRAITS_SINCE = resources.RUNBOOKS['traits'].since

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ironic_traits import failures, resources
 from ironic_traits.db.annotations import Values
 from ironic_traits.deploy import states
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 
 
 def _decide(what: str, connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:

@@ -45,7 +45,7 @@ def node(document):
 def record(kind, document):
     """Return a record of a response, {column: value}.
 
-    :param kind: ironic_traits.inventory.records.Kind.
+    :param kind: ironic_traits.inventory.record_kinds.Kind.
     :raises Unreadable: it is incomplete.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)

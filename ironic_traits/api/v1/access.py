@@ -57,7 +57,7 @@ def record(context, grant, kind, ident):
     """Return the grant for a record that belongs to a node, if policy allows the request for it.
 
     :param grant: ironic_traits.context.Grant.
-    :param kind: ironic_traits.inventory.records.Kind.
+    :param kind: ironic_traits.inventory.record_kinds.Kind.
     :raises failures.RecordNotFound: there is no such record that the caller may see.
     :raises failures.Forbidden: the caller may see the record, but policy does not allow the request.
     """

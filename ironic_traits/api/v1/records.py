@@ -18,7 +18,7 @@ from ironic_traits.api import body as request_body
 from ironic_traits.api.expose import Response
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.inventory import records
-from ironic_traits.inventory.records import Kind
+from ironic_traits.inventory.record_kinds import Kind
 
 #: Query parameters of one record, and of a list.
 FIELDS_QUERY = {'fields': [types.Names()]}
@@ -33,7 +33,7 @@ def _no_check(context, old, new):
 class Records:
     """A resource of stored records.
 
-    :ivar kind: ironic_traits.inventory.records.Kind of the records.
+    :ivar kind: ironic_traits.inventory.record_kinds.Kind of the records.
     :ivar body: WSME type of the fields that clients may set.
     :ivar check: function of the context, the settable fields before ({} for a new record), and the settable fields
         after a change, which raises if the change is invalid.
