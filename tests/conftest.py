@@ -88,6 +88,8 @@ def pytest_configure(config):
     if missing and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
         raise pytest.UsageError(f'Install the server programs of {", ".join(missing)} (packages: bindep.txt)')
     config.stash[_MISSING] = missing
+    # pytest makes its temporary folders there. The services that tests start wait for no disk then.
+    os.environ.setdefault('PYTEST_DEBUG_TEMPROOT', servers.parent_folder())
     logs.watch()
     correlation.install()
 

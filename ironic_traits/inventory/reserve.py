@@ -171,7 +171,8 @@ def _insert(
     ]
     _write(context, connection, rows, [node.id for node in chosen.values()])
     # Checked again after the unique keys of the reservations are written (see ``reservations.claim``).
-    inserted = connection.execute(_INSERTED, {'instances': list(chosen)}).all()
+    statement = _INSERTED_LOCKING if connection.dialect.name in ('mysql', 'mariadb') else _INSERTED
+    inserted = connection.execute(statement, {'instances': list(chosen)}).all()
     if any(row.on_node for row in inserted):
         raise free_nodes.Lost
     mirror_claims.begin(
@@ -215,7 +216,19 @@ _INSERT = sa.insert(tables.reservations).values(
 _RECORD = sa.insert(tables.change_log).values(
     kind=sa.literal_column(f"'{change_feed.RESERVATION}'"), uuid=sa.bindparam('recorded_uuid')
 )
-_INSERTED = sa.select(
-    *_COLUMNS,
-    sa.exists().where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid).label('on_node'),
-).where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances', expanding=True)))
+
+
+def _inserted(on_node: sa.Select) -> sa.Select:
+    """Return the SELECT of new reservations, with whether their instances are on nodes.
+
+    :param on_node: the SELECT of the nodes of the instance of a reservation.
+    """
+    statement = sa.select(*_COLUMNS, sa.exists(on_node.correlate(tables.reservations)).label('on_node'))
+    return statement.where(tables.reservations.c.instance_uuid.in_(sa.bindparam('instances', expanding=True)))
+
+
+_ON_NODE = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid)
+_INSERTED = _inserted(_ON_NODE)
+#: For MariaDB and MySQL. InnoDB lets an INSERT pass when the transaction that had written the same key begins to end, a
+#: moment before others see what that transaction wrote. A read that locks waits for its end.
+_INSERTED_LOCKING = _inserted(_ON_NODE.with_for_update(read=True))

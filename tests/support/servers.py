@@ -41,7 +41,7 @@ class Server:
     def __init__(self):
         self.port = free_port()
         remove_leftovers()
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f'{_PREFIX}{os.getpid()}-', dir=_parent()))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f'{_PREFIX}{os.getpid()}-', dir=parent_folder()))
         self._process = None
 
     @classmethod
@@ -121,8 +121,8 @@ def remove_leftovers():
                 shutil.rmtree(directory, ignore_errors=True)
 
 
-def _parent():
-    """Return the parent of the servers' directories: in memory, where no test waits for a disk, if there is room."""
+def parent_folder():
+    """Return the parent of temporary folders: in memory, where no test waits for a disk, if there is room."""
     with contextlib.suppress(OSError):
         if shutil.disk_usage(_MEMORY).free >= _MIN_FREE:
             return _MEMORY
@@ -150,6 +150,8 @@ class PostgreSQL(Server):
             # The log stays in memory, too.
             'max_wal_size': '128MB',
             'max_connections': 200,
+            # In the data directory: a server that is killed would leave its segments in /dev/shm.
+            'dynamic_shared_memory_type': 'mmap',
         }
         options = [argument for name, value in settings.items() for argument in ('-c', f'{name}={value}')]
         return [program('postgres'), '-D', str(self.directory / 'data'), *options]
