@@ -1,5 +1,8 @@
 """Reserved nodes in Placement, on each database."""
 
+import concurrent.futures
+
+import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
@@ -121,6 +124,21 @@ def test_concurrent_reservation_and_use_by_one_instance(clients):
             clients[0].ask('DELETE', f'/v1/reservations/{each["uuid"]}')
         for each in clients[0].get('/v1/nodes?associated=true')['nodes']:
             patch(clients[0], each['uuid'], {'op': 'remove', 'path': '/instance_uuid'})
+
+
+def test_reservation_waits_for_the_end_of_a_transaction(app, client):
+    """On MariaDB, a key does not count any more while the transaction that wrote it ends, and its writes do not yet."""
+    if app.service.database.url.get_backend_name() != 'mysql':
+        pytest.skip('the key counts until others see what its transaction wrote')
+    held, on = available(client), available(client)
+    put_on_node = sa.update(tables.nodes).where(tables.nodes.c.uuid == on).values(instance_uuid=instance(1))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        with app.service.write() as connection:
+            connection.execute(put_on_node)
+            response = pool.submit(reserve, client, 1, [held])
+            with pytest.raises(TimeoutError):
+                response.result(timeout=0.5)
+        assert response.result().status_int == 409
 
 
 def test_concurrent_requests_count_each_expiry_once(app, clients):
