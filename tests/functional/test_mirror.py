@@ -1,5 +1,8 @@
 """Mirrors of a real Ironic."""
 
+import copy
+import time
+
 import pytest
 
 from tests.support import cli
@@ -10,6 +13,21 @@ from tests.support.servers import free_port
 from tests.support.service import Server, make_app, peer, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
+_MAC = '52:54:00:00:00:01'
+#: What a ramdisk sends.
+_DATA = {
+    'inventory': {
+        'interfaces': [{'name': 'eth0', 'mac_address': _MAC, 'has_carrier': True}],
+        'cpu': {'architecture': 'x86_64', 'count': 8, 'flags': ['vmx', 'aes']},
+        'memory': {'physical_mb': 4096},
+        'disks': [],
+        'bmc_address': '',
+        'boot': {'current_boot_mode': 'uefi'},
+        'system_vendor': {'manufacturer': 'Acme', 'product_name': 'One'},
+    }
+}
+#: Traits that the standard rules give it.
+_TRAITS = {'HW_CPU_X86_VMX', 'HW_CPU_X86_AESNI'}
 
 
 @pytest.fixture(scope='module')
@@ -70,8 +88,12 @@ def test_mirror_has_all_fields(ironic, app, client):
 
 
 def _wait_for(ironic, uuid, state):
-    while ironic.ask('GET', f'/v1/nodes/{uuid}')['provision_state'] != state:
-        pass
+    """Wait until a node is in a state, and not locked."""
+    while True:
+        node = ironic.ask('GET', f'/v1/nodes/{uuid}')
+        if node['provision_state'] == state and node['reservation'] is None:
+            return
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -187,3 +209,50 @@ def test_service_starts_the_mirror(ironic, tmp_path):
         assert (shown['endpoint'], shown['conflict_list']) == (f'{ironic.url}/v1/', [])
         assert cli.rows(server, 'baremetal', 'node', 'show', 'node1')['uuid'] == uuid
         assert 'far' in cli.run(server, 'baremetal', 'node', 'power', 'on', 'node1', code=1)
+
+
+def _inspect(ironic, uuid, data):
+    """Inspect a node there: its ramdisk sends data."""
+    ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'inspect'})
+    _wait_for(ironic, uuid, 'inspect wait')
+    ironic.ask('POST', f'/v1/continue_inspection?node_uuid={uuid}', data)
+    _wait_for(ironic, uuid, 'manageable')
+
+
+def _held_by_rules(client, uuid):
+    detail = client.get(f'/v1/nodes/{uuid}/traits?detail=true')['traits']
+    return {each['trait'] for each in detail if any(held['source'].startswith('rule:') for held in each['sources'])}
+
+
+def test_rules_run_on_data_of_the_cloud(ironic, app, client):
+    """Once per inspection; what is no data, and a cloud without data, do not stop the mirror."""
+    uuid = ironic.node(name='one', inspect_interface='agent')
+    ironic.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': _MAC})
+    ironic.node(name='never-inspected')
+    ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
+    _wait_for(ironic, uuid, 'manageable')
+    _inspect(ironic, uuid, _DATA)
+    mirror = follower(app)
+    assert mirror.catch_up()
+    shown = client.get(f'/v1/nodes/{uuid}/inventory', version='1.81')
+    assert shown['inventory'] == ironic.ask('GET', f'/v1/nodes/{uuid}/inventory')['inventory']
+    assert _held_by_rules(client, uuid) >= _TRAITS
+    assert set(ironic.ask('GET', f'/v1/nodes/{uuid}/traits')['traits']) == set()
+
+    requests = mirror.requests
+    assert mirror.catch_up()
+    idle = mirror.requests - requests
+    without_aes = copy.deepcopy(_DATA)
+    without_aes['inventory']['cpu']['flags'] = ['vmx']
+    _inspect(ironic, uuid, without_aes)
+    requests = mirror.requests
+    assert mirror.catch_up()
+    assert mirror.requests - requests <= idle + 3
+    assert _held_by_rules(client, uuid) & _TRAITS == {'HW_CPU_X86_VMX'}
+
+    with_nul = copy.deepcopy(_DATA)
+    with_nul['inventory']['system_vendor']['product_name'] = 'a\0b'
+    _inspect(ironic, uuid, with_nul)
+    assert mirror.catch_up()
+    assert _held_by_rules(client, uuid) & _TRAITS == {'HW_CPU_X86_VMX'}
+    assert client.get(f'/v1/nodes/{uuid}')['inspection_finished_at'] is not None
