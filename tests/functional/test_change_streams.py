@@ -261,7 +261,8 @@ def test_nothing_is_missed(streaming, client):
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         followers = [pool.submit(copy.follow, last) for copy in copies]
         list(pool.map(functools.partial(write, streaming), range(4)))
-        # After all writers, so its change is the last one.
+        # The changes so far get their numbers now, so this one is the last.
+        client.get('/v1/changes')
         client.node(uuid=last)
         for follower in followers:
             follower.result(60)
