@@ -27,6 +27,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.together import Write
 from ironic_traits.db.types import read_clock
 
 NODE, RESERVATION = 'node', 'reservation'
@@ -111,13 +112,30 @@ def record(connection: sa.Connection, kind: str, uuids: Iterable[str]) -> None:
         connection.execute(_INSERT, rows if len(rows) > 1 else rows[0])
 
 
+def write(kind: str, uuid: str) -> Write:
+    """Return the write that ``record`` executes for one object, for ``together.execute``."""
+    return Write(_INSERT_ONE, {'recorded_kind': kind, 'recorded_uuid': uuid})
+
+
+_INSERT_ONE = sa.insert(tables.change_log).values(
+    kind=sa.bindparam('recorded_kind'), uuid=sa.bindparam('recorded_uuid')
+)
+
+
 def recording(of_nodes: Condition) -> sa.Insert:
     """Return the INSERT that records that a transaction writes nodes.
 
     :param of_nodes: condition on the nodes.
     """
-    nodes = sa.select(sa.literal_column(f"'{NODE}'"), tables.nodes.c.uuid).where(of_nodes)
-    return sa.insert(tables.change_log).from_select(['kind', 'uuid'], nodes, include_defaults=False)
+    return _insert_nodes(sa.select(_NODE, tables.nodes.c.uuid).where(of_nodes))
+
+
+_NODE: sa.ColumnElement[str] = sa.literal_column(f"'{NODE}'")
+
+
+def _insert_nodes(source: sa.Select) -> sa.Insert:
+    """Return the INSERT of what a SELECT of the kind and of uuids returns."""
+    return sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
 
 
 _INSERT_NODES = recording(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
@@ -139,8 +157,7 @@ def with_record(taken: sa.CTE) -> sa.Select:
     # WITH taken AS (UPDATE nodes … RETURNING id, uuid, …),
     #      recorded AS (INSERT INTO change_log (kind, uuid) SELECT 'node', uuid FROM taken)
     # SELECT * FROM taken
-    source = sa.select(sa.literal_column(f"'{NODE}'"), taken.c.uuid)
-    recorded = sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
+    recorded = _insert_nodes(sa.select(_NODE, taken.c.uuid))
     return sa.select(taken).add_cte(recorded.cte('recorded'))
 
 

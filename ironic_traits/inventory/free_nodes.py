@@ -21,6 +21,7 @@ from ironic_traits.inventory import (
     matches,
     node_filters,
     node_providers,
+    node_selection,
     origins,
 )
 from ironic_traits.inventory.eligibility import OF_NODE, Refusal
@@ -116,9 +117,9 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     if wait:
         chosen = candidates[:count]
         if count > 1:
-            # In the order of their ids, as all transactions that lock several nodes, to avoid deadlocks.
-            connection.execute(_LOCK, {'ids': [node.id for node in chosen]})
-        _raise_generations(connection, chosen)
+            node_selection.lock(connection, sorted(node.id for node in chosen))
+        else:
+            _raise_generations(connection, chosen)
     else:
         chosen = _take_not_locked(connection, candidates, count)
     return _read(connection, chosen, [*conditions, free], columns)
@@ -219,7 +220,6 @@ def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
 
 
 _IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
-_LOCK = sa.select(tables.nodes.c.id).where(_IDS).order_by(tables.nodes.c.id).with_for_update()
 _LOCK_UNLOCKED = _lock_unlocked(tables.nodes)
 _RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
 _unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')

@@ -203,7 +203,7 @@ def _write(context: Context, connection: sa.Connection, rows: list[Values], node
         connection,
         [
             Write(_INSERT, {f'reservation_{name}': value for name, value in rows[0].items()}),
-            Write(_RECORD, {'recorded_uuid': rows[0]['uuid']}),
+            change_feed.write(change_feed.RESERVATION, rows[0]['uuid']),
             node_providers.write_for_reservation(node_ids[0]),
             *history.writes(*entries),
         ],
@@ -212,9 +212,6 @@ def _write(context: Context, connection: sa.Connection, rows: list[Values], node
 
 _INSERT = sa.insert(tables.reservations).values(
     {name: sa.bindparam(f'reservation_{name}') for name in FIELDS if name != 'updated_at'}
-)
-_RECORD = sa.insert(tables.change_log).values(
-    kind=sa.literal_column(f"'{change_feed.RESERVATION}'"), uuid=sa.bindparam('recorded_uuid')
 )
 
 
