@@ -219,8 +219,12 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 
 def install():
-    """Install missing servers, if the tests run as root on Debian."""
-    if all(server.installed() for server in SERVERS.values()) or not ROOT or not shutil.which('apt-get'):
+    """Install missing servers, and the browser, if the tests run as root on Debian."""
+    if (
+        (all(server.installed() for server in SERVERS.values()) and program('chromium'))
+        or not ROOT
+        or not shutil.which('apt-get')
+    ):
         return
     missing = subprocess.run(
         [sys.executable, '-m', 'bindep', '--brief', '--file', str(BINDEP), 'test'], capture_output=True, text=True

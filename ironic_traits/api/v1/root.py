@@ -15,6 +15,7 @@ from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
+from ironic_traits.api.v1.facets import FacetsController
 from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
@@ -44,6 +45,7 @@ class V1Controller(Resource):
         'conductors': ConductorsController(),
         'continue_inspection': ContinueInspectionController(),
         'deploy_templates': DeployTemplatesController(),
+        'facets': FacetsController(),
         'history': HistoryController(),
         'inspection_rules': InspectionRulesController(),
         'matches': MatchesController(),

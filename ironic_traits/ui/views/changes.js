@@ -1,0 +1,1 @@
+import { html } from '../html.js'; export function Changes() { return html`<h1>Changes</h1>`; }
