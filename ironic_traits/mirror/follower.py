@@ -7,6 +7,7 @@ import time
 
 from oslo_utils import uuidutils
 
+from ironic_traits.conf.mirror import writes_traits
 from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
 from ironic_traits.inventory import (
@@ -77,7 +78,7 @@ class Follower:
         self._feeds = {}
         self._due = {}
         self._writer = None
-        if options.write == 'traits':
+        if writes_traits(service.conf, name):
             self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._failures = 0

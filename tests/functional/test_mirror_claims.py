@@ -172,6 +172,20 @@ def test_allocation(side):
     assert (failed['state'], failed['node_uuid']) == ('error', None)
 
 
+def test_claims_of_single_clouds(side):
+    """A cloud that is not asked does not take part in allocations, and reservations hold its nodes here only."""
+    options = side.app.service.conf
+    options.set_override('claims_by_cloud', {'far': 'nothing'}, group='mirror')
+    assert side.there(side.reserve()['node_uuid']) is None
+    failed = side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
+    assert failed['state'] == 'error'
+    assert 'eligible:cloud 3' in failed['last_error']
+    options.set_override('claims', '', group='mirror')
+    options.set_override('claims_by_cloud', {'far': 'instance_uuid'}, group='mirror')
+    assert side.there(side.reserve(1)['node_uuid']) == INSTANCES[1]
+    assert side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json['state'] == 'active'
+
+
 def test_own_nodes_when_the_cloud_is_down(side):
     own = side.client.node(name='own', resource_class='gold')
     with side.app.service.write() as connection:
