@@ -19,7 +19,7 @@ def uuids(client):
     for name, (fields, traits) in NODES.items():
         result[name] = client.node(name=name, **fields)['uuid']
         client.ask('PUT', f'/v1/nodes/{name}/traits', {'traits': traits})
-    client.node(name='child', resource_class='gold', parent_node=result['one'])
+    client.node(name='child', resource_class='gold', parent_node=result['two'])
     client.ask('PUT', '/v1/nodes/child/traits', {'traits': ['CUSTOM_A']})
     return result
 
