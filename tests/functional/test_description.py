@@ -5,7 +5,6 @@ import re
 
 import jsonschema
 import pytest
-import schemathesis
 from webob import Request
 
 from ironic_traits.api import protocols
@@ -47,6 +46,9 @@ def test_every_route_is_described_and_nothing_else():
 @pytest.mark.parametrize(('api', 'minor'), VERSIONS)
 def test_documents_are_valid(api, minor):
     described = document(api, minor, 'http_basic')
+    # It takes a second to import, in each process that collects the tests.
+    import schemathesis
+
     schemathesis.openapi.from_dict(described).validate()
     for each in described['components']['schemas'].values():
         jsonschema.Draft202012Validator.check_schema(each)
