@@ -84,7 +84,8 @@ def _of_fields(
     }
 
 
-_HOLDS = tables.node_traits.c
+# An alias, because the trait filters have subqueries on the same table.
+_HOLDS = tables.node_traits.alias('holds').c
 #: Of all nodes that are no children, which are nearly all nodes: to leave out the few is quicker than to find the many.
 _CHILDLESS = _HOLDS.node_id.not_in(sa.select(tables.nodes.c.id).where(tables.nodes.c.parent_node.is_not(None)))
 

@@ -27,7 +27,7 @@ def keystone(tmp_path_factory):
 def server(keystone, tmp_path_factory):
     folder = tmp_path_factory.mktemp('service')
     url = keystone.url.removesuffix('/v3')
-    (folder / 'x.conf').write_text(OPTIONS.format(url=url) + '[api]\nauth_strategy = keystone\n')
+    (folder / 'x.conf').write_text(OPTIONS.format(url=url, timeout=60) + '[api]\nauth_strategy = keystone\n')
     database = upgraded(f'sqlite:///{folder}/x.sqlite')
     with ForkedServer(database, '--config-file', str(folder / 'x.conf'), '--nostart-worker') as running:
         system = {'X-Auth-Token': keystone.login('admin', PASSWORD)}
