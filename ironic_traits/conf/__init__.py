@@ -26,6 +26,7 @@ from ironic_traits.conf import (
     inventory,
     metrics,
     mirror,
+    nova,
     placement,
     reservations,
 )
@@ -43,6 +44,7 @@ GROUPS = (
     reservations,
     placement,
     glance,
+    nova,
     metrics,
     mirror,
 )

@@ -69,6 +69,7 @@ from ironic_traits.failures.requests import (
     MethodNotAllowed,
     NotAcceptable,
     NotImplementedHere,
+    NovaUnavailable,
     Overloaded,
     PreconditionFailed,
     ResourceNotFound,

@@ -9,6 +9,7 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
+from ironic_traits.api.v1.capacity import CapacityController
 from ironic_traits.api.v1.changes import ChangesController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
@@ -39,6 +40,7 @@ class V1Controller(Resource):
 
     children = {
         'allocations': AllocationsController(),
+        'capacity': CapacityController(),
         'changes': ChangesController(),
         'chassis': ChassisController(),
         'conductors': ConductorsController(),
