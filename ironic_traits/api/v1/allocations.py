@@ -8,7 +8,8 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
-from ironic_traits.inventory import allocate, allocations, mirror_claims
+from ironic_traits.conf.mirror import claims_any_nodes
+from ironic_traits.inventory import allocate, allocations
 from ironic_traits.inventory.allocations import KIND
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
@@ -263,7 +264,7 @@ def _filters(context, values):
     Without claims, a mirrored node is not chosen: only the Ironic that it is of can set its ``instance_uuid``.
     """
     filters = {'resource_class': values['resource_class']}
-    filters |= {} if mirror_claims.are_on(context.conf) else {'origin': ''}
+    filters |= {} if claims_any_nodes(context.conf) else {'origin': ''}
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 
