@@ -12,6 +12,7 @@ from typing import NamedTuple
 import os_resource_classes
 
 from ironic_traits import failures
+from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
@@ -131,7 +132,7 @@ def count(
     :raises failures.NodeNotFound: ``what_if`` names a node that does not exist, or that the caller may not see.
     :raises failures.InvalidInput: there are too many groups for so many flavors.
     """
-    excluded = mirror_claims.exclusions(context).condition() if mirror_claims.are_on(context.conf) else None
+    excluded = mirror_claims.exclusions(context).condition() if claims_any_nodes(context.conf) else None
     with context.node_index.now(context) as view:
         now = Nodes(context, grant, view, excluded)
         then = now.supposed(what_if) if what_if.without or what_if.changes else None

@@ -53,15 +53,8 @@ def shell(tmp_path_factory):
         keystone.user('runner', 'member', 'ci')
         (home / '.ironic-traits').mkdir()
         conf = home / '.ironic-traits' / 'ironic-traits.conf'
-        text = f'[DEFAULT]
-state_path = {home}
-[api]
-auth_strategy = keystone
-'
-        text += f'{OPTIONS.format(url=url, timeout=60)}
-[nova]
-endpoint_override = {compute}/v2.1
-'
+        text = f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n'
+        text += f'{OPTIONS.format(url=url, timeout=60)}\n[nova]\nendpoint_override = {compute}/v2.1\n'
         conf.write_text(text)
         for name, (user, password, scope) in WHO.items():
             text = OPENRC.format(url=url, user=user, password=password, scope=scope)
