@@ -71,6 +71,7 @@ from ironic_traits.failures.requests import (
     MethodNotAllowed,
     NotAcceptable,
     NotImplementedHere,
+    NovaUnavailable,
     OriginNotAllowed,
     Overloaded,
     PreconditionFailed,
