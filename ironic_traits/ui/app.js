@@ -7,6 +7,7 @@ import { usePlace, link } from './router.js';
 import { render } from './vendor/preact.js';
 import { useEffect, useErrorBoundary, useRef, useState } from './vendor/hooks.js';
 import { Busy, Problem } from './widgets.js';
+import { Capacity } from './views/capacity.js';
 import { Changes } from './views/changes.js';
 import { Node } from './views/node.js';
 import { Nodes } from './views/nodes.js';
@@ -17,6 +18,7 @@ import { Why } from './views/why.js';
 const VIEWS = {
   nodes: ['Nodes', Nodes],
   why: ['Why', Why],
+  capacity: ['Capacity', Capacity],
   reservations: ['Reservations', Reservations],
   rules: ['Rules', Rules],
   changes: ['Changes', Changes],

@@ -139,7 +139,11 @@ def test_the_keyboard_is_enough(tab):
     page.keyboard.press('Tab')
     expect(page.get_by_role('button', name='Skip to the content')).to_be_focused()
     page.keyboard.press('Enter')
-    for _ in range(60):
+    for _ in range(3):
+        page.keyboard.press('Tab')
+    expect(page.get_by_role('button', name='Skip the filters')).to_be_focused()
+    page.keyboard.press('Enter')
+    for _ in range(30):
         page.keyboard.press('Tab')
         if page.evaluate("document.activeElement.closest('td.name') !== null"):
             break

@@ -20,6 +20,7 @@ PICTURES = {
     'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light'),
     'node': ('#/nodes/{rack1-4}', 'HW_NUMA_ROOT', 'light'),
     'why': (f'#/why?flavor={_FLAVOR}&required=CUSTOM_GPU_A100', 'What would help', 'dark'),
+    'capacity': ('#/capacity?by=shard&without=rack1-2', 'provision state: 3', 'light'),
 }
 
 

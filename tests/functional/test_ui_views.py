@@ -223,6 +223,27 @@ def test_rules(tab):
     expect(page.get_by_role('alert')).to_contain_text('The draft is not JSON')
 
 
+def test_capacity(tab):
+    page = tab.open('#/capacity')
+    table = page.get_by_role('table', name='Nodes for each flavor')
+    expect(table.get_by_role('row', name=re.compile('^storage'))).to_contain_text('maintenance: 1')
+    tab.check_accessibility()
+    page.get_by_label('Flavors').fill(json.dumps({'small': FLAVOR, HTML: {'resources:CUSTOM_GPU': 1}}))
+    page.get_by_label('these nodes did not exist').fill('rack1-2')
+    page.get_by_label('nodes had these traits').fill('CUSTOM_X')
+    page.get_by_label('Split by').select_option('shard')
+    page.get_by_role('button', name='Count').click()
+    row = table.get_by_role('row', name=re.compile('^small'))
+    expect(row).to_contain_text('−1')
+    expect(table).to_contain_text(HTML)
+    expect(table.get_by_role('row', name=re.compile('^s1'))).to_have_count(2)
+    tab.check_accessibility()
+    assert page.evaluate('window.hacked') is None
+    page.get_by_label('Flavors').fill('{')
+    page.get_by_role('button', name='Count').click()
+    expect(page.get_by_role('alert')).to_contain_text('The flavors are not JSON')
+
+
 def test_changes(tab):
     page = tab.open('#/changes')
     expect(page.locator('tbody tr')).to_have_count(50)
@@ -243,7 +264,7 @@ def test_a_view_that_nothing_answers(tab):
     page = tab.open()
     expect(page.locator('tbody tr').first).to_be_visible()
     page.route('**/v1/**', lambda route: route.abort())
-    for view in ('Reservations', 'Rules', 'Changes'):
+    for view in ('Capacity', 'Reservations', 'Rules', 'Changes'):
         page.get_by_role('link', name=view).click()
         expect(page.get_by_role('alert').first).to_contain_text('The service does not answer.')
         expect(page.get_by_role('button', name='Try again').first).to_be_visible()

@@ -45,6 +45,7 @@ export function Nodes({ parameters }) {
   const page = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging, limit: SIZE, marker: parameters.get('marker') })}`;
   const state = useData(page, (signal) => get(page, { signal }));
   const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), ...filters })}`, { signal }));
+  const section = useRef(null);
   const [aside, setAside] = useState(() => matchMedia('(min-width: 901px)').matches);
   return html`
     <div class="title">
@@ -57,9 +58,10 @@ export function Nodes({ parameters }) {
         <button type="button" class="only-narrow" aria-expanded=${aside} onClick=${() => setAside(!aside)}>
           ${aside ? 'Hide filters' : 'Show filters'}
         </button>
+        ${aside && html`<button type="button" class="skip" onClick=${() => section.current.focus()}>Skip the filters</button>`}
         ${aside && html`<${Facets} parameters=${parameters} fields=${facets} />`}
       </div>
-      <section class="card" aria-label="Nodes">
+      <section class="card" aria-label="Nodes" ref=${section} tabindex="-1">
         <div class="tools">
           <${AddTrait} parameters=${parameters} />
           <${AddFlag} parameters=${parameters} />
