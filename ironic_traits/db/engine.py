@@ -20,6 +20,7 @@ from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
 
 from ironic_traits.db import outage, pool, timeouts
+from ironic_traits.db.kept import Kept
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -72,11 +73,13 @@ class Database:
         for engine in (self._reader, self._writer):
             # The parameters of statements that fail are not logged, because they may contain passwords.
             engine.hide_parameters = True
+        is_usable = pool.is_silent if backend != 'sqlite' else functools.partial(_is_same, str(self.url.database))
+        self._kept = {name: Kept(engine, is_usable) for name, engine in self._engines().items()}
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Yield a connection for reading: each statement sees what was committed when it began."""
-        with self._watch(), self._reader.connect() as connection:
+        with self._watch(), self._kept['reader'].use() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -94,7 +97,7 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
-        with self._watch(), self._writer.begin() as connection:
+        with self._watch(), self._kept['writer'].use(begin=True) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -113,7 +116,11 @@ class Database:
 
     def pools(self) -> dict[str, sa.Pool]:
         """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
-        return {'reader': self._reader.pool, 'writer': self._writer.pool}
+        return {name: engine.pool for name, engine in self._engines().items()}
+
+    def kept(self) -> dict[str, Kept]:
+        """Return the connections that are used again, {'reader' or 'writer': Kept}."""
+        return self._kept
 
     def watch_outages(self) -> None:
         """Log the beginning and the end of outages of the database (``db.outage``)."""
@@ -126,8 +133,13 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        for kept in self._kept.values():
+            kept.close()
         self._reader.dispose()
         self._writer.dispose()
+
+    def _engines(self) -> dict[str, sa.Engine]:
+        return {'reader': self._reader, 'writer': self._writer}
 
     def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, seconds: float | None = timeouts.ANSWER) -> sa.Engine:
         if self.url.get_backend_name() == 'sqlite':
@@ -188,7 +200,8 @@ def _sqlite_engine(url: sa.URL, autocommit: bool) -> sa.Engine:
     def check_file(connection: Any, record: Any, proxy: Any) -> None:
         # A connection to a file that was removed or replaced would still write to the old file, and the data would be
         # lost.
-        if record.info.setdefault('file', _identity(path)) != _identity(path):
+        identity = _identity(path)
+        if record.info.setdefault('file', identity) != identity:
             raise sa.exc.DisconnectionError('the file of the database was replaced')
 
     @sa.event.listens_for(engine, 'connect')
@@ -209,6 +222,14 @@ def _sqlite_engine(url: sa.URL, autocommit: bool) -> sa.Engine:
             connection.exec_driver_sql('BEGIN IMMEDIATE')
 
     return engine
+
+
+def _is_same(path: str, connection: Any, info: dict[Any, Any]) -> bool:
+    """Whether a connection is to the file that has the path of the database.
+
+    :param info: of the pool's record of the connection.
+    """
+    return info['file'] == _identity(path)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
