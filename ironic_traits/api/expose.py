@@ -65,7 +65,19 @@ class Body(NamedTuple):
 
 
 def expose(  # noqa: PLR0913, each keyword says one thing of the route
-    rule, returns=None, *, of=None, within=None, since=1, before=404, query=None, body=None, streams=False
+    rule,
+    returns=None,
+    *,
+    of=None,
+    within=None,
+    since=1,
+    before=404,
+    query=None,
+    body=None,
+    streams=False,
+    statuses=None,
+    query_since=None,
+    or_returns=None,
 ):
     """Make a method a route of the Bare Metal API.
 
@@ -74,7 +86,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     for dashes), then ``body`` if the route takes one.
 
     :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
-    :param returns: WSME type of the response. It is documentation, which the tests check.
+    :param returns: WSME type of the response. It is documentation, which the tests check, and so are the statuses.
     :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
         grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
         (``v1.access``). The method gets the uuid or name in the grant in place of the parameter. A route without path
@@ -86,19 +98,29 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param query: {name: WSME type} of the query parameters.
     :param body: WSME type of the body; or a Body.
     :param streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
+    :param statuses: the statuses of successful responses; None for 200, or 204 if the route returns nothing. A 204 has
+        no body, and neither has any response of a route that returns nothing.
+    :param query_since: {query parameter: the minor version that brought it}, for those that are later than the route,
+        and are neither filters nor in the table of a resource.
+    :param or_returns: WSME type of the response to a query that asks for another form.
     """
     checks = _Checks(rule_names(rule), of, within, since, before, streams)
-
     body = body if isinstance(body, Body | None) else Body(body)
 
     def decorate(method):
         definition = _definition(method, returns, query or {}, body and body.datatype)
-        steps = _Steps(method, definition, checks, body)
+        steps = _Steps(method, definition, checks, body, query_since or {})
         exposed = route(method, steps.respond)
         exposed.respond = steps.respond
         exposed.definition = definition
         exposed.rules = checks.rules
         exposed.is_public = rule == PUBLIC
+        exposed.since = since
+        exposed.query_since = query_since or {}
+        exposed.statuses = statuses or ((204,) if returns is None else (200,))
+        exposed.has_optional_body = bool(body and body.optional)
+        exposed.has_streams = streams
+        exposed.return_types = [_resolved(each) for each in (returns, or_returns) if each is not None]
         return exposed
 
     return decorate
@@ -148,10 +170,12 @@ class _Steps:
     :param definition: of WSME: the types of the query parameters and of the body.
     :param checks: _Checks.
     :param body: Body; None if the route takes none.
+    :param query_since: {query parameter: the minor version that brought it}.
     """
 
-    def __init__(self, method, definition, checks, body):
+    def __init__(self, method, definition, checks, body, query_since):
         self._method, self._definition, self._checks, self._body = method, definition, checks, body
+        self._query_since = query_since
         self._takes_grant = 'grant' in inspect.signature(method).parameters
 
     def respond(self, controller, context, path):
@@ -200,12 +224,20 @@ class _Steps:
     def _arguments(self, context, environ):
         """Return the query parameters and the body as the keyword arguments of the method."""
         arguments = _query(self._definition) if environ.get('QUERY_STRING') else {}
+        if arguments:
+            self._check_versions(context, arguments)
         if self._body:
             limit = self._body.max_size and self._body.max_size(context.conf)
             arguments['body'] = request_body.read(context, self._definition.body_type, self._body.optional, limit)
         else:
             request_body.refuse(context)
         return arguments
+
+    def _check_versions(self, context, arguments):
+        """Raise VersionTooLow unless the version of the request has all of its query parameters."""
+        for name, since in self._query_since.items():
+            if name.replace('-', '_') in arguments:
+                context.needs(since, f"the argument '{name}'")
 
 
 def rule_names(rule):
@@ -278,6 +310,10 @@ def _definition(method, returns, query, body):
     definition.arguments = [FunctionArgument(name, datatype, False, None) for name, datatype in query.items()]
     definition.resolve_types(wsme.types.registry)
     return definition
+
+
+def _resolved(datatype):
+    return wsme.types.registry.resolve_type(wsme.types.registry.register(datatype))
 
 
 def _too_early(status, since):

@@ -54,6 +54,7 @@ MINIMUM = 0
 MAXIMUM = 39
 
 SERVICE_TYPE = 'placement'
+HEADER = 'OpenStack-API-Version'
 _VERSIONS = [f'1.{minor}' for minor in range(MINIMUM, MAXIMUM + 1)]
 
 
@@ -81,4 +82,4 @@ def negotiate(headers):
 @functools.cache
 def headers(minor):
     """Return the version headers of a response: [(name, value), …], which the caller does not change."""
-    return [('openstack-api-version', f'{SERVICE_TYPE} {text(minor)}'), ('vary', 'openstack-api-version')]
+    return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}'), ('vary', HEADER.lower())]

@@ -36,6 +36,7 @@ class ContinueInspectionController(Resource):
         InspectedNode,
         query={'node_uuid': types.UUID},
         body=Body(RAMDISK_DATA, max_size=max_size),
+        statuses=(202,),
     )
     def post(self, context, /, *, body, node_uuid=None):
         _check_served(context, node_uuid)
