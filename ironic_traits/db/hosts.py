@@ -79,9 +79,14 @@ class Hosts:
             raise dialect.loaded_dbapi.OperationalError(str(first)) from first
         raise first
 
-    def probe(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        """Raise an exception unless the host in use responds, within the limit for a connection."""
-        self._connect(self._current, dialect, arguments, options).close()
+    @property
+    def current(self) -> int:
+        """The number of the host in use."""
+        return self._current
+
+    def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Raise an exception unless a host responds, within the limit for a connection."""
+        self._connect(number, dialect, arguments, options).close()
 
     def check(self, connection: Any, record: Any, proxy: Any) -> None:
         """Raise DisconnectionError for a connection to another host than that in use: a listener for ``checkout``.
@@ -91,11 +96,12 @@ class Hosts:
         if record.info.get(_SWITCH) != self._switches:
             raise sa.exc.DisconnectionError('another host of the database is in use')
 
-    def leave(self) -> None:
-        """Take the host in use for dead: the next connections are to the others, if they respond."""
+    def leave(self, number: int) -> None:
+        """Take a host for dead: the next connections are to the others, if they respond."""
         with self._lock:
-            self._failures[self._current] = time.monotonic()
-            self._switches += 1
+            self._failures[number] = time.monotonic()
+            if number == self._current:
+                self._switches += 1
 
     def prefer(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         """Go back to the first host if another node of the same Galera cluster is in use, and the first is ready.

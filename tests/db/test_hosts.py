@@ -83,7 +83,7 @@ def test_the_next_host_is_used_until_it_fails():
     record = connect(its_hosts, driver)
     assert driver.tried == ['one']
     its_hosts.check(None, record, None)
-    its_hosts.leave()
+    its_hosts.leave(0)
     with pytest.raises(sa.exc.DisconnectionError):
         its_hosts.check(None, record, None)
     its_hosts.check(None, connect(its_hosts, driver), None)
