@@ -34,17 +34,10 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
-from ironic_traits.inventory.eligibility import LIVE
 from ironic_traits.inventory.mirror_admission import MirroredNode
+from ironic_traits.inventory.mirror_claim_states import HELD, OPEN, TAKEN, TAKING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
-TAKING, TAKEN, UNDOING, WATCHED = 'taking', 'taken', 'undoing', 'watched'
-#: Conditions on claims: the claim is open (OPEN); the reservation or the allocation that it is for exists (HELD).
-OPEN = _CLAIMS.c.state != WATCHED
-HELD = sa.or_(
-    sa.exists().where(tables.reservations.c.uuid == _CLAIMS.c.holder_uuid, LIVE).correlate(_CLAIMS),
-    sa.exists().where(tables.node_allocations.c.uuid == _CLAIMS.c.holder_uuid).correlate(_CLAIMS),
-)
 #: Condition on nodes: no claim of the node is open.
 _UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
 #: Condition on nodes: the node has its instance by a claim whose holder exists.

@@ -20,7 +20,8 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import allocate as node_allocations
 from ironic_traits.inventory import mirror_claims, mirror_settlements
 from ironic_traits.inventory import reserve as node_reservations
-from ironic_traits.inventory.mirror_claims import TAKEN, TAKING, Exclusions
+from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
+from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.inventory.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import Cloud, Unreadable, Unsent, message
 from ironic_traits.mirror.settler import Settler, remove

@@ -61,6 +61,8 @@ def test_reservation_is_held_on_both_sides(side):
     node = reservation['node_uuid']
     assert (node, side.there(node)) == (side.nodes[0], INSTANCES[0])
     assert side.here(node) == (INSTANCES[0], reservation['uuid'])
+    shown = side.client.get('/v1/mirrors/far')
+    assert (shown['claims'], shown['unsettled_claims'], shown['oldest_unsettled_claim']) == (1, 0, None)
     assert side.reserve(status=200) == reservation
     assert side.mirror.catch_up()
     assert list(differences(side.client, side.ironic, 'far')) == []
@@ -254,6 +256,10 @@ def test_process_is_killed_while_it_takes_a_node(side, relay, moment):
     # Before the deadline, nothing is undone.
     assert side.mirror.catch_up()
     assert side.here(node)[1]
+    shown = side.client.get('/v1/mirrors/far')
+    assert (shown['claims'], shown['unsettled_claims'], bool(shown['oldest_unsettled_claim'])) == (1, 1, True)
+    health = side.client.ask('GET', '/healthcheck?detailed', headers={'Accept': 'application/json'}).text
+    assert '; 1 of 1 claims are not settled, the oldest of ' in health
     side.pass_time()
     assert side.mirror.catch_up()
     assert side.is_free(node)
