@@ -17,6 +17,7 @@ from oslo_policy import opts as policy_opts
 from ironic_traits.conf import (
     api,
     changes,
+    database,
     default,
     deploy,
     fake_hardware,
@@ -26,6 +27,7 @@ from ironic_traits.conf import (
     inventory,
     metrics,
     mirror,
+    nova,
     placement,
     reservations,
 )
@@ -34,6 +36,7 @@ from ironic_traits.version import version
 GROUPS = (
     default,
     api,
+    database,
     deploy,
     fake_hardware,
     inventory,
@@ -43,6 +46,7 @@ GROUPS = (
     reservations,
     placement,
     glance,
+    nova,
     metrics,
     mirror,
 )

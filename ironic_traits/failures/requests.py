@@ -208,6 +208,8 @@ class DatabaseUnavailable(Failure):
     status = 503
     code = 'baremetal.database_unavailable'
     text = 'The database is not available at the moment. Check whether the request took effect before you retry it.'
+    # Another host of the database has taken over after that time.
+    retry_after = 5
 
 
 class IdentityUnavailable(Failure):
@@ -226,6 +228,14 @@ class UsersUnavailable(Failure):
     code = 'baremetal.identity_unavailable'
     text = 'The file of users cannot be read. The log has the cause, with the request id of this response.'
     routing = True
+
+
+class NovaUnavailable(Failure):
+    """The flavors could not be read from nova."""
+
+    status = 503
+    code = 'baremetal.nova_unavailable'
+    text = 'The flavors could not be read from nova: it did not respond, or its response is no list of flavors.'
 
 
 class GlanceUnavailable(Failure):

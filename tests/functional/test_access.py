@@ -6,10 +6,10 @@ The nodes are owned by the project alpha and leased by the project beta.
 import pytest
 from webob import Request
 
+from ironic_traits.api.description.routes import routes
 from ironic_traits.api.microversions import HEADER
 from tests.support.client import VERSION, Client
 from tests.support.personas import MATRIX, PERSONAS
-from tests.support.routes import routes
 
 
 def cases():
@@ -41,6 +41,7 @@ BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/appl
 WITH_PROJECT = {
     'POST /v1/nodes',
     'POST /v1/matches',
+    'POST /v1/capacity',
     'POST /v1/reservations',
     'POST /v1/runbooks',
     'POST /v1/allocations',

@@ -23,6 +23,8 @@ _LIST = ('baremetal:allocation:list_all', 'baremetal:allocation:list')
 class AllocationChanges(types.Base):
     """The fields of an allocation that a PATCH changes."""
 
+    _resource = KIND.resource
+
     name = types.TEXT
     extra = types.OBJECT
 
@@ -39,6 +41,8 @@ class AllocationFields(AllocationChanges):
 
 class AllocationBody(AllocationFields):
     """A request for an allocation: of a node that is chosen, or of an active node."""
+
+    _since = {'node': BACKFILL_SINCE}
 
     node = types.TEXT
 
@@ -181,7 +185,7 @@ class AllocationsController(Resource):
     def get_one(self, context, grant, allocation_ident, /, *, fields=None):
         return ALLOCATIONS.show(context, grant, fields)
 
-    @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody)
+    @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         ALLOCATIONS.check_fields(context, body)
         values = _values(context, body)
