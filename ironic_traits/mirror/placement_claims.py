@@ -44,9 +44,7 @@ def replace(context, claims):
     """
     needs_claim = _needs_claim(context)
     with _released(context, claims), contextlib.ExitStack() as held:
-        with context.read() as connection:
-            missing = node_claims.missing(connection, claims, needs_claim)
-        for consumer, node in missing:
+        for consumer, node in _missing(context, claims, needs_claim):
             _hold(context, consumer, node, held)
         allocations.replace(context, claims, needs_claim)
 
@@ -75,6 +73,13 @@ def _needs_claim(context):
     return functools.partial(claims_nodes, context.conf) if claims_any_nodes(context.conf) else node_claims.never
 
 
+def _missing(context, claims, needs_claim):
+    if needs_claim is node_claims.never:
+        return []
+    with context.read() as connection:
+        return node_claims.missing(connection, claims, needs_claim)
+
+
 def _hold(context, consumer, node, held):
     """Reserve a node for a consumer, which takes the node in its cloud.
 
@@ -99,7 +104,7 @@ def _delete_reservation(context, uuid):
 
 @contextlib.contextmanager
 def _released(context, claims):
-    """Give back the nodes that nothing holds any more when the block ends, or fails."""
+    """End the claims of consumers that nothing holds any more when the block ends, or fails."""
     try:
         yield
     finally:
