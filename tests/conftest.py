@@ -27,6 +27,8 @@ SLOW = (
     'test_reservation_model',
     'test_hostile_input',
     'test_clusters',
+    'test_chaos',
+    'test_broken_builds',
     'test_readme',
     'test_allocations',
     'test_races',
