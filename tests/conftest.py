@@ -29,6 +29,7 @@ SLOW = (
     'test_clusters',
     'test_readme',
     'test_allocations',
+    'test_fuzz',
     'test_races',
     'test_reservation_races',
     'test_clients',
