@@ -95,7 +95,7 @@ def _duplicate_keys(random, request):
 
 
 def _encoding(random, request):
-    text = request.body.decode() or '{}'
+    text = request.body.decode(errors='replace') or '{}'
     encodings = [text.encode('utf-16'), text.encode('utf-32'), b'\xef\xbb\xbf' + text.encode(), b'\xff' + text.encode()]
     broken = [
         b'{"name": "\xc0\xaf"}',
