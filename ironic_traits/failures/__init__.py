@@ -70,6 +70,7 @@ from ironic_traits.failures.requests import (
     MethodNotAllowed,
     NotAcceptable,
     NotImplementedHere,
+    NovaUnavailable,
     Overloaded,
     PreconditionFailed,
     ResourceNotFound,

@@ -230,6 +230,14 @@ class UsersUnavailable(Failure):
     routing = True
 
 
+class NovaUnavailable(Failure):
+    """The flavors could not be read from nova."""
+
+    status = 503
+    code = 'baremetal.nova_unavailable'
+    text = 'The flavors could not be read from nova: it did not respond, or its response is no list of flavors.'
+
+
 class GlanceUnavailable(Failure):
     """An image could not be looked up in Glance."""
 

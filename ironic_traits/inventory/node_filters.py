@@ -38,14 +38,24 @@ def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list
 
     :param list_all: the policy rule that allows the caller to see all nodes, or the records of all nodes.
     :returns: [condition on nodes]; [] when the request may show all of them.
+    :raises failures.Forbidden: as ``visible_project``.
+    """
+    project = visible_project(context, grant, list_all)
+    return [] if project is None else [_is_of(project)]
+
+
+def visible_project(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> str | None:
+    """Return the project to whose nodes a request is limited, as owner or lessee; None if it may show all nodes.
+
+    :param list_all: as for ``visible``.
     :raises failures.Forbidden: policy does not allow it for all nodes, and the caller has no project (a token for a
         domain, for example).
     """
     if not grant.rules and context.may(list_all):
-        return []
+        return None
     if not context.project_id:
         raise failures.Forbidden(rule=list_all)
-    return [_is_of(context.project_id)]
+    return context.project_id
 
 
 def seen(context: Context) -> sa.Label[bool]:

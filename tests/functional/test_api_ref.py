@@ -78,6 +78,7 @@ GIVEN_BY = {
     'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
+    'capacity': 'POST /v1/capacity',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
     'node-allocation-show': 'GET /v1/allocations/{allocation_ident}',
@@ -178,6 +179,7 @@ def test_every_field_has_a_type_and_a_version():
     ('noun', 'route'),
     [
         ('matches', 'POST /v1/matches'),
+        ('capacity', 'POST /v1/capacity'),
         ('reservations', 'POST /v1/reservations'),
         ('node_allocations', 'POST /v1/allocations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),

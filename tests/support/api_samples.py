@@ -309,10 +309,23 @@ def _sampled_catalogue(client):
     client.ask('PUT', '/v1/traits/CUSTOM_GOLD', {'retired': False})
 
 
+CAPACITY = {
+    'flavors': [
+        {'name': 'silver', 'extra_specs': {'resources:CUSTOM_BAREMETAL_SILVER': '1', 'trait:CUSTOM_GOLD': 'forbidden'}},
+        {'name': 'vmx', 'required': ['HW_CPU_X86_VMX'], 'owner': None},
+    ],
+    'without': ['rack1-1'],
+    'with': [{'where': {'traits': ['CUSTOM_SILVER']}, 'add': ['HW_CPU_X86_VMX']}],
+    'by': ['resource_class'],
+}
+
+
 def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
+    yield 'capacity-request', CAPACITY
+    yield 'capacity', client.ask('POST', '/v1/capacity', CAPACITY).json
     yield 'reservation-by-request-request', BY_REQUEST
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
 

@@ -11,6 +11,7 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
+from ironic_traits.api.v1.capacity import CapacityController
 from ironic_traits.api.v1.changes import ChangesController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
@@ -58,6 +59,7 @@ class Root(types.Base):
 
 _CHILDREN = {
     'allocations': AllocationsController(),
+    'capacity': CapacityController(),
     'changes': ChangesController(),
     'chassis': ChassisController(),
     'conductors': ConductorsController(),
