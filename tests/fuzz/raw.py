@@ -273,6 +273,8 @@ class RawSearch:
         for number in range(count):
             request = Request(*self._random.choice(_REQUESTS))
             mutators = self._random.sample(MUTATORS, self._random.choices([1, 2], [4, 1])[0])
+            # Last: with another length, what it hides would rightly be another request.
+            mutators.sort(key=lambda mutate: mutate is _smuggled)
             for mutate in mutators:
                 mutate(self._random, request)
             self._exchange(request, ' and '.join(mutate.__name__.strip('_') for mutate in mutators))
