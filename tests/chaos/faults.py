@@ -29,12 +29,17 @@ class Faults:
         }
         if is_galera:
             self._kinds['node isolated'] = self._isolate
+            if system.has_clock:
+                self._kinds['clock set'] = self._set_clock
+            else:
+                self.left_out['clock set'] = 'faketime is not installed'
             if system.no_disk:
                 self.left_out['disk full'] = system.no_disk
             else:
                 self._kinds['disk full'] = self._fill_disk
         else:
             self._kinds['standby killed'] = self._kill_standby
+        self._last = None if is_galera else self._fail_over
         if kinds:
             self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
 
@@ -50,6 +55,10 @@ class Faults:
                 time.sleep(self._choices.uniform(0.5, 2))
                 self._kinds[kind]()
                 self.counts[kind] += 1
+        if self._last:
+            self._last()
+            self.counts['standby promoted'] += 1
+            time.sleep(10)
 
     def _pause(self):
         time.sleep(self._choices.uniform(2, 5))
@@ -99,6 +108,21 @@ class Faults:
         node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 0'")
         self._settle()
 
+    def _set_clock(self):
+        """Set it forward or back by less than the checker waits for deploys: their leases go by it."""
+        node = self._cluster.nodes[0]
+        node.set_clock(self._choices.choice([-30, 30]))
+        self._pause()
+        node.set_clock(0)
+        time.sleep(1)
+
+    def _fail_over(self):
+        """Promote the standby. The old primary does not come back."""
+        primary = self._cluster.nodes[0]
+        primary.freeze()
+        primary.kill()
+        self._cluster.promote()
+
     def _kill_standby(self):
         """Nothing can be acknowledged without it."""
         standby = self._cluster.nodes[1]
@@ -113,7 +137,10 @@ class Faults:
         node = self._cluster.nodes[0]
         # Galera ends a node that cannot apply what the others have written; one that waits is started again, too.
         node.kill()
-        node.start()
+        try:
+            node.start()
+        except RuntimeError:
+            self._cluster.rebuild(node)
         self._settle()
 
     def _settle(self):
