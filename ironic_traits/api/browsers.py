@@ -5,6 +5,7 @@ make a browser send a POST whose Content-Type is not JSON. A page whose host nam
 read the responses (DNS rebinding). This module refuses both kinds of request.
 """
 
+import functools
 import ipaddress
 import re
 import socket
@@ -29,6 +30,8 @@ class Browsers:
         public = urllib.parse.urlsplit(conf.api.public_endpoint or '').hostname
         names = {*conf.api.allowed_hosts, conf.host, socket.gethostname(), public}
         self._names = {name.lower() for name in names if name}
+        # Clients use few different names.
+        self._is_allowed = functools.lru_cache(maxsize=256)(self._is_trusted)
 
     def __call__(self, environ, start_response):
         failure = self._failure(environ)
@@ -45,7 +48,7 @@ class Browsers:
             return failures.UnsupportedMediaType(content_type=environ.get('CONTENT_TYPE') or 'no Content-Type')
         return None
 
-    def _is_allowed(self, host):
+    def _is_trusted(self, host):
         """Whether nobody else can control the host name of a Host header.
 
         That is so for IP addresses, for names without a dot (which only the local network resolves), for names below

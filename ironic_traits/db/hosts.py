@@ -94,8 +94,15 @@ class Hosts:
 
         :raises sqlalchemy.exc.DisconnectionError: SQLAlchemy connects anew upon it.
         """
-        if record.info.get(_SWITCH) != self._switches:
+        if not self.is_current(record.info):
             raise sa.exc.DisconnectionError('another host of the database is in use')
+
+    def is_current(self, info: dict[Any, Any]) -> bool:
+        """Whether a connection is to the host in use.
+
+        :param info: of the pool's record of the connection.
+        """
+        return info.get(_SWITCH) == self._switches
 
     def leave(self, number: int) -> None:
         """Take a host for dead: the next connections are to the others, if they respond."""

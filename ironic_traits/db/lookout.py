@@ -48,21 +48,21 @@ class Lookout:
 
     def __init__(self, its_hosts: hosts.Hosts, probe: Callable[[int], None], back: Callable[[], None]) -> None:
         self._hosts, self._probe, self._back = its_hosts, probe, back
-        #: {id of the pool's record: (the driver's connection, when it was taken, when it must be back or None)}.
+        #: {id of the driver's connection: (the connection, when it was taken, when it must be back or None)}.
         self._in_use: dict[int, tuple[Any, float, float | None]] = {}
         self._lock = threading.Lock()
         self._pid = 0
         self._ended = threading.Event()
 
-    def take(self, connection: Any, record: Any, proxy: Any) -> None:
+    def take(self, connection: Any, record: Any, *proxy: Any) -> None:
         """Note that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
         if self._pid != os.getpid():
             self._begin()
-        self._in_use[id(record)] = (connection, time.monotonic(), timeouts.deadline())
+        self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
         """Note that a connection is not in use any more: a listener for the events ``checkin`` and ``invalidate``."""
-        self._in_use.pop(id(record), None)
+        self._in_use.pop(id(connection), None)
 
     def end(self) -> None:
         """End the thread. It begins again when a connection is used."""

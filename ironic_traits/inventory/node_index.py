@@ -25,6 +25,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.types import names_in
 from ironic_traits.deploy import states
 from ironic_traits.inventory import change_feed, eligibility, mismatches, node_providers, trait_filters
 from ironic_traits.matching import bitsets
@@ -50,6 +51,8 @@ REASONS = (
 )
 #: Names of sets: of all nodes, and of the children among them.
 ALL, CHILDREN = 'all', 'children'
+_FOREIGN = tables.resource_provider_traits.c.resource_provider_id
+_MEMBER = tables.resource_provider_aggregates.c.resource_provider_id
 _STATEMENT = sa.select(
     tables.nodes.c.id,
     tables.nodes.c.uuid,
@@ -60,6 +63,20 @@ _STATEMENT = sa.select(
     node_providers.ALLOCATED.label('allocated'),
     mismatches.MISMATCHED.label('mismatched'),
     trait_filters.JOINED,
+    # Of the node's provider: traits that clients have set, and aggregates.
+    sa.select(names_in(tables.traits.c.name))
+    .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
+    .join(tables.resource_providers, tables.resource_providers.c.id == _FOREIGN)
+    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
+    .scalar_subquery()
+    .label('foreign_traits'),
+    sa.select(names_in(tables.resource_provider_aggregates.c.aggregate_uuid))
+    .join(tables.resource_providers, tables.resource_providers.c.id == _MEMBER)
+    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
+    .correlate(tables.nodes)
+    .scalar_subquery()
+    .label('aggregates'),
 )
 _EXPIRED = (
     sa.select(tables.nodes.c.id)
@@ -85,7 +102,9 @@ class View:
         self._known: dict[Hashable, int] = {}
 
     def get(self, *name: str | None) -> int:
-        """Return a set: ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of COLUMNS, value or None)."""
+        """Return a set: ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of COLUMNS, value or None), or
+        of the nodes whose provider has a trait of a client's, ('foreign', name), or is in an ('aggregate', uuid).
+        """
         key: Hashable = name if len(name) > 1 else name[0]
         if key not in self._known:
             self._known[key] = self._sets.get(key)
@@ -253,6 +272,10 @@ def _names(row: sa.Row) -> Iterator[Hashable]:
         yield column, value or None if column == 'resource_class' else value
     for name in row.traits:
         yield 'trait', name
+    for name in row.foreign_traits:
+        yield 'foreign', name
+    for name in row.aggregates:
+        yield 'aggregate', name
     is_of = (
         row.provision_state != states.AVAILABLE,
         row.maintenance,

@@ -3,7 +3,10 @@
 import functools
 import json
 import pathlib
+import queue
 import shutil
+import threading
+from http.server import ThreadingHTTPServer
 
 import openstack
 import pytest
@@ -13,10 +16,11 @@ import yaml
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
 from tests.support import http_client, personas, servers
+from tests.support.claims import Relay, Side
 from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
-from tests.support.mirror import Ironic, delete_nodes
+from tests.support.mirror import Ironic, clouds_file, delete_nodes
 from tests.support.mirrored_nodes import Store
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.servers import free_port
@@ -190,6 +194,38 @@ def real_ironic(ironic_of_all_modules):
     """A real Ironic without nodes, whatever the test before has left behind."""
     delete_nodes(ironic_of_all_modules.directory)
     return ironic_of_all_modules
+
+
+@pytest.fixture
+def relay(real_ironic, tmp_path, monkeypatch):
+    """A Relay server, which is the cloud "far" of clouds.yaml."""
+    server = ThreadingHTTPServer(('127.0.0.1', 0), Relay)
+    server.ironic, server.fault, server.victims, server.seen = real_ironic.url, None, queue.SimpleQueue(), []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    clouds_file(tmp_path / 'clouds.yaml', far=f'http://127.0.0.1:{server.server_port}')
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope='session')
+def empty_database(tmp_path_factory):
+    """A SQLite database with the newest schema, which is copied: these tests are not about SQL."""
+    path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
+    upgraded(f'sqlite:///{path}')
+    return path
+
+
+@pytest.fixture
+def side(real_ironic, relay, empty_database, tmp_path):
+    """A Side with three nodes."""
+    shutil.copy(empty_database, tmp_path / 'claims.sqlite')
+    url = f'sqlite:///{tmp_path}/claims.sqlite'
+    with make_app(url, mirror__claims='instance_uuid') as app:
+        yield Side(real_ironic, app, url, 3)
 
 
 @pytest.fixture

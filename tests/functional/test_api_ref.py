@@ -79,6 +79,7 @@ GIVEN_BY = {
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
     'capacity': 'POST /v1/capacity',
+    'explanation': 'POST /v1/explanations',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
     'node-allocation-show': 'GET /v1/allocations/{allocation_ident}',
@@ -180,6 +181,7 @@ def test_every_field_has_a_type_and_a_version():
     [
         ('matches', 'POST /v1/matches'),
         ('capacity', 'POST /v1/capacity'),
+        ('explanations', 'POST /v1/explanations'),
         ('reservations', 'POST /v1/reservations'),
         ('node_allocations', 'POST /v1/allocations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),

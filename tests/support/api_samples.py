@@ -320,12 +320,19 @@ CAPACITY = {
 }
 
 
+QUERY = {
+    'query': 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD,HW_CPU_X86_AVX2&root_required=!COMPUTE_NODE'
+}
+
+
 def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
     yield 'capacity-request', CAPACITY
     yield 'capacity', client.ask('POST', '/v1/capacity', CAPACITY).json
+    yield 'explanation-request', QUERY
+    yield 'explanation', client.ask('POST', '/v1/explanations', QUERY).json
     yield 'reservation-by-request-request', BY_REQUEST
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
 

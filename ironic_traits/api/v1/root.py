@@ -18,6 +18,7 @@ from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
 from ironic_traits.api.v1.drivers import DriversController
+from ironic_traits.api.v1.explanations import ExplanationsController
 from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
@@ -65,6 +66,7 @@ _CHILDREN = {
     'conductors': ConductorsController(),
     'continue_inspection': ContinueInspectionController(),
     'deploy_templates': DeployTemplatesController(),
+    'explanations': ExplanationsController(),
     'history': HistoryController(),
     'inspection_rules': InspectionRulesController(),
     'matches': MatchesController(),
