@@ -130,10 +130,6 @@ class System:
                 file.write(bytes(2**20))
                 file.flush()
 
-    def free_disk(self):
-        """Make room on it again."""
-        self._ballast.unlink(missing_ok=True)
-
     def logs(self):
         """Return what all processes have printed."""
         return ''.join(api.output for api in self.apis) + ''.join(

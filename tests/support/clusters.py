@@ -245,18 +245,6 @@ class Galera:
                 raise RuntimeError('the nodes of the cluster do not come together')
             time.sleep(0.1)
 
-    def rebuild(self, node):
-        """Give a node the data of another one, which stops for that, and start it.
-
-        Galera demands this (a full transfer) of a node that could not apply what the others have written.
-        """
-        donor = next(each for each in self.nodes if each is not node)
-        donor.end()
-        shutil.rmtree(node.directory / 'data')
-        shutil.copytree(donor.directory / 'data', node.directory / 'data')
-        donor.start()
-        node.start()
-
     def stop(self):
         """Kill all nodes, and remove their data."""
         for node in self.nodes:
