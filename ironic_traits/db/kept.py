@@ -6,6 +6,7 @@ any thread. Then it goes back to the pool, which pings and replaces the connecti
 """
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -40,6 +41,9 @@ class Kept:
     def __init__(self, engine: sa.Engine, is_usable: Callable[[Any, dict[Any, Any]], bool]) -> None:
         self._engine, self._is_usable = engine, is_usable
         self._idle: list[_Entry] = []
+        self._pid = os.getpid()
+        #: Connections of the process of which this one is a fork. To close them would end them for that process.
+        self._inherited: list[_Entry] = []
         self._is_closed = False
         self._listeners: list[tuple[_Listener, _Listener]] = []
 
@@ -104,6 +108,8 @@ class Kept:
         self._idle.append(entry)
 
     def _pop(self) -> _Entry | None:
+        if self._pid != os.getpid():
+            self._pid, self._inherited, self._idle = os.getpid(), self._idle, []
         # The last one, so that what is not needed goes back to the pool.
         with contextlib.suppress(IndexError):
             return self._idle.pop()

@@ -60,6 +60,7 @@ def test_samples(tmp_path):
 #: {sample: the route whose response it is}.
 GIVEN_BY = {
     'nodes-list': 'GET /v1/nodes',
+    'facets': 'GET /v1/facets',
     'node-show': 'GET /v1/nodes/{node_ident}',
     'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',

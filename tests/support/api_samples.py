@@ -491,6 +491,7 @@ def sampled(client):
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
     yield 'changes', _sampled_changes(client, token)
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
+    yield 'facets', client.get('/v1/facets?by=provision_state,traits')
     yield from _sampled_edits(client)
     yield from _sampled_rules(client)
     yield 'node-update-request', PATCH

@@ -74,12 +74,16 @@ class Ironic:
         """Return all items of a resource, with all fields, {uuid: item}."""
         return {each['uuid']: each for each in self.ask('GET', f'/v1/{_detailed(resource)}?limit=1000')[resource]}
 
-    def allocate(self, **fields):
-        """Create an allocation, wait until it is in its last state, and return it."""
+    def allocate(self, seconds=60, **fields):
+        """Create an allocation, wait until it is in its last state, and return it.
+
+        :param seconds: after which a TimeoutError is raised: Ironic forgets an allocation if its database is locked.
+        """
         uuid = self.ask('POST', '/v1/allocations', fields)['uuid']
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + seconds
         while (allocation := self.ask('GET', f'/v1/allocations/{uuid}'))['state'] == 'allocating':
-            assert time.monotonic() < deadline
+            if time.monotonic() > deadline:
+                raise TimeoutError(uuid)
             time.sleep(0.05)
         return allocation
 
