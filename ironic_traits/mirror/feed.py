@@ -14,15 +14,20 @@ items are found by the list in the order of their creation.
 
 import collections
 import itertools
+import logging
 import time
 
-from ironic_traits.mirror.cloud import NotThere, Unreadable
+from ironic_traits.mirror.cloud import NotAllowed, NotThere, Unreadable
 from ironic_traits.mirror.documents import moment
+
+LOG = logging.getLogger(__name__)
 
 #: New items that a request asks for. More is read if all of them are new.
 NEWEST = 10
 #: Nodes that are tried as an anchor before everything is read again.
 _ANCHORS = 5
+#: Seconds after which a list is requested again that the mirror may not read.
+_PAUSE = 3600
 
 
 class Lost(Exception):
@@ -226,6 +231,33 @@ class Feed:
         if not isinstance(items, list) or not all(isinstance(each, dict) and 'uuid' in each for each in items):
             raise Unreadable(f'The list of {self.resource} has no uuids.')
         return items, bool(items) and bool(document.get('next'))
+
+
+class OptionalFeed(Feed):
+    """The list of a resource that is not necessary. It is empty if the user of the mirror may not read it.
+
+    By the default policy of Ironic, chassis are for users of the system. An application credential is for a project.
+    """
+
+    _refused_until = 0.0
+
+    def get(self, uuid):
+        """Return one item; None if the cloud does not have it, or does not show it."""
+        return self._allowed(super().get, None, uuid)
+
+    def _list(self, below, **query):
+        return self._allowed(super()._list, ([], False), below, **query)
+
+    def _allowed(self, function, default, *arguments, **query):
+        """Return the result of a request; a default if the mirror may not send it."""
+        if time.monotonic() < self._refused_until:
+            return default
+        try:
+            return function(*arguments, **query)
+        except NotAllowed as error:
+            LOG.warning('The %s of a cloud are left out: %s', self.resource, error)
+            self._refused_until = time.monotonic() + _PAUSE
+            return default
 
 
 def stamp(document):

@@ -12,7 +12,7 @@ from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
-from ironic_traits.mirror.feed import Feed, Lost
+from ironic_traits.mirror.feed import Feed, Lost, OptionalFeed
 from ironic_traits.mirror.inspection_reader import InspectionReader
 from ironic_traits.mirror.settler import Settler
 from ironic_traits.mirror.trait_writer import TraitWriter
@@ -137,7 +137,7 @@ class Follower:
         self._save(endpoint=self._cloud.endpoint, version=self._cloud.version)
         options = self._options
         self._feeds = {
-            resource: Feed(
+            resource: (OptionalFeed if resource == 'chassis' else Feed)(
                 self._cloud, resource, options.page_size, options.overlap_seconds, row.cursors.get(resource, {})
             )
             for resource in RESOURCES

@@ -25,16 +25,17 @@ class Ironic:
     """A client of a real Ironic.
 
     :param url: its URL.
+    :param headers: of each request.
     """
 
-    def __init__(self, url):
+    def __init__(self, url, **headers):
         self.url = url
+        self._headers = {'X-OpenStack-Ironic-API-Version': VERSION, 'Content-Type': 'application/json', **headers}
 
     def ask(self, method, path, document=None):
         """Send a request, and return the document of the response; None for an empty one."""
-        headers = {'X-OpenStack-Ironic-API-Version': VERSION, 'Content-Type': 'application/json'}
         data = None if document is None else json.dumps(document).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        request = urllib.request.Request(self.url + path, data, self._headers, method=method)
         try:
             with urllib.request.urlopen(request) as response:
                 text = response.read()
