@@ -14,6 +14,7 @@ from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost, OptionalFeed
 from ironic_traits.mirror.inspection_reader import InspectionReader
+from ironic_traits.mirror.node_count import NodeCount
 from ironic_traits.mirror.settler import Settler
 from ironic_traits.mirror.trait_writer import TraitWriter
 
@@ -58,6 +59,7 @@ class Follower:
         self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
         self._cloud = cloud or Cloud(name, options.timeout)
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
+        self._count = NodeCount(self._context, self._turn, self._cloud)
         #: {name: function}, of what is done when it is due and no pass is in progress.
         self._tasks = {
             'records': self._poll_records,
@@ -184,9 +186,13 @@ class Follower:
         self._save(**self._success())
 
     def _compare_uuids(self):
-        for resource in _DELETED:
+        self._compare_nodes()
+        for resource in _DELETED[1:]:
             self._compare(self._feeds[resource])
         self._save(**self._success())
+
+    def _compare_nodes(self):
+        self._count.around(lambda: self._compare(self._feeds[NODES]))
 
     def _read_inspections(self):
         if self._inspections.read():
@@ -200,6 +206,8 @@ class Follower:
     def _poll_nodes(self):
         moment = mirror_clouds.now(self._service)
         is_complete = self._poll(self._feeds[NODES])
+        if not any(feed.is_passing for feed in self._feeds.values()) and self._count.is_unexpected():
+            self._compare_nodes()
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
 
     def _poll(self, feed):

@@ -184,6 +184,21 @@ def test_changes_on_many_pages(ironic, new_app):
     assert list(differences(client, ironic, 'far')) == []
 
 
+def test_deletion_is_noticed_soon(ironic, new_app):
+    """Long before all uuids are compared: the number of the nodes shows it, also when another node was created."""
+    client = Client(new_app)
+    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    mirror = follower(new_app, interval=0.1, deletions_interval=3600)
+    assert mirror.catch_up()
+    for number in range(2):
+        ironic.ask('DELETE', f'/v1/nodes/{uuids[number]}')
+        ironic.node(name=f'new{number}')
+        deadline = time.monotonic() + 60
+        while list(differences(client, ironic, 'far')):
+            assert time.monotonic() < deadline
+            time.sleep(mirror.work())
+
+
 def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
     """The user of the mirror may have lost the permission to list them."""
     client = Client(new_app)

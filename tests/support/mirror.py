@@ -65,7 +65,22 @@ class Ironic:
 
     def all(self, resource):
         """Return all items of a resource, with all fields, {uuid: item}."""
-        return {each['uuid']: each for each in self.ask('GET', f'/v1/{resource}/detail?limit=1000')[resource]}
+        return _all(lambda path: self.ask('GET', path), resource, f'/v1/{resource}/detail')
+
+
+def _all(get, resource, path):
+    """Return the items on all pages of a list, {uuid: item}.
+
+    :param get: function from a path to a document.
+    """
+    items, page, marker = {}, [None], ''
+    while page:
+        page = get(f'{path}{"&" if "?" in path else "?"}limit=1000{marker}')[resource]
+        items |= {each['uuid']: each for each in page}
+        if len(page) < 1000:
+            break
+        marker = f'&marker={page[-1]["uuid"]}'
+    return items
 
 
 def clouds_file(path, **urls):
@@ -85,15 +100,23 @@ def differences(client, ironic, cloud):
     return [*_of_nodes(client, ironic, cloud), *(each for name in _KEYS for each in _of_records(client, ironic, name))]
 
 
+def nodes_here(client, cloud):
+    """Return all nodes of a cloud as this service shows them, {uuid: node}."""
+    path = f'/v1/nodes/detail?origin={cloud}&include_children=true'
+    return _all(lambda page: client.get(page, version=VERSION), 'nodes', path)
+
+
+def node_differences(there, here):
+    """Yield what differs between nodes, (resource, uuid, field, there, here).
+
+    :param there: {uuid: node}, as ``Ironic.all`` returns them.
+    :param here: as ``nodes_here`` returns them.
+    """
+    return _compared('nodes', there, here, _OURS)
+
+
 def _of_nodes(client, ironic, cloud):
-    there = ironic.all('nodes')
-    here = {
-        each['uuid']: each
-        for each in client.get(f'/v1/nodes/detail?origin={cloud}&include_children=true&limit=1000', version=VERSION)[
-            'nodes'
-        ]
-    }
-    yield from _compared('nodes', there, here, _OURS)
+    return node_differences(ironic.all('nodes'), nodes_here(client, cloud))
 
 
 def _of_records(client, ironic, resource):
