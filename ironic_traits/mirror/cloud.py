@@ -74,13 +74,18 @@ class Cloud:
             self.endpoint = self._ironic.get_endpoint()
         if not self.endpoint:
             raise Unreadable('It has no endpoint of the Bare Metal service.')
-        self.version = f'1.{self._minor()}'
+        self.version = f'1.{self._negotiated()}'
 
     def close(self):
         """Forget the connection, so that ``connect`` authenticates again."""
         ironic, self._ironic = self._ironic, None
         if ironic is not None:
             ironic.session.session.close()
+
+    @property
+    def minor(self):
+        """The number after the dot of ``version``."""
+        return int((self.version or '1.0').partition('.')[2])
 
     @property
     def is_connected(self):
@@ -144,7 +149,7 @@ class Cloud:
                 self._ironic.session.invalidate()
             return response
 
-    def _minor(self):
+    def _negotiated(self):
         document = self.get('/')
         if 'versions' in document:
             # The list of versions. With http_basic, openstacksdk takes the endpoint as it is.

@@ -14,20 +14,15 @@ items are found by the list in the order of their creation.
 
 import collections
 import itertools
-import logging
 import time
 
-from ironic_traits.mirror.cloud import NotAllowed, NotThere, Unreadable
+from ironic_traits.mirror.cloud import NotThere, Unreadable
 from ironic_traits.mirror.documents import moment
-
-LOG = logging.getLogger(__name__)
 
 #: New items that a request asks for. More is read if all of them are new.
 NEWEST = 10
 #: Nodes that are tried as an anchor before everything is read again.
 _ANCHORS = 5
-#: Seconds after which a list is requested again that the mirror may not read.
-_PAUSE = 3600
 
 
 class Lost(Exception):
@@ -38,15 +33,17 @@ class Feed:
     """The list of one resource of a cloud.
 
     :param cloud: ironic_traits.mirror.cloud.Cloud.
-    :param resource: its name: ``nodes``, ``ports``, ``portgroups`` or ``chassis``.
+    :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
     :param page_size: most items of a page.
     :param overlap: seconds for which changes are read again.
     :param state: what ``state`` was when another process stopped; {} at first.
+    :param has_details: whether a list of its own has all fields. Otherwise, all lists have them.
     :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to go on, as JSON.
     """
 
-    def __init__(self, cloud, resource, page_size, overlap, state):
+    def __init__(self, cloud, resource, page_size, overlap, state, has_details=True):
         self._cloud = cloud
+        self._all_fields = '/detail' if has_details else ''
         self.resource = resource
         self._page_size = page_size
         self._overlap = overlap
@@ -215,14 +212,14 @@ class Feed:
     def _bound(self):
         """Return a stamp that no later change will have; None if no item has a stamp."""
         for direction in ('desc', 'asc'):
-            documents, _ = self._list('/detail', sort_key='updated_at', sort_dir=direction, limit=1)
+            documents, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
             if documents and stamp(documents[0]):
                 return stamp(documents[0])
         return None
 
     def _page(self, marker=None, **query):
         more = {} if marker is None else {'marker': marker}
-        return self._list('/detail', limit=self._page_size, **more, **query)
+        return self._list(self._all_fields, limit=self._page_size, **more, **query)
 
     def _list(self, below, **query):
         """Return the items of a list, with whether there are more."""
@@ -231,33 +228,6 @@ class Feed:
         if not isinstance(items, list) or not all(isinstance(each, dict) and 'uuid' in each for each in items):
             raise Unreadable(f'The list of {self.resource} has no uuids.')
         return items, bool(items) and bool(document.get('next'))
-
-
-class OptionalFeed(Feed):
-    """The list of a resource that is not necessary. It is empty if the user of the mirror may not read it.
-
-    By the default policy of Ironic, chassis are for users of the system. An application credential is for a project.
-    """
-
-    _refused_until = 0.0
-
-    def get(self, uuid):
-        """Return one item; None if the cloud does not have it, or does not show it."""
-        return self._allowed(super().get, None, uuid)
-
-    def _list(self, below, **query):
-        return self._allowed(super()._list, ([], False), below, **query)
-
-    def _allowed(self, function, default, *arguments, **query):
-        """Return the result of a request; a default if the mirror may not send it."""
-        if time.monotonic() < self._refused_until:
-            return default
-        try:
-            return function(*arguments, **query)
-        except NotAllowed as error:
-            LOG.warning('The %s of a cloud are left out: %s', self.resource, error)
-            self._refused_until = time.monotonic() + _PAUSE
-            return default
 
 
 def stamp(document):

@@ -66,8 +66,7 @@ class NodeCount:
 
     def _there(self):
         """Return the number of nodes there; None if the cloud does not show it."""
-        minor = int(self._cloud.version.partition('.')[2])
-        if minor < SINCE or time.monotonic() < self._refused_until:
+        if self._cloud.minor < SINCE or time.monotonic() < self._refused_until:
             return None
         try:
             shards = self._cloud.get('/shards').get('shards')
