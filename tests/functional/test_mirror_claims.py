@@ -19,7 +19,7 @@ from ironic_traits.db.types import now
 from tests.support.claims import GOLD, INSTANCES, Relay, Side
 from tests.support.client import Client, message
 from tests.support.concurrency import at_once, process
-from tests.support.mirror import catch_up, clouds_file, differences, follower, make_available
+from tests.support.mirror import catch_up, clouds_file, differences, follower
 from tests.support.service import make_app, upgraded
 
 
@@ -302,14 +302,12 @@ def _end(relay, killed):
     assert killed.exitcode == -signal.SIGKILL
 
 
-def test_race(side, real_ironic):
+def test_race(any_side, real_ironic):
     """16 clients here and 16 there take and free the same nodes, while the mirror is killed: each has one holder."""
-    nodes = side.nodes + [real_ironic.node(name=f'more{number}', resource_class='gold') for number in range(27)]
-    make_available(real_ironic.directory)
-    assert side.mirror.catch_up()
+    side, nodes = any_side, any_side.nodes
     side.stop_mirror()
     theirs: dict[str, str] = {}
-    stop = time.monotonic() + 6
+    stop = time.monotonic() + 4
 
     def take(client, number):
         if number >= 16:
@@ -347,13 +345,6 @@ def test_race(side, real_ironic):
     assert [each for each in differences(side.client, real_ironic, 'far') if each[0] == 'allocations'] == []
 
 
-def _catch_up(side):
-    deadline = time.monotonic() + 60
-    while not side.mirror.catch_up():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def _take_there(ironic, nodes, theirs, stop):
     while time.monotonic() < stop:
         node, instance = random.choice(nodes), str(uuid.uuid4())
@@ -375,8 +366,9 @@ def _take_there(ironic, nodes, theirs, stop):
 def _allocate_there(ironic, nodes, stop):
     """Allocate nodes there, and free most of them again."""
     while time.monotonic() < stop:
+        # When SQLite is locked, Ironic may forget an allocation: it is not finished until its conductor starts again.
         with contextlib.suppress(RuntimeError, OSError):
-            allocation = ironic.allocate(resource_class='gold', candidate_nodes=[random.choice(nodes)])
+            allocation = ironic.allocate(5, resource_class='gold', candidate_nodes=[random.choice(nodes)])
             time.sleep(random.random() if allocation['state'] == 'active' else 0)
             if allocation['state'] != 'active' or random.random() < 0.7:
                 ironic.ask('DELETE', f'/v1/allocations/{allocation["uuid"]}')

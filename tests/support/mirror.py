@@ -75,12 +75,16 @@ class Ironic:
         """Return all items of a resource, with all fields, {uuid: item}."""
         return _all(lambda path: self.ask('GET', path), resource, f'/v1/{_detailed(resource)}')
 
-    def allocate(self, **fields):
-        """Create an allocation, wait until it is in its last state, and return it."""
+    def allocate(self, seconds=30, **fields):
+        """Create an allocation, wait until it is in its last state, and return it.
+
+        :param seconds: after which TimeoutError is raised.
+        """
         uuid = self.ask('POST', '/v1/allocations', fields)['uuid']
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + seconds
         while (allocation := self.ask('GET', f'/v1/allocations/{uuid}'))['state'] == 'allocating':
-            assert time.monotonic() < deadline
+            if time.monotonic() > deadline:
+                raise TimeoutError(uuid)
             time.sleep(0.05)
         return allocation
 
