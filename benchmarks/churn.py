@@ -59,16 +59,18 @@ class Mirror:
     """The program ironic-traits-mirror.
 
     :param database: URL of the database.
+    :param log: path of the file for its log.
     :ivar kills: how often it was killed.
     """
 
-    def __init__(self, database):
-        self._database, self._process, self.kills = database, None, 0
+    def __init__(self, database, log):
+        self._database, self._log, self._process, self.kills = database, log, None, 0
 
     def start(self):
         """Start it."""
         command = [_PROGRAM, '--database', self._database, '--cloud', _CLOUD]
-        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 (our own program)
+        with open(self._log, 'a') as log:
+            self._process = subprocess.Popen(command, stderr=log)  # noqa: S603 (our own program)
 
     def stop(self, is_killed=False):
         """End it."""
@@ -188,6 +190,7 @@ def _arguments():
     parser.add_argument('--nodes', type=int, default=10000, help='that the Ironic is to have: missing ones are created')
     parser.add_argument('--rate', type=float, default=6, help='changes in a second')
     parser.add_argument('--kill', type=float, default=60, help='seconds between two kills of the mirror, on average')
+    parser.add_argument('--log', default=os.devnull, help='file for the log of the mirror')
     parser.add_argument('--seed', type=int, default=0, help='of the random numbers')
     return parser.parse_args()
 
@@ -204,7 +207,11 @@ def _report(waiting):
 
 def _run(arguments, service, pids):
     """Run the phases, and return how many fields have differed."""
-    ironic, client, mirror = Ironic(arguments.ironic), Client(Application(service)), Mirror(arguments.database)
+    ironic, client, mirror = (
+        Ironic(arguments.ironic),
+        Client(Application(service)),
+        Mirror(arguments.database, arguments.log),
+    )
     chooser = random.Random(arguments.seed)
     changes, waiting = Changes(ironic, chooser), Waiting(service)
     for _ in range(arguments.nodes - len(changes.nodes)):

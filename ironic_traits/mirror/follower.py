@@ -185,9 +185,9 @@ class Follower:
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in feed.state for feed in self._feeds.values() if feed.resource in _FIRST)
         if self._is_due('claims'):
-            Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+            self._run('claims', lambda: Settler(self._context, self._cloud).settle_due(self._turn.cloud))
         elif not is_first and self._is_due('nodes'):
-            self._poll_nodes()
+            self._run('nodes', self._poll_nodes)
         elif self._writer and not is_first and self._writer.due <= time.monotonic():
             self._writer.step()
         elif passing:
@@ -196,7 +196,7 @@ class Follower:
         else:
             due = next(filter(self._is_due, self._tasks), None)
             if due:
-                self._tasks[due]()
+                self._run(due, self._tasks[due])
         self._failures = 0
         due = min(*self._due.values(), self._writer.due if self._writer else float('inf'))
         return 0 if passing else max(due - time.monotonic(), 0)
@@ -205,8 +205,17 @@ class Follower:
         """Whether a task is due; if so, it is due again after its interval."""
         if self._due[name] > time.monotonic():
             return False
-        self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
+        self._postpone(name)
         return True
+
+    def _postpone(self, name):
+        self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
+
+    def _run(self, name, function):
+        """Call the function of a task. Its interval begins when it ends: a slow cloud does not prevent other tasks."""
+        function()
+        if self._due[name]:
+            self._postpone(name)
 
     def _poll_records(self):
         for feed in [each for name, each in self._feeds.items() if name != NODES]:
@@ -317,8 +326,7 @@ class Follower:
                 f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
                 f'"ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
             )
-        # Each is asked for, because the list may have been read while the order of its pages changed.
-        gone = [uuid for uuid in gone if feed.get(uuid) is None]
+        gone = feed.gone(gone)
         if feed.resource == NODES:
             for uuid in gone:
                 mirrored_nodes.delete(self._context, self._turn, uuid)
