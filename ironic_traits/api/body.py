@@ -15,6 +15,8 @@ from ironic_traits.api import nesting
 _LONG_NUMBER = re.compile(rb'[0-9]{19}')
 _MAX_DIGITS = 20
 
+#: The versions of HTTP in which each body is stated by a header.
+_STATED = ('HTTP/1.1', 'HTTP/1.0')
 _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
@@ -62,14 +64,23 @@ def content(context, limit=None):
     :raises failures.BodyTooLarge: it is larger than the limit.
     """
     limit = limit or context.conf.api.max_request_body_size
-    if (pecan.request.content_length or 0) > limit:
-        raise failures.BodyTooLarge(limit=limit)
-    if not pecan.request.is_body_readable:
+    request = pecan.request
+    if _has_none(request.environ):
         return b''
-    raw = pecan.request.body_file_raw.read(limit + 1)
+    if (request.content_length or 0) > limit:
+        raise failures.BodyTooLarge(limit=limit)
+    if not request.is_body_readable:
+        return b''
+    raw = request.body_file_raw.read(limit + 1)
     if len(raw) > limit:
         raise failures.BodyTooLarge(limit=limit)
     return raw
+
+
+def _has_none(environ):
+    """Whether the headers of a request say that it has no body (RFC 9112, 6.3). Then there is nothing to read."""
+    is_stated = environ.get('CONTENT_LENGTH') or 'HTTP_TRANSFER_ENCODING' in environ
+    return not is_stated and environ.get('SERVER_PROTOCOL') in _STATED
 
 
 def parse(raw):

@@ -105,6 +105,9 @@ def _watch_connections(database, own):
         for engine, pool in database.pools().items():
             sa.event.listen(pool, more, functools.partial(_more, gauge.labels(engine), name))
             sa.event.listen(pool, fewer, functools.partial(_fewer, gauge.labels(engine), name))
+    # ``gauge`` is that of the connections in use.
+    for engine, kept in database.kept().items():
+        kept.listen(*(functools.partial(change, gauge.labels(engine), name) for change in (_more, _fewer)))
 
 
 def _more(gauge, name, connection, record, *event):

@@ -78,12 +78,20 @@ def release(context, holder):
 
     :param holder: uuid of the reservation or of the allocation.
     """
-    claims = mirror_claims.of_holders(context, [holder]) if claims_any_nodes(context.conf) else []
+    if claims_any_nodes(context.conf):
+        give_back(context, mirror_claims.of_holders(context, [holder]))
+
+
+def give_back(context, claims):
+    """Settle claims whose holders have ended, as ``release``.
+
+    :param claims: [row of ``mirror_claims`` with ``is_held``, …].
+    """
     unreachable = mirror_claims.exclusions(context).clouds if claims else {}
     for claim in claims:
         try:
             if claim.cloud not in unreachable and not Settler(context, connected(context, claim.cloud)).settle(claim):
-                _await(context, holder)
+                _await(context, claim.holder_uuid)
         except Unreadable as error:
             LOG.warning('Node %s is not given back to cloud %s yet: %s', claim.node_uuid, claim.cloud, error)
 

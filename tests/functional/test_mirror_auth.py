@@ -13,7 +13,7 @@ from tests.support.keystone_client import OPTIONS, SECRET, Keystone
 from tests.support.keystone_server import PASSWORD
 from tests.support.mirror import Ironic, differences, follower, make_available, write_all, writer
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer, upgraded
+from tests.support.service import make_app, peer
 
 _POLICY = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'examples' / 'ironic-mirror-policy.yaml'
 _INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
@@ -25,14 +25,6 @@ def new_app(tmp_path, empty_database):
     shutil.copy(empty_database, tmp_path / 'mirror.sqlite')
     with make_app(f'sqlite:///{tmp_path}/mirror.sqlite', mirror__claims='instance_uuid') as application:
         yield application
-
-
-@pytest.fixture(scope='module')
-def empty_database(tmp_path_factory):
-    """A SQLite database with the newest schema, which is copied."""
-    path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
-    upgraded(f'sqlite:///{path}')
-    return path
 
 
 @pytest.fixture

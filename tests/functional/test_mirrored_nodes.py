@@ -8,6 +8,9 @@ import pytest
 from ironic_traits.inventory import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
+from ironic_traits.placement import imports
+from ironic_traits.placement.snapshot_differences import Scope
+from ironic_traits.placement.snapshots import Consumer
 from tests.support.client import Client, message
 from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
 from tests.support.service import make_app
@@ -106,6 +109,19 @@ def test_allocations_leave_mirrored_nodes_out(far, client):
     allocation = client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
     assert allocation['state'] == 'error'
     assert client.get(f'/v1/nodes/{UUIDS[0]}')['instance_uuid'] is None
+
+
+def test_import_of_allocations(far, app):
+    """With claims, only those of instances that the nodes have in their cloud."""
+    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
+    consumers = [
+        Consumer(uuid, 'p', 'u', None, 1, {node: {'CUSTOM_GOLD': 1}})
+        for uuid, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1]))
+    ]
+    arguments = app.service, [], consumers, Scope(generations=True, types=True)
+    reason = f'node {UUIDS[0]} does not have it as its instance in its cloud far ([mirror] claims)'
+    assert imports.write(*arguments, lambda cloud: cloud == 'far') == {OTHER: reason}
+    assert imports.write(*arguments, lambda cloud: cloud == 'near') == {}
 
 
 def test_traits_of_sources_here_stay(far, client):

@@ -75,10 +75,10 @@ class Ironic:
         """Return all items of a resource, with all fields, {uuid: item}."""
         return _all(lambda path: self.ask('GET', path), resource, f'/v1/{_detailed(resource)}')
 
-    def allocate(self, seconds=30, **fields):
+    def allocate(self, seconds=60, **fields):
         """Create an allocation, wait until it is in its last state, and return it.
 
-        :param seconds: after which TimeoutError is raised.
+        :param seconds: after which a TimeoutError is raised: Ironic forgets an allocation if its database is locked.
         """
         uuid = self.ask('POST', '/v1/allocations', fields)['uuid']
         deadline = time.monotonic() + seconds

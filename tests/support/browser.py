@@ -1,0 +1,96 @@
+"""A real browser for tests of the web page: Debian's chromium, driven by Playwright."""
+
+import contextlib
+import urllib.parse
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from tests.support import servers
+
+#: Milliseconds that the page may take for anything.
+PATIENCE = 15000
+_ARGUMENTS = (
+    '--no-sandbox',
+    '--headless',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+)
+#: Problems that axe must not find.
+_SERIOUS = ('serious', 'critical')
+
+
+def path():
+    """Return the path of the browser; None if it is not installed."""
+    return servers.program('chromium')
+
+
+@contextlib.contextmanager
+def running():
+    """Run a browser during the block, and provide it."""
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path(), args=list(_ARGUMENTS), timeout=60000)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def tab(browser, base, **options):
+    """Open a tab during the block, and provide the Tab. At the end it must have no problem.
+
+    :param base: URL of the service.
+    :param options: of the browser's context.
+    """
+    context = browser.new_context(**{'viewport': {'width': 1360, 'height': 850}} | options)
+    context.set_default_timeout(PATIENCE)
+    try:
+        opened = Tab(context.new_page(), base)
+        yield opened
+        assert opened.problems == []
+    finally:
+        context.close()
+
+
+class Tab:
+    """A tab with the web page of a service.
+
+    :ivar page: Playwright's page.
+    :ivar problems: messages of errors in the console, exceptions, and requests to other origins.
+    :ivar expected: texts that messages in the console may have.
+    """
+
+    def __init__(self, page, base):
+        self.page, self.base = page, base
+        self.problems, self.expected = [], []
+        page.on('console', self._look_at_message)
+        page.on('pageerror', lambda error: self.problems.append(str(error)))
+        page.on('request', self._look_at_request)
+
+    def open(self, place='#/nodes'):
+        """Open a place of the page, and return the Playwright page."""
+        self.page.goto(f'{self.base}/ui/{place}')
+        return self.page
+
+    def check_accessibility(self):
+        """Fail if axe finds a serious problem."""
+        found = Axe().run(self.page).response['violations']
+        serious = [each for each in found if each['impact'] in _SERIOUS]
+        assert [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious] == []
+
+    def _look_at_message(self, message):
+        if message.type in ('error', 'warning') and not any(text in message.text for text in self.expected):
+            self.problems.append(message.text)
+
+    def _look_at_request(self, request):
+        url = urllib.parse.urlsplit(request.url)
+        if url.scheme not in ('blob', 'data') and f'{url.scheme}://{url.netloc}' != self.base:
+            self.problems.append(f'request to {request.url}')
+        if 'token' in url.query or 'password' in url.query:
+            self.problems.append(f'secret in {request.url}')
