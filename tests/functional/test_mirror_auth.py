@@ -55,8 +55,7 @@ def ironic(keystone, tmp_path_factory):
     policy = _POLICY.read_text().replace('1' * 32, keystone.projects['mirror'])
     (directory / 'policy.yaml').write_text(policy)
     # Without a cache, each request would need another one to keystone.
-    options = OPTIONS.format(url=keystone.url.removesuffix('/v3')).replace('token_cache_time = -1\n', '')
-    options = options.replace('http_connect_timeout = 1\n', '')
+    options = OPTIONS.format(url=keystone.url.removesuffix('/v3'), timeout=60).replace('token_cache_time = -1\n', '')
     text = f'[DEFAULT]\nauth_strategy = keystone\n[oslo_policy]\npolicy_file = {directory}/policy.yaml\n{options}'
     (directory / 'more.conf').write_text(text)
     keystone.serve('baremetal', f'http://127.0.0.1:{port}')
