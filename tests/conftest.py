@@ -39,6 +39,7 @@ SLOW = (
     'test_mirror_writes',
     'test_mirror',
     'test_mirror_claims',
+    'test_mirror_auth',
     'test_server',
     'test_rule_races',
     'test_starting',
