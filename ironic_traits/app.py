@@ -11,6 +11,7 @@ from ironic_traits.api.description.endpoint import Endpoint
 from ironic_traits.api.hooks import Application, FailureHook, Request
 from ironic_traits.api.middleware import Middleware
 from ironic_traits.api.overload import Overload
+from ironic_traits.api.pages import Pages
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
@@ -28,13 +29,16 @@ def build(service):
     application: Any = Application(root, hooks=[FailureHook()], request_cls=Request)
     application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)
     # From the inside out: a request passes the last of these layers first, a response passes it last.
-    # Browsers refuses what foreign web pages send before a password is compared, which is slow. Overload limits both,
-    # as the validation of a token may block; /healthcheck is outside of it, to answer under overload. Middleware makes
-    # the context that all of these need. Metrics counts what Middleware refuses, too. CORS is outermost, so that web
-    # pages can read the refusals of all layers.
+    # Browsers refuses what foreign web pages send before a password is compared, which is slow. Pages serves the web
+    # page to clients that have no token yet. Overload limits all of them, as the validation of a token may block;
+    # /healthcheck is outside of it, to answer under overload. Middleware makes the context that all of these need.
+    # Metrics counts what Middleware refuses, too. CORS is outermost, so that web pages can read the refusals of all
+    # layers.
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)
+    if conf.api.enable_ui and conf.api.serve == 'all':
+        application = Pages(application, conf)
     application = Overload(application, conf.api.threads)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:

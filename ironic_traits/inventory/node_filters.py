@@ -76,6 +76,16 @@ def _is_of(project: str) -> Condition:
     return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
 
+def _has_text(text: str) -> Condition:
+    """Return the condition on nodes that their names or descriptions have a text, or that a uuid begins with it."""
+    names = tables.nodes.c.name, tables.nodes.c.instance_name, tables.nodes.c.description
+    uuids = tables.nodes.c.uuid, tables.nodes.c.instance_uuid
+    return sa.or_(
+        *(column.icontains(text, autoescape=True) for column in names),
+        *(column.istartswith(text, autoescape=True) for column in uuids),
+    )
+
+
 _RESERVED = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
 #: {filter that is not a column compared with a value: function from its value to the condition}.
 CONDITIONS: dict[str, Callable[[Any], Condition]] = {
@@ -92,5 +102,6 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'project': _is_of,
     'trait_source': trait_filters.held_by,
     'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),
+    'search': _has_text,
     'conductor': lambda host: host.nodes,
 }

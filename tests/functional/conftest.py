@@ -15,7 +15,8 @@ import yaml
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from tests.support import http_client, personas, servers
+from tests.support import browser as browsers
+from tests.support import http_client, personas, servers, ui_inventory
 from tests.support.claims import Relay, Side
 from tests.support.cli import parsing
 from tests.support.client import Client
@@ -232,3 +233,37 @@ def side(real_ironic, relay, empty_database, tmp_path):
 def far(app):
     """A mirror of the cloud "far"."""
     return Store(app.service, 'far')
+
+
+@pytest.fixture(scope='session')
+def browser():
+    """A real browser, one for each process."""
+    if not browsers.path():
+        pytest.skip('chromium is not installed')
+    with browsers.running() as running:
+        yield running
+
+
+@pytest.fixture(scope='session')
+def look_around(tmp_path_factory, memory_folder):
+    """The base URL of a service without authentication, with the nodes of ``ui_inventory``."""
+    folder = pathlib.Path(memory_folder or tmp_path_factory.mktemp('ui'))
+    url = upgraded(f'sqlite:///{folder}/look-around.sqlite')
+    ui_inventory.fill(url)
+    with ForkedServer(url, '--nostart-worker') as running:
+        yield running.base
+
+
+@pytest.fixture(scope='session')
+def user(browser):
+    """A context of the browser, which most tests share: to make one takes a while."""
+    created = browsers.context(browser)
+    yield created
+    created.close()
+
+
+@pytest.fixture
+def tab(user, look_around):
+    """A tab of the browser with the web page of the service."""
+    with browsers.tab_in(user, look_around) as opened:
+        yield opened
