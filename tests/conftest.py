@@ -31,6 +31,7 @@ SLOW = (
     'test_broken_builds',
     'test_readme',
     'test_allocations',
+    'test_fuzz',
     'test_races',
     'test_reservation_races',
     'test_clients',

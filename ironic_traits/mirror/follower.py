@@ -358,9 +358,9 @@ class Follower:
         if feed is None or feed.is_passing:
             return
         uuids = {each.get('allocation_uuid') for each in page} - {None}
-        unknown = self._unknown(feed, uuids) if uuids else ()
+        absent = mirrored_allocations.absent(self._context, uuids) if uuids else ()
         with self._if_allowed(feed):
-            self._store(feed, [document for uuid in sorted(unknown) if (document := feed.get(uuid))])
+            self._store(feed, [document for uuid in sorted(absent) if (document := feed.get(uuid))])
 
     def _store_node(self, document):
         self._store(self._feeds[NODES], [document])
