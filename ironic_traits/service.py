@@ -3,7 +3,7 @@
 import os
 import threading
 
-from ironic_traits import policies, wakeup
+from ironic_traits import wakeup
 from ironic_traits.change_streams import Streams
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
@@ -54,7 +54,7 @@ class Service:
         self.snapshot = self.database.snapshot
         self.drivers = drivers.load(conf)
         self.hooks = validate.load()
-        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else policies.enforcer(conf)
+        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
@@ -72,3 +72,10 @@ class Service:
         """Close the database connections and the socket that wakes the worker."""
         self._wakeups.close()
         self.database.close()
+
+
+def _enforcer(conf):
+    # Imported late: oslo.policy parses each rule, which takes a while, and is needed only with an enforcer.
+    from ironic_traits import policies
+
+    return policies.enforcer(conf)

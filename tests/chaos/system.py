@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from tests.chaos.clients import LIMIT
 from tests.chaos.proxy import Proxy
-from tests.support import commands, servers
+from tests.support import clusters, commands, servers
 from tests.support.service import ForkedServer, upgraded
 
 APIS, WORKERS = 2, 2
@@ -67,6 +67,8 @@ class System:
     def __enter__(self):
         try:
             self._stack.callback(self.cluster.stop)
+            if self.has_clock:
+                self.cluster.nodes[0].set_clock(0)
             self.cluster.start()
             url = sa.make_url(upgraded(self.cluster.create('chaos')))
             self.proxies = [Proxy(node.port) for node in self.cluster.nodes]
@@ -93,6 +95,11 @@ class System:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10)
         self._stack.close()
+
+    @property
+    def has_clock(self):
+        """Whether the clock of the first node can be set."""
+        return self.cluster.name == 'galera' and clusters.FAKETIME.exists()
 
     @property
     def bases(self):
@@ -122,10 +129,6 @@ class System:
             while True:
                 file.write(bytes(2**20))
                 file.flush()
-
-    def free_disk(self):
-        """Make room on it again."""
-        self._ballast.unlink(missing_ok=True)
 
     def logs(self):
         """Return what all processes have printed."""
