@@ -40,7 +40,7 @@ PUBLIC = 'public'
 class Response:
     """The response of a route that is not just a body with status 200.
 
-    :param body: a JSON document; None for no body.
+    :param body: a JSON document; its bytes, of the Placement API only; None for no body.
     :param status: the HTTP status.
     :param location: path for the Location header, below the host.
     :param headers: further headers, {name: value}.
@@ -312,6 +312,9 @@ def _send(context, result):
         return response
     if isinstance(result.body, Events):
         return _EventStream(result.body)
+    if isinstance(result.body, bytes):
+        response.body, response.content_type = result.body, rendering.CONTENT_TYPE
+        return response
     if pecan.request.method == 'GET' and context.protocol is BARE_METAL:
         return conditional.respond(response, result.body)
     return {'result': result.body}
