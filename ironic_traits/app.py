@@ -6,8 +6,9 @@ import urllib.parse
 import pecan
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import identity, microversions, types
+from ironic_traits.api import identity, microversions, protocols, types
 from ironic_traits.api.browsers import Browsers
+from ironic_traits.api.description.endpoint import Endpoint
 from ironic_traits.api.hooks import FailureHook, Request
 from ironic_traits.api.middleware import Middleware
 from ironic_traits.api.overload import Overload
@@ -37,6 +38,7 @@ def build(service):
         # Otherwise pecan would cut ".json" off the name of a node.
         guess_content_type_from_ext=False,
     )
+    application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)
     # From the inside out: a request passes the last of these layers first, a response passes it last.
     # Browsers refuses what foreign web pages send before a password is compared, which is slow. Overload limits both,
     # as the validation of a token may block; /healthcheck is outside of it, to answer under overload. Middleware makes

@@ -26,6 +26,7 @@ ALL = ('sqlite', *servers.SERVERS)
 SLOW = (
     'test_reservation_model',
     'test_hostile_input',
+    'test_clusters',
     'test_readme',
     'test_allocations',
     'test_races',

@@ -1,5 +1,6 @@
 """Sphinx configuration of the documentation: guides and API reference."""
 
+import logging
 import pathlib
 import sys
 
@@ -13,6 +14,8 @@ extensions = [
     'rest_methods',
     'sphinx.ext.autodoc',
 ]
+# reno logs each note that it reads.
+logging.getLogger('reno').setLevel(logging.WARNING)
 project = 'ironic-traits'
 copyright = 'the ironic-traits developers'
 html_theme = 'furo'

@@ -35,6 +35,15 @@ def body(resource):
     return {each.name: types.TEXT_255 if each.type is Argument.TEXT else _TYPES[each.type] for each in filters}
 
 
+def since(resource):
+    """Return the minor versions that brought the filters: {query parameter, or key of a body: minor version}.
+
+    :param resource: ironic_traits.resources.fields.Resource.
+    """
+    filters = resource.list_filters.values()
+    return {name: each.since for each in filters for name in (each.argument, each.name)}
+
+
 def check_versions(context, resource, names):
     """Raise VersionTooLow unless the version of the request has all these filters.
 

@@ -66,6 +66,9 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     optional_body=False,
     max_body_size=None,
     streams=False,
+    statuses=None,
+    query_since=None,
+    or_returns=None,
 ):
     """Make a method a route of the Bare Metal API.
 
@@ -74,7 +77,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     for dashes), then ``body`` if the route takes one.
 
     :param rule: name of the policy rule that must allow the request; a tuple of rules of which one must; or PUBLIC.
-    :param returns: WSME type of the response. It is documentation, which the tests check.
+    :param returns: WSME type of the response. It is documentation, which the tests check, and so are the statuses.
     :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
         grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
         (``v1.access``). The method gets the uuid or name in the grant in place of the parameter. A route without path
@@ -89,6 +92,11 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param max_body_size: function of the configuration that returns the largest body in bytes; None for the option
         that limits the bodies of most routes.
     :param streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
+    :param statuses: the statuses of successful responses; None for 200, or 204 if the route returns nothing. A 204 has
+        no body, and neither has any response of a route that returns nothing.
+    :param query_since: {query parameter: the minor version that brought it}, for those that are later than the route,
+        and are neither filters nor in the table of a resource.
+    :param or_returns: WSME type of the response to a query that asks for another form.
     """
     rules = rule_names(rule)
 
@@ -117,7 +125,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
                 raise failures.NotAcceptable
             # Cached, because a body can be read only once.
             read = functools.partial(request_body.read, optional=optional_body, limit=limit(context.conf))
-            arguments = functools.cache(lambda: _arguments(context, definition, read if body is not None else None))
+            arguments = functools.cache(lambda: _arguments(context, exposed, read if body is not None else None))
 
             def attempt(path):
                 first = admit(context, path)
@@ -131,6 +139,12 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
         exposed.definition = definition
         exposed.rules = rules
         exposed.is_public = rule == PUBLIC
+        exposed.since = since
+        exposed.query_since = query_since or {}
+        exposed.statuses = statuses or ((204,) if returns is None else (200,))
+        exposed.has_optional_body = optional_body
+        exposed.has_streams = streams
+        exposed.return_types = [_resolved(each) for each in (returns, or_returns) if each is not None]
         return exposed
 
     return decorate
@@ -223,6 +237,10 @@ def _definition(method, returns, query, body):
     return definition
 
 
+def _resolved(datatype):
+    return wsme.types.registry.resolve_type(wsme.types.registry.register(datatype))
+
+
 def _first_arguments(method, takes_grant, context, grant):
     """Return the context, and the grant if a method takes it.
 
@@ -246,14 +264,18 @@ def _too_early(status, since):
     return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
 
 
-def _arguments(context, definition, read):
+def _arguments(context, exposed, read):
     """Return the query parameters and the body as the keyword arguments of a method.
 
+    :param exposed: the route.
     :param read: function of the context and the WSME type of the body that returns the body; None for no body.
     """
-    arguments = _query(definition)
+    arguments = _query(exposed.definition)
+    for name, since in exposed.query_since.items():
+        if name.replace('-', '_') in arguments:
+            context.needs(since, f"the argument '{name}'")
     if read:
-        arguments['body'] = read(context, definition.body_type)
+        arguments['body'] = read(context, exposed.definition.body_type)
     else:
         request_body.refuse(context)
     return arguments

@@ -179,6 +179,13 @@ _MIRRORS = {
     'write_up': (core.GaugeMetricFamily, 'Whether traits can be written to the cloud.', _can_write),
     'write_queue': (core.GaugeMetricFamily, 'Nodes to which traits are to be written.', lambda row: row.write_queue),
     'written_traits': (core.GaugeMetricFamily, 'Traits in the cloud from here.', lambda row: row.written_traits),
+    'undecided_writes': (
+        *(core.GaugeMetricFamily, 'Trait writes whose result is not known yet.', lambda row: row.undecided_writes),
+    ),
+    'claims': (core.GaugeMetricFamily, 'Nodes that are held in the cloud from here.', lambda row: row.claims),
+    'unsettled_claims': (
+        *(core.GaugeMetricFamily, 'Nodes that may be held on one side only.', lambda row: row.unsettled_claims),
+    ),
     'trait_writes': (core.CounterMetricFamily, 'Traits added or removed in the cloud.', lambda row: row.trait_writes),
 }
 

@@ -16,6 +16,7 @@ from ironic_traits import failures
 from ironic_traits.api import exceptions, protocols, request_log, worker_check
 from ironic_traits.api.resource import CONTEXT
 from ironic_traits.context import Context
+from ironic_traits.db import timeouts
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ class Middleware:
             return start_response(status, headers, exc_info)
 
         try:
-            return self._respond(environ, start)
+            with timeouts.request(self._service.conf.database.request_timeout):
+                return self._respond(environ, start)
         finally:
             self._request_log.record(environ, statuses[-1], time.monotonic() - started_at)
             self._worker_check.look()

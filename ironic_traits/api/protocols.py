@@ -14,45 +14,63 @@ class Protocol:
 
     :ivar name: label of the API in the metrics.
     :ivar prefix: path prefix of the API.
+    :ivar title: its name, for people.
     :ivar minimum: the minor version of a request that names none.
+    :ivar maximum: the latest minor version.
     :ivar public: paths below the prefix that need no authentication.
     :ivar negotiate: function from the headers of a request to the minor version; raises a Failure.
+    :ivar version_header: name of the header of a request that names the version.
     :ivar headers: function from the minor version to the version headers of each response, [(name, value), …].
     :ivar failure: function from a Failure and the WSGI environ to (body, content type).
+    :ivar failure_schema: function from the minor version to the JSON schema of this body.
     :ivar takes_options: whether the response to every OPTIONS request is a 200.
     """
 
     name: str
+    title: str
     prefix: str
     minimum: int
+    maximum: int
     public: tuple[str, ...]
     negotiate: Callable
+    version_header: str
     headers: Callable
     failure: Callable
+    failure_schema: Callable
     takes_options: bool
 
 
+#: Path of the description of the APIs (``api.description``).
+DESCRIPTION = '/openapi.json'
 #: Ramdisks cannot authenticate. A path works without /v1, and with a slash at its end.
 _RAMDISK_PATHS = tuple(f'{prefix}/continue_inspection{end}' for prefix in ('/v1', '') for end in ('', '/'))
 
 BARE_METAL = Protocol(
     name='baremetal',
+    title='Bare Metal API',
     prefix='',
     minimum=microversions.MINIMUM,
-    public=('', '/', '/v1', '/v1/', *_RAMDISK_PATHS),
+    maximum=microversions.MAXIMUM,
+    public=('', '/', '/v1', '/v1/', DESCRIPTION, *_RAMDISK_PATHS),
     negotiate=microversions.negotiate,
+    version_header=microversions.HEADER,
     headers=microversions.headers,
     failure=rendering.failure,
+    failure_schema=lambda minor: rendering.FAILURE,
     takes_options=True,
 )
 PLACEMENT = Protocol(
     name='placement',
+    title='Placement API',
     prefix='/placement',
     minimum=placement_microversions.MINIMUM,
-    public=('', '/'),
+    maximum=placement_microversions.MAXIMUM,
+    public=('', '/', DESCRIPTION),
     negotiate=placement_microversions.negotiate,
+    version_header=placement_microversions.HEADER,
     headers=placement_microversions.headers,
     failure=errors.failure,
+    failure_schema=errors.schema,
     takes_options=False,
 )
 

@@ -5,6 +5,12 @@ import http
 import orjson
 
 CONTENT_TYPE = 'application/json'
+#: JSON schema of the body of a failure.
+FAILURE = {
+    'type': 'object',
+    'properties': {'error_message': {'type': 'string', 'contentMediaType': CONTENT_TYPE}, 'code': {'type': 'string'}},
+    'required': ['error_message', 'code'],
+}
 
 
 class Renderer:

@@ -2,6 +2,9 @@
 
 ``validate`` checks a value of a request and returns it as the service stores it. The types of responses are
 documentation; the tests validate every response with them.
+
+``schema`` of a type is the JSON schema of its values, in the notation that clients should use: ``validate`` of some
+types accepts others. ``query_schema`` is that of a value in a query, where it differs.
 """
 
 import datetime
@@ -16,19 +19,28 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import history
 from ironic_traits.matching import sources
 from ironic_traits.matching import traits as trait_names
+from ironic_traits.resources.fields import Resource
 
 _GROUP = re.compile(r'[A-Za-z0-9_.-]{0,255}')
+_TEXT_SCHEMA = {'type': 'string'}
 
 
-class Text(wsme.types.UserType):
+class _Type(wsme.types.UserType):
+    """The base of the types of values."""
+
+    basetype: type = str
+    schema: dict = _TEXT_SCHEMA
+
+
+class Text(_Type):
     """A string, with optional limits of its length."""
-
-    basetype = str
 
     def __init__(self, minimum=0, maximum=None, name='string'):
         self.minimum = minimum
         self.maximum = maximum
         self.name = name
+        limits = {'minLength': minimum or None, 'maxLength': maximum}
+        self.schema = _TEXT_SCHEMA | {key: limit for key, limit in limits.items() if limit is not None}
 
     def validate(self, value):
         if not isinstance(value, str):
@@ -40,11 +52,11 @@ class Text(wsme.types.UserType):
         return value
 
 
-class Uuid(wsme.types.UserType):
+class Uuid(_Type):
     """A uuid, stored in lower case with dashes."""
 
-    basetype = str
     name = 'uuid'
+    schema = _TEXT_SCHEMA | {'format': 'uuid'}
 
     def validate(self, value):
         if not isinstance(value, str) or not uuidutils.is_uuid_like(value):
@@ -52,11 +64,11 @@ class Uuid(wsme.types.UserType):
         return str(uuidutils.uuid.UUID(value))
 
 
-class Boolean(wsme.types.UserType):
+class Boolean(_Type):
     """A boolean, or a word for one, such as "yes"."""
 
-    basetype = str
     name = 'boolean'
+    schema = {'type': 'boolean'}
 
     def validate(self, value):
         if isinstance(value, (bool, str)):
@@ -64,12 +76,12 @@ class Boolean(wsme.types.UserType):
         raise ValueError(f'{value!r} is not a boolean')
 
 
-class Mac(wsme.types.UserType):
+class Mac(_Type):
     """A MAC address, stored in lower case."""
 
-    basetype = str
     name = 'MAC address'
     _pattern = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
+    schema = _TEXT_SCHEMA | {'pattern': f'^{_pattern.pattern}$'}
 
     def validate(self, value):
         if not isinstance(value, str) or not self._pattern.fullmatch(value):
@@ -77,11 +89,11 @@ class Mac(wsme.types.UserType):
         return value.lower()
 
 
-class Integer(wsme.types.UserType):
+class Integer(_Type):
     """A signed integer of 32 bits, which every database can store."""
 
-    basetype = str
     name = 'integer'
+    schema = {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1}
 
     def validate(self, value):
         if not isinstance(value, int) or isinstance(value, bool):
@@ -91,11 +103,11 @@ class Integer(wsme.types.UserType):
         return value
 
 
-class Limit(wsme.types.UserType):
+class Limit(_Type):
     """The maximum number of items in a page."""
 
-    basetype = str
     name = 'limit'
+    schema = {'type': 'integer', 'minimum': 1}
 
     def validate(self, value):
         try:
@@ -107,33 +119,32 @@ class Limit(wsme.types.UserType):
         return limit
 
 
-class SortDirection(wsme.types.UserType):
+class SortDirection(_Type):
     """A sort direction: asc or desc."""
 
-    basetype = str
     name = 'sort direction'
+    schema = _TEXT_SCHEMA | {'enum': ['asc', 'desc']}
 
     def validate(self, value):
-        if value not in ('asc', 'desc'):
+        if value not in self.schema['enum']:
             raise ValueError(f"Invalid sort direction: {value}. Acceptable values are 'asc' or 'desc'")
         return value
 
 
-class Names(wsme.types.UserType):
+class Names(_Type):
     """Names of fields, separated by commas. Case does not matter."""
 
-    basetype = str
     name = 'names'
 
     def validate(self, value):
         return [name.strip() for name in value.lower().split(',') if name.strip()]
 
 
-class TraitNames(wsme.types.UserType):
+class TraitNames(_Type):
     """Well-formed trait names, separated by commas; at least one. They need not exist in os-traits."""
 
-    basetype = str
     name = 'trait names'
+    schema = _TEXT_SCHEMA | {'pattern': '^[A-Z0-9_]{1,255}(,[A-Z0-9_]{1,255})*$'}
 
     def validate(self, value):
         names = value.split(',')
@@ -148,11 +159,11 @@ class TraitNames(wsme.types.UserType):
         return frozenset(names)
 
 
-class Trait(wsme.types.UserType):
+class Trait(_Type):
     """A trait that is allowed for a node."""
 
-    basetype = str
     name = 'trait'
+    schema = _TEXT_SCHEMA | {'pattern': '^[A-Z0-9_]+$', 'maxLength': trait_names.MAX_LENGTH}
 
     def validate(self, value):
         if not isinstance(value, str):
@@ -162,11 +173,11 @@ class Trait(wsme.types.UserType):
         return value
 
 
-class Source(wsme.types.UserType):
+class Source(_Type):
     """The name of a source of traits."""
 
-    basetype = str
     name = 'source'
+    schema = _TEXT_SCHEMA | {'pattern': f'^{sources.FORM}$'}
 
     def validate(self, value):
         if not isinstance(value, str) or not sources.is_source(value):
@@ -188,11 +199,11 @@ class WritableSource(Source):
         return value
 
 
-class Object(wsme.types.UserType):
+class Object(_Type):
     """Any JSON object."""
 
-    basetype = str
     name = 'object'
+    schema = {'type': 'object'}
 
     def validate(self, value):
         if not isinstance(value, dict):
@@ -200,21 +211,21 @@ class Object(wsme.types.UserType):
         return value
 
 
-class Any(wsme.types.UserType):
+class Any(_Type):
     """Any JSON value."""
 
-    basetype = str
     name = 'any'
+    schema: dict = {}
 
     def validate(self, value):
         return value
 
 
-class ConductorGroup(wsme.types.UserType):
+class ConductorGroup(_Type):
     """The name of a conductor group. Case does not matter."""
 
-    basetype = str
     name = 'conductor group'
+    schema = _TEXT_SCHEMA | {'pattern': f'^{_GROUP.pattern}$'}
 
     def validate(self, value):
         if not isinstance(value, str) or not _GROUP.fullmatch(value):
@@ -224,11 +235,11 @@ class ConductorGroup(wsme.types.UserType):
         return value.lower()
 
 
-class Fault(wsme.types.UserType):
+class Fault(_Type):
     """A fault of a node."""
 
-    basetype = str
     name = 'fault'
+    schema = _TEXT_SCHEMA | {'enum': list(states.FAULTS)}
 
     def validate(self, value):
         if value not in states.FAULTS:
@@ -236,11 +247,12 @@ class Fault(wsme.types.UserType):
         return value
 
 
-class Texts(wsme.types.UserType):
+class Texts(_Type):
     """Strings separated by commas, or a list of strings."""
 
-    basetype = str
     name = 'strings'
+    schema = {'oneOf': [_TEXT_SCHEMA, {'type': 'array', 'items': _TEXT_SCHEMA}]}
+    query_schema = _TEXT_SCHEMA
     #: Maximum number of strings. Databases limit the number of values in a statement; SQLite has the lowest limit.
     maximum = 1000
 
@@ -254,7 +266,7 @@ class Texts(wsme.types.UserType):
         return value
 
 
-class PositiveInteger(wsme.types.UserType):
+class PositiveInteger(_Type):
     """An integer of 1 or more."""
 
     basetype = int
@@ -262,6 +274,8 @@ class PositiveInteger(wsme.types.UserType):
 
     def __init__(self, maximum=None):
         self.maximum = maximum
+        limits = {'minimum': 1} if maximum is None else {'minimum': 1, 'maximum': maximum}
+        self.schema = {'type': 'integer', **limits}
 
     def validate(self, value):
         if isinstance(value, bool) or not isinstance(value, int):
@@ -273,11 +287,11 @@ class PositiveInteger(wsme.types.UserType):
         return value
 
 
-class EventType(wsme.types.UserType):
+class EventType(_Type):
     """The type of an event in the history of a node."""
 
-    basetype = str
     name = 'event type'
+    schema = _TEXT_SCHEMA | {'enum': list(history.EVENT_TYPES)}
 
     def validate(self, value):
         if value not in history.EVENT_TYPES:
@@ -285,11 +299,11 @@ class EventType(wsme.types.UserType):
         return value
 
 
-class Moment(wsme.types.UserType):
+class Moment(_Type):
     """A date and a time with an offset, stored in UTC without an offset."""
 
-    basetype = str
     name = 'moment'
+    schema = _TEXT_SCHEMA | {'format': 'date-time'}
 
     def validate(self, value):
         try:
@@ -312,7 +326,15 @@ class QueryMoment(Moment):
 
 
 class Base(wsme.types.Base):
-    """The base of all types that have attributes; they keep the order of their declaration."""
+    """The base of all types that have attributes; they keep the order of their declaration.
+
+    :cvar _resource: the table of the resource whose fields its attributes are (``ironic_traits.resources``), which says
+        which version brought each; None if there is none.
+    :cvar _since: {attribute: the minor version that brought it}, if it is neither in the table nor as old as the route.
+    """
+
+    _resource: Resource | None = None
+    _since: dict[str, int] = {}
 
     def __init_subclass__(cls, **arguments):
         super().__init_subclass__(**arguments)

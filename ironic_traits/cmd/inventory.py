@@ -14,7 +14,7 @@ import tqdm
 
 from ironic_traits import app
 from ironic_traits.cmd import setup
-from ironic_traits.db import names, tables, timeouts
+from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.inventory import trait_writers
@@ -23,9 +23,6 @@ from ironic_traits.transfer import documents, exports, files, local, sources
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
-#: Seconds of lock time from which on a warning is printed: a third of the time that other writers wait.
-_LONG = timeouts.LOCK / 3
-
 #: Most problems that are printed.
 _MAX_PROBLEMS = 100
 
@@ -68,7 +65,7 @@ def import_file(conf, database):
         _add_names(database, units, source)
     one_by_one = conf.command.go_on and not dry_run
     if database.url.get_backend_name() == 'sqlite' and not one_by_one:
-        _warn_of_lock(len(units))
+        _warn_of_lock(len(units), conf.database.lock_timeout)
     outcome = _Outcome()
     with tqdm.tqdm(total=len(units), unit='node', disable=None) as bar:
         create = functools.partial(_importer, connect, bar, source, prune)
@@ -169,13 +166,13 @@ def _target(path):
     return 'standard output' if path == '-' else path
 
 
-def _warn_of_lock(count):
-    """Warn before an import that may lock a SQLite database for long."""
-    if count * _CHANGED_NODE >= _LONG:
+def _warn_of_lock(count, patience):
+    """Warn before an import that may lock a SQLite database for a third of the time that other writers wait."""
+    if count * _CHANGED_NODE >= patience / 3:
         print(
             f'The import locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
             f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes exist already and differ. Other writers wait '
-            f'up to {timeouts.LOCK} s for the lock, then they fail. With --continue, each node is a transaction of its '
+            f'up to {patience} s for the lock, then they fail. With --continue, each node is a transaction of its '
             'own.',
             file=sys.stderr,
         )

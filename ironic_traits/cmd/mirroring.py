@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.cmd import setup, supervisor
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirror_moves, mirror_trait_writes
+from ironic_traits.inventory import mirror_clouds, mirror_moves, mirror_trait_writes, mirrored_allocations
 from ironic_traits.mirror.follower import Follower
 from ironic_traits.service import Service
 
@@ -136,6 +136,8 @@ def _run_command(conf):
             except failures.Failure as failure:
                 has_failed = True
                 print(failure, file=sys.stderr)
+        if command.name == 'adopt' and command.all:
+            mirrored_allocations.adopt_others(context, clouds)
         if command.name == 'forget' and command.all:
             for name in clouds or [row.name for row in mirror_clouds.find(context)]:
                 mirror_moves.forget_cloud(context, name)

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
 from ironic_traits.cmd import addresses, banner, setup, spreading, streaming, supervisor, turns
+from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
 
 
@@ -32,7 +33,7 @@ def serve(argv):
     """
     conf = setup.configuration(argv)
     setup.warn(conf)
-    if conf.mirror.claims:
+    if claims_any_nodes(conf):
         setup.openstacksdk()
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(addresses.reserved(conf))

@@ -17,6 +17,7 @@ from oslo_policy import opts as policy_opts
 from ironic_traits.conf import (
     api,
     changes,
+    database,
     default,
     deploy,
     fake_hardware,
@@ -34,6 +35,7 @@ from ironic_traits.version import version
 GROUPS = (
     default,
     api,
+    database,
     deploy,
     fake_hardware,
     inventory,

@@ -4,6 +4,27 @@ from oslo_config import cfg
 
 GROUP = 'mirror'
 
+_WRITE = [
+    ('nothing', 'The clouds are only read.'),
+    (
+        'traits',
+        'Traits that sources here hold are added to the nodes there, and removed when no source holds them any '
+        'more. "ironic-traits-mirror preview" shows what this would write.',
+    ),
+]
+_CLAIMS = [
+    ('', 'Mirrored nodes are held in this service only.'),
+    ('nothing', 'The same.'),
+    ('instance_uuid', 'A mirrored node is held in its cloud, too, by its instance_uuid there.'),
+]
+
+
+def _by_cloud(choices):
+    """Return the type of an option that has a value for each of some clouds."""
+    values = [value for value, _ in choices if value]
+    return cfg.types.Dict(cfg.types.String(choices=values, type_name='choice'), type_name='choice by cloud')
+
+
 OPTIONS = [
     cfg.ListOpt(
         'clouds',
@@ -73,18 +94,13 @@ OPTIONS = [
         help='Seconds after which another ironic-traits-mirror may continue the work of one that has not written '
         'since. It is longer than a request may take, or another one takes over during slow requests.',
     ),
-    cfg.StrOpt(
-        'write',
-        default='nothing',
-        choices=[
-            ('nothing', 'The clouds are only read.'),
-            (
-                'traits',
-                'Traits that sources here hold are added to the nodes there, and removed when no source holds them any '
-                'more. "ironic-traits-mirror preview" shows what this would write.',
-            ),
-        ],
-        help='What is written to the Ironic of the clouds.',
+    cfg.StrOpt('write', default='nothing', choices=_WRITE, help='What is written to the Ironic of the clouds.'),
+    cfg.Opt(
+        'write_by_cloud',
+        type=_by_cloud(_WRITE),
+        default={},
+        sample_default='',
+        help='The same for single clouds, such as "berlin:traits,paris:nothing". The others have ``write``.',
     ),
     cfg.FloatOpt(
         'write_rate',
@@ -95,12 +111,16 @@ OPTIONS = [
     cfg.StrOpt(
         'claims',
         default='',
-        choices=[
-            ('', 'Mirrored nodes are held in this service only.'),
-            ('instance_uuid', 'A mirrored node is held in its cloud, too, by its instance_uuid there.'),
-        ],
+        choices=_CLAIMS,
         help='How reservations and allocations hold mirrored nodes in their cloud. The user of the mirror needs the '
         'policy rule baremetal:node:update:instance_uuid there, and ironic-traits-api needs clouds.yaml.',
+    ),
+    cfg.Opt(
+        'claims_by_cloud',
+        type=_by_cloud(_CLAIMS),
+        default={},
+        sample_default='',
+        help='The same for single clouds, such as "berlin:instance_uuid,paris:nothing". The others have ``claims``.',
     ),
     cfg.IntOpt(
         'claim_seconds',
@@ -115,3 +135,24 @@ OPTIONS = [
 def register(conf):
     """Register the options of this group."""
     conf.register_opts(OPTIONS, group=GROUP)
+
+
+def writes_traits(conf, cloud):
+    """Whether traits are written to a cloud.
+
+    :param cloud: its name.
+    """
+    return conf.mirror.write_by_cloud.get(cloud, conf.mirror.write) == 'traits'
+
+
+def claims_nodes(conf, cloud):
+    """Whether nodes of a cloud are held there, too.
+
+    :param cloud: its name.
+    """
+    return conf.mirror.claims_by_cloud.get(cloud, conf.mirror.claims) == 'instance_uuid'
+
+
+def claims_any_nodes(conf):
+    """Whether nodes of some clouds may have to be held there, too."""
+    return 'instance_uuid' in (conf.mirror.claims, *conf.mirror.claims_by_cloud.values())

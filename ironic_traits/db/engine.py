@@ -19,7 +19,7 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
 
-from ironic_traits.db import outage, pool, timeouts
+from ironic_traits.db import hosts, lookout, outage, pool, timeouts
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -66,6 +66,9 @@ class Database:
                 )
             _prepare_file(self.url.database, create)
         self._conf = conf
+        self._limits = timeouts.Limits.of(conf)
+        self._hosts = hosts.Hosts(self.url, self._limits)
+        self._lookouts: list[lookout.Lookout] = []
         self._watch: Any = contextlib.nullcontext
         self._reader = self._engine(conf, autocommit=True)
         self._writer = self._engine(conf, autocommit=False)
@@ -104,9 +107,9 @@ class Database:
             with self.write() as connection:
                 yield connection
             return
-        engine = self._engine(self._conf, autocommit=False, seconds=None)
+        engine = self._engine(self._conf, autocommit=False, is_patient=True)
         try:
-            with self._watch(), timeouts.patient(), engine.begin() as connection:
+            with self._watch(), engine.begin() as connection:
                 yield connection
         finally:
             engine.dispose()
@@ -126,15 +129,17 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        for each in self._lookouts:
+            each.end()
         self._reader.dispose()
         self._writer.dispose()
 
-    def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, seconds: float | None = timeouts.ANSWER) -> sa.Engine:
+    def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, is_patient: bool = False) -> sa.Engine:
         if self.url.get_backend_name() == 'sqlite':
-            return _sqlite_engine(self.url, autocommit)
+            return _sqlite_engine(self.url, autocommit, self._limits)
         options = conf.database
         engine = engines.create_engine(
-            pool.with_plugin(timeouts.with_timeouts(self.url, seconds)),
+            pool.with_plugin(self._hosts.url),
             mysql_sql_mode=options.mysql_sql_mode,
             mysql_wsrep_sync_wait=options.mysql_wsrep_sync_wait,
             connection_recycle_time=options.connection_recycle_time,
@@ -146,7 +151,14 @@ class Database:
             thread_checkin=False,
             connection_parameters=options.connection_parameters,
         )
-        sa.event.listen(engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit))
+        limits = self._limits._replace(statement=None) if is_patient else self._limits
+        sa.event.listen(engine, 'do_connect', self._hosts.connect)
+        sa.event.listen(
+            engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit, self.url, limits)
+        )
+        if not is_patient:
+            sa.event.listen(engine, 'checkout', self._hosts.check)
+            self._lookouts.append(lookout.watch(engine, self._hosts))
         pool.watch(engine)
         return engine
 
@@ -172,7 +184,7 @@ def _prepare_file(path: str, create: bool) -> None:
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _sqlite_engine(url: sa.URL, autocommit: bool) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
     """Return an engine for SQLite. Unlike oslo.db's, it keeps connections, and writers lock the database at BEGIN."""
     path = str(url.database)
     engine = sa.create_engine(url)
@@ -196,9 +208,9 @@ def _sqlite_engine(url: sa.URL, autocommit: bool) -> sa.Engine:
         # Without this, Python's sqlite3 module begins transactions implicitly.
         connection.isolation_level = None
         # synchronous = FULL: committed data survive a crash of the machine.
-        for pragma in (f'busy_timeout = {timeouts.LOCK * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
+        for pragma in (f'busy_timeout = {limits.lock * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
             connection.execute(f'PRAGMA {pragma}')
-        _use_wal(connection)
+        _use_wal(connection, limits)
 
     if not autocommit:
 
@@ -219,13 +231,13 @@ def _identity(path: str) -> tuple[int, int] | None:
     return None
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection, limits: timeouts.Limits) -> None:
     """Switch the database to write-ahead logging, in which readers and a writer do not block each other.
 
     The file keeps this setting. To switch it the first time, SQLite needs an exclusive lock, for which it does not
     wait. So this retries.
     """
-    deadline = time.monotonic() + timeouts.LOCK
+    deadline = time.monotonic() + limits.lock
     while True:
         try:
             connection.execute('PRAGMA journal_mode = WAL')
@@ -236,13 +248,14 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _set_session(dialect: sa.Dialect, autocommit: bool, connection: Any, record: Any) -> None:
-    """Set up a new session on a server: UTC, READ COMMITTED, a limit for lock waits, no truncated GROUP_CONCAT."""
+def _set_session(
+    dialect: Any, autocommit: bool, url: sa.URL, limits: timeouts.Limits, connection: Any, record: Any
+) -> None:
+    """Set up a new session on a server: UTC, READ COMMITTED, limits for waits, no truncated GROUP_CONCAT."""
     statements: tuple[str, ...]
     if dialect.name == 'postgresql':
         statements = (
             'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
-            f"SET SESSION lock_timeout = '{timeouts.LOCK}s'",
             "SET SESSION TIME ZONE 'UTC'",
             # Just-in-time compilation takes longer than any of our statements.
             'SET SESSION jit = off',
@@ -250,16 +263,17 @@ def _set_session(dialect: sa.Dialect, autocommit: bool, connection: Any, record:
     else:
         statements = (
             'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-            f'SET SESSION innodb_lock_wait_timeout = {timeouts.LOCK}, group_concat_max_len = {GROUP_CONCAT_MAX_LEN}',
+            f'SET SESSION group_concat_max_len = {GROUP_CONCAT_MAX_LEN}',
             "SET SESSION time_zone = '+00:00'",
         )
     cursor = connection.cursor()
-    for statement in statements:
+    for statement in (*statements, *timeouts.statements(dialect, limits, connection)):
         cursor.execute(statement)
     cursor.close()
     connection.commit()
     if autocommit:
         dialect.set_isolation_level(connection, 'AUTOCOMMIT')
+    timeouts.begin_session(url, limits, connection)
 
 
 @contextlib.contextmanager
@@ -272,12 +286,12 @@ def referring() -> Iterator[None]:
 
 
 def _lost_a_lock(error: BaseException) -> bool:
-    """Whether an error is a deadlock; on a Galera cluster, also a conflict at COMMIT.
+    """Whether an error is a deadlock (on a Galera cluster, also a conflict at COMMIT), and there is time left.
 
     oslo.db reports MariaDB's timeout of a lock wait (error 1205) as a deadlock, too. That is not retried, because each
     retry would wait as long again.
     """
-    return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error)
+    return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error) and not timeouts.is_over()
 
 
 _Write = TypeVar('_Write', bound=Callable)

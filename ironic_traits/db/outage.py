@@ -12,8 +12,18 @@ from oslo_db import exception as db_exception
 
 LOG = logging.getLogger(__name__)
 
-#: Parts of the messages of SQLite and PostgreSQL when a wait for a lock times out. oslo.db has no exception for that.
-_NO_LOCK = ('database is locked', 'due to lock timeout')
+#: Parts of the messages of SQLite when a wait for a lock times out, and when it cannot write.
+_SQLITE = ('database is locked', 'disk is full', 'disk I/O error')
+#: Errors of MariaDB and MySQL after which the same request may succeed later: a full disk, too many connections, a
+#: statement that has taken too long.
+_MYSQL = {1021, 1030, 1040, 1114, 1203, 1317, 1969, 3024}
+#: The same of PostgreSQL (SQLSTATE): a wait for a lock, a statement that has taken too long, what class 53 has (a full
+#: disk, no memory, too many connections).
+_POSTGRESQL = ('55P03', '57014', '53')
+#: Errors of a server that works, but takes no writes, or nothing at all: a node that is not in its Galera cluster, a
+#: replica. Another one may have taken its place.
+_MYSQL_UNREADY = {1047, 1290, 1792, 1836}
+_POSTGRESQL_UNREADY = {'25006', '57P01', '57P02', '57P03', '25P03'}
 #: The exceptions of oslo.db during an outage.
 _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 
@@ -23,18 +33,49 @@ def is_one(error: BaseException) -> bool:
     if isinstance(error, sa.exc.DBAPIError):
         # oslo.db does not translate errors of connecting. They have no statement.
         return error.connection_invalidated or (isinstance(error, sa.exc.OperationalError) and error.statement is None)
-    return isinstance(error, _ERRORS)
+    # SQLAlchemy raises the other one when the host of the database changes twice while it connects.
+    return isinstance(error, _ERRORS) or (isinstance(error, sa.exc.InvalidRequestError) and _CLOSED in str(error))
+
+
+#: What SQLAlchemy says of a connection that it cannot replace, and of one that was lost in a transaction.
+_CLOSED = 'This connection is closed'
 
 
 def is_unavailable(error: BaseException) -> bool:
     """Whether an exception means that the same request may succeed later.
 
-    The database cannot be reached, no connection is free, or a wait for a lock has timed out.
+    The database cannot be reached, no connection is free, its disk is full, or a wait for a lock has timed out.
     """
     if is_one(error) or isinstance(error, (db_exception.DBDeadlock, sa.exc.TimeoutError)):
         return True
-    is_of_database = isinstance(error, (sa.exc.DBAPIError, db_exception.DBError))
-    return is_of_database and any(words in str(error) for words in _NO_LOCK)
+    cause = error.inner_exception if isinstance(error, db_exception.DBError) else error
+    if not isinstance(cause, sa.exc.DBAPIError):
+        return False
+    code = _code(cause.orig)
+    if isinstance(code, int):
+        return code in _MYSQL
+    if code:
+        return code.startswith(_POSTGRESQL)
+    return any(words in str(cause.orig) for words in _SQLITE)
+
+
+def note_unready(context: sa.engine.ExceptionContext) -> None:
+    """Take an error of a server that is not ready for a lost connection: a listener for the event ``handle_error``.
+
+    So the pool connects anew, perhaps to another host, and oslo.db translates the error as one of connecting.
+    """
+    code = _code(context.original_exception)
+    if code in _MYSQL_UNREADY or code in _POSTGRESQL_UNREADY:
+        context.is_disconnect = True
+
+
+def _code(error: BaseException | None) -> int | str | None:
+    """Return the code of an error of a driver: a number of MariaDB or MySQL, the SQLSTATE of PostgreSQL, or None."""
+    state = getattr(error, 'pgcode', None)
+    if state:
+        return str(state)
+    number = error.args[0] if error is not None and error.args else None
+    return number if isinstance(number, int) else None
 
 
 class Outages:

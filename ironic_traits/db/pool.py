@@ -14,6 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import dialects
 
+from ironic_traits.db import outage
+
 #: Seconds for which a connection is taken for alive. Firewalls drop idle connections after minutes, without a word.
 MAX_IDLE = 5
 _USED = 'ironic_traits.used'
@@ -36,6 +38,10 @@ class Plugin(sa.engine.CreateEnginePlugin):
     def handle_pool_kwargs(self, pool_cls: Any, pool_args: dict[str, Any]) -> None:
         """Let ``watch`` check the connections instead of the pool; use the connection that was used last."""
         pool_args |= {'pre_ping': False, 'reset_on_return': None, 'use_lifo': True}
+
+    def engine_created(self, engine: sa.Engine) -> None:
+        """Let ``outage`` see errors before oslo.db translates them."""
+        sa.event.listen(engine, 'handle_error', outage.note_unready)
 
 
 dialects.plugins.register(_PLUGIN, __name__, Plugin.__name__)
@@ -88,5 +94,10 @@ def _reset(connection: Any, record: Any, state: Any) -> None:
     has_nothing = getattr(connection, 'server_status', None) is not None and not (
         connection.server_status & _IN_TRANSACTION
     )
-    if not state.transaction_was_reset and not has_nothing:
+    if state.transaction_was_reset or has_nothing:
+        return
+    try:
         connection.rollback()
+    except Exception as error:
+        # SQLAlchemy would log the traceback. The server is gone, or is no node of its cluster any more.
+        record.invalidate(error)

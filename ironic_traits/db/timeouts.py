@@ -1,84 +1,158 @@
-"""Limits of how long the service waits for a database server that does not respond.
+"""Limits of how long the service waits for a database server.
 
 A server that is stopped, or behind a network that drops packets, does not close its connections. Without limits, each
-request would wait forever. The limits are longer than the waits for locks, which the server itself ends.
+request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of
+a client that is gone. The limits of the drivers here are for a server that does not respond; ``db.lookout`` notices
+such a server earlier.
 """
 
 import contextlib
 import contextvars
-import functools
 import select
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
-#: Most seconds that a transaction waits for a lock of another one. Then the response is a 503.
-LOCK = 30
-#: Most seconds to connect.
-CONNECT = 10
-#: Most seconds until a statement returns.
-ANSWER = LOCK + 10
-
-#: Most seconds for a statement of this thread; None for no limit.
-_answer: contextvars.ContextVar[float | None] = contextvars.ContextVar('answer', default=ANSWER)
-_MYSQL = {'connect_timeout': str(CONNECT), 'read_timeout': str(ANSWER), 'write_timeout': str(ANSWER)}
-_POSTGRESQL = {
-    'connect_timeout': str(CONNECT),
-    'keepalives_idle': str(CONNECT),
-    'keepalives_interval': str(CONNECT),
-    'keepalives_count': '3',
-    # In milliseconds.
-    'tcp_user_timeout': str(ANSWER * 1000),
-}
-_DEFAULTS = {'pymysql': _MYSQL, 'psycopg2': _POSTGRESQL}
+#: Seconds after the limit of the server until the client gives a statement up.
+_MARGIN = 2
+#: When the request of this thread must have ended, as time.monotonic(); None for no limit.
+_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar('deadline', default=None)
 
 
-def with_timeouts(url: sa.URL, seconds: float | None = ANSWER) -> sa.URL:
-    """Return the URL of a database with the timeout parameters of its driver, unless the URL has them already.
+class Limits(NamedTuple):
+    """Limits in seconds: the options of [database].
 
-    :param url: sqlalchemy.URL.
-    :param seconds: ANSWER, or None for no limit for statements.
-    :returns: sqlalchemy.URL.
+    :ivar statement: None for no limit, for migrations.
     """
-    driver = url.get_driver_name()
-    if driver == 'psycopg2':
-        _watch_psycopg2()
-    defaults = dict(_DEFAULTS.get(driver, {}))
-    if seconds is None:
-        defaults = {name: value for name, value in defaults.items() if name == 'connect_timeout'}
-    return url.update_query_dict({name: value for name, value in defaults.items() if name not in url.query})
+
+    connect: float
+    lock: int
+    statement: int | None
+
+    @classmethod
+    def of(cls, conf: cfg.ConfigOpts) -> 'Limits':
+        """Return the limits of a configuration."""
+        options = conf.database
+        return cls(options.connect_timeout, options.lock_timeout, options.statement_timeout)
+
+    @property
+    def answer(self) -> int | None:
+        """Seconds until the client gives a statement up; None for no limit."""
+        return None if self.statement is None else self.statement + _MARGIN
 
 
 @contextlib.contextmanager
-def patient() -> Iterator[None]:
-    """Lift the limit for the statements of this thread, for migrations."""
-    token = _answer.set(None)
+def request(seconds: float) -> Iterator[None]:
+    """Limit the time that this thread waits for databases in the block."""
+    token = _deadline.set(time.monotonic() + seconds)
     try:
         yield
     finally:
-        _answer.reset(token)
+        _deadline.reset(token)
 
 
-@functools.cache
-def _watch_psycopg2() -> None:
-    """Make psycopg2 wait for its sockets in ``_wait``: libpq itself waits for a response without a limit."""
+def deadline() -> float | None:
+    """Return when the request of this thread must have ended, as time.monotonic(); None for no limit."""
+    return _deadline.get()
+
+
+def is_over() -> bool:
+    """Whether the time of the request of this thread is over."""
+    moment = _deadline.get()
+    return moment is not None and time.monotonic() >= moment
+
+
+def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
+    """Return the parameters of a driver by which it keeps the limits, without those that the URL has already.
+
+    :param url: sqlalchemy.URL.
+    :returns: {name: value}, for the ``connect`` of the driver.
+    """
+    driver = url.get_driver_name()
+    if driver == 'pymysql':
+        # While PyMySQL connects, it waits for the greeting of the server as for a response.
+        values: dict[str, Any] = dict.fromkeys(('connect_timeout', 'read_timeout', 'write_timeout'), limits.connect)
+    elif driver == 'psycopg2':
+        values = {
+            'connection_factory': _factory(limits),
+            'keepalives_idle': 5,
+            'keepalives_interval': 2,
+            'keepalives_count': 3,
+        }
+        if limits.answer is not None:
+            # In milliseconds.
+            values['tcp_user_timeout'] = limits.answer * 1000
+    else:
+        values = {}
+    return {name: value for name, value in values.items() if name not in url.query}
+
+
+def begin_session(url: sa.URL, limits: Limits, connection: Any) -> None:
+    """Let a new connection, which has waited as long as one may take to connect, wait as long as a statement may."""
+    driver = url.get_driver_name()
+    if driver == 'pymysql':
+        # PyMySQL has no public names for them.
+        for name in ('read_timeout', 'write_timeout'):
+            seconds = url.query.get(name)
+            setattr(connection, f'_{name}', limits.answer if seconds is None else float(str(seconds)))
+    elif driver == 'psycopg2':
+        connection.seconds = limits.answer
+
+
+def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str]:
+    """Return the statements that set the limits of a session, which the server keeps.
+
+    :param dialect: SQLAlchemy's dialect.
+    :param connection: the driver's connection.
+    """
+    seconds = limits.statement
+    if dialect.name == 'postgresql':
+        values = {'lock_timeout': limits.lock * 1000, 'statement_timeout': (seconds or 0) * 1000}
+        if seconds is not None:
+            values |= {
+                'idle_in_transaction_session_timeout': seconds * 1000,
+                # The server notices that this client is gone, and releases its locks.
+                'tcp_keepalives_idle': 5,
+                'tcp_keepalives_interval': 2,
+                'tcp_keepalives_count': 3,
+            }
+            if connection.server_version >= 140000:
+                values['client_connection_check_interval'] = 5000
+        return [f'SET SESSION {name} = {value}' for name, value in values.items()]
+    values = {'innodb_lock_wait_timeout': limits.lock}
+    if seconds is not None and 'MariaDB' in _version(connection):
+        values |= {'max_statement_time': seconds, 'idle_transaction_timeout': seconds}
+    return [f'SET SESSION {", ".join(f"{name} = {value}" for name, value in values.items())}']
+
+
+def _version(connection: Any) -> str:
+    return str(connection.get_server_info())
+
+
+def _factory(limits: Limits) -> Any:
+    """Return the class of psycopg2's connections. ``_wait`` reads the limit there.
+
+    libpq itself waits for a response without a limit.
+    """
     from psycopg2 import extensions
 
     extensions.set_wait_callback(_wait)
+    return type('Connection', (extensions.connection,), {'seconds': limits.connect})
 
 
 def _wait(connection: Any) -> None:
     from psycopg2 import OperationalError, extensions
 
-    seconds = CONNECT if connection.status == extensions.STATUS_SETUP else _answer.get()
-    deadline = None if seconds is None else time.monotonic() + seconds
+    seconds = getattr(connection, 'seconds', None)
+    until = None if seconds is None else time.monotonic() + seconds
     events = {extensions.POLL_READ: select.POLLIN, extensions.POLL_WRITE: select.POLLOUT}
     while (state := connection.poll()) != extensions.POLL_OK:
         poll = select.poll()
         poll.register(connection.fileno(), events[state])
-        left = None if deadline is None else max(0, deadline - time.monotonic()) * 1000
+        left = None if until is None else max(0, until - time.monotonic()) * 1000
         if not poll.poll(left):
             # SQLAlchemy recognizes a lost connection by these words.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')

@@ -52,6 +52,7 @@ from ironic_traits.failures.records import (
     NotEmpty,
     OtherNetwork,
     RecordExists,
+    RecordMirrored,
     RecordNotFound,
     VifAlreadyAttached,
     VifNotAttached,

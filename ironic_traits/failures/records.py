@@ -38,6 +38,14 @@ class RecordExists(Failure):
         super().__init__(article='An' if what[0] in 'aeiou' else 'A', what=what, key=key)
 
 
+class RecordMirrored(Failure):
+    """The allocation is one of another Ironic, which must do what was requested."""
+
+    status = 409
+    code = 'baremetal.record.mirrored'
+    text = '{what} {uuid} is managed by the Ironic of cloud {cloud}. Send the request to its endpoint: {endpoint}.'
+
+
 class VifAlreadyAttached(Failure):
     """The node already has the VIF."""
 

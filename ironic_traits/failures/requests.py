@@ -208,6 +208,8 @@ class DatabaseUnavailable(Failure):
     status = 503
     code = 'baremetal.database_unavailable'
     text = 'The database is not available at the moment. Check whether the request took effect before you retry it.'
+    # Another host of the database has taken over after that time.
+    retry_after = 5
 
 
 class IdentityUnavailable(Failure):

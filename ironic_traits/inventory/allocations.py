@@ -16,7 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import retried
 from ironic_traits.deploy import states
-from ironic_traits.inventory import history, node_filters, records
+from ironic_traits.inventory import history, node_filters, origins, records
 from ironic_traits.inventory.lock_wait import waiting_for_lock
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.inventory.record_kinds import Kind
@@ -108,11 +108,14 @@ def delete(context: Context, ident: str) -> str:
 
     :param ident: uuid or name.
     :raises failures.RecordNotFound: there is no such allocation.
+    :raises failures.RecordMirrored: it is one of a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.InvalidState: the node is in use, and not in maintenance.
     """
     with context.write() as connection:
-        row = records.read(connection, KIND, ident, (KIND.table.c.uuid, KIND.table.c.node_uuid))
+        columns = KIND.table.c
+        row = records.read(connection, KIND, ident, (columns.uuid, columns.node_uuid, columns.origin))
+        origins.check_own_record(connection, KIND.what, row)
         missing = failures.RecordNotFound(what='Allocation', ident=ident)
         if row.node_uuid is None:
             if not _delete_row(connection, row.uuid):

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
+from ironic_traits.conf.mirror import claims_any_nodes, claims_nodes
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition, Values
@@ -33,17 +34,10 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
-from ironic_traits.inventory.eligibility import LIVE
 from ironic_traits.inventory.mirror_admission import MirroredNode
+from ironic_traits.inventory.mirror_claim_states import HELD, OPEN, TAKEN, TAKING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
-TAKING, TAKEN, UNDOING, WATCHED = 'taking', 'taken', 'undoing', 'watched'
-#: Conditions on claims: the claim is open (OPEN); the reservation or the allocation that it is for exists (HELD).
-OPEN = _CLAIMS.c.state != WATCHED
-HELD = sa.or_(
-    sa.exists().where(tables.reservations.c.uuid == _CLAIMS.c.holder_uuid, LIVE).correlate(_CLAIMS),
-    sa.exists().where(tables.node_allocations.c.uuid == _CLAIMS.c.holder_uuid).correlate(_CLAIMS),
-)
 #: Condition on nodes: no claim of the node is open.
 _UNCLAIMED = ~sa.exists().where(_CLAIMS.c.node_uuid == _NODES.c.uuid, OPEN).correlate(_NODES)
 #: Condition on nodes: the node has its instance by a claim whose holder exists.
@@ -102,11 +96,6 @@ class Exclusions:
         return self.nodes.get(node.uuid) or self.clouds.get(node.origin or '')
 
 
-def are_on(conf: Any) -> bool:
-    """Whether mirrored nodes are held in their clouds, too."""
-    return bool(conf.mirror.claims)
-
-
 def seconds(conf: Any) -> dict[str, float]:
     """Return how long the parts of a claim may take.
 
@@ -120,20 +109,31 @@ def seconds(conf: Any) -> dict[str, float]:
 
 def beyond(context: Context) -> list[Condition]:
     """Return the conditions on nodes that have an instance, and not only by a claim whose holder exists."""
-    return [~_PENDING] if are_on(context.conf) else []
+    return [~_PENDING] if claims_any_nodes(context.conf) else []
 
 
-def exclusions(context: Context) -> Exclusions:
+def exclusions(context: Context, is_claim_needed: bool = False) -> Exclusions:
     """Return which clouds cannot be asked for nodes now.
 
     Without a mirror that works, nothing would settle claims, and what is known of the nodes may be outdated.
+
+    :param is_claim_needed: whether nodes cannot be held without a claim. Then the clouds that are not asked at all,
+        because nodes of theirs are held here only, are excluded, too.
     """
     columns = tables.mirror_clouds.c
     is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
     statement = sa.select(columns.name, columns.failing_since, columns.last_error, is_stopped)
     with context.read() as connection:
-        rows = connection.execute(statement.where(sa.or_(is_stopped, columns.failing_since.is_not(None)))).all()
-    return Exclusions(clouds={row.name: _why(row) for row in rows})
+        rows = connection.execute(statement).all()
+    asked = {row.name: claims_nodes(context.conf, row.name) for row in rows}
+    clouds = {row.name: _why(row) for row in rows if asked[row.name] and (row.is_stopped or row.failing_since)}
+    if is_claim_needed:
+        clouds |= {
+            name: f'[mirror] claims is not set for its cloud {name}.'
+            for name, is_asked in asked.items()
+            if not is_asked
+        }
+    return Exclusions(clouds=clouds)
 
 
 def _why(row: sa.Row) -> str:
@@ -148,8 +148,8 @@ def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holdin
     :param connection: of a writer that has taken the locks of the nodes, and has checked that the instances are on no
         other node.
     """
-    mirrored = [each for each in holdings if each.node.origin]
-    if not mirrored or not are_on(context.conf):
+    mirrored = [each for each in holdings if each.node.origin and claims_nodes(context.conf, each.node.origin)]
+    if not mirrored:
         return
     moment = read_clock(connection)
     deadline = moment + datetime.timedelta(seconds=seconds(context.conf)['taking'])

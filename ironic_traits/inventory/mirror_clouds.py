@@ -16,9 +16,11 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.matching.written_traits import STATES, WRITTEN
+from ironic_traits.inventory.mirror_claim_states import OPEN, UNSETTLED
+from ironic_traits.matching.written_traits import REMOVING, STATES, WRITING, WRITTEN
 
 _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
+_CLAIMS = tables.mirror_claims
 #: What source holds the traits of the nodes of a cloud: this, and its name.
 SOURCE = 'mirror:'
 #: Most conflicts that are shown of a cloud.
@@ -168,6 +170,11 @@ def _number(table: sa.Table, condition: sa.ColumnElement[bool]) -> sa.ScalarSele
     return sa.select(sa.func.count()).select_from(table).where(condition).correlate(_CLOUDS).scalar_subquery()
 
 
+def _written(*states: str) -> sa.ScalarSelect:
+    """Return the number of written traits of a cloud in some states."""
+    return _number(_WRITTEN, sa.and_(_WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state.in_(states)))
+
+
 #: The states of written traits besides WRITTEN, which nearly all have: the index finds the few others.
 _PROBLEMS = [each for each in STATES if each != WRITTEN]
 _IS_PROBLEM = sa.and_(
@@ -184,7 +191,15 @@ _SHOWN = (
     clock().label('now'),
     _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
     (_number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name) + _number(_WRITTEN, _IS_PROBLEM)).label('conflicts'),
-    _number(_WRITTEN, sa.and_(_WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state == WRITTEN)).label('written_traits'),
+    _written(WRITTEN).label('written_traits'),
+    _written(WRITING, REMOVING).label('undecided_writes'),
+    _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, OPEN)).label('claims'),
+    _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, UNSETTLED)).label('unsettled_claims'),
+    sa.select(sa.func.min(_CLAIMS.c.created_at))
+    .where(_CLAIMS.c.cloud == _CLOUDS.c.name, UNSETTLED)
+    .correlate(_CLOUDS)
+    .scalar_subquery()
+    .label('oldest_unsettled_claim'),
 )
 
 
@@ -261,6 +276,11 @@ def _sentence(row: sa.Row) -> str:
         sentence += f', since {row.failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.last_error}'
     if row.write_failing_since:
         sentence += f'; it cannot write, since {row.write_failing_since:%Y-%m-%d %H:%M:%S} UTC: {row.write_error}'
+    if row.unsettled_claims:
+        since = f'{row.oldest_unsettled_claim:%Y-%m-%d %H:%M:%S} UTC'
+        sentence += f'; {row.unsettled_claims} of {row.claims} claims are not settled, the oldest of {since}'
+    if row.undecided_writes:
+        sentence += f'; the result of {row.undecided_writes} trait writes is not known yet'
     return sentence
 
 

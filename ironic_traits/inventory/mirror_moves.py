@@ -14,6 +14,7 @@ from ironic_traits.inventory import (
     history,
     mirror_claims,
     mirror_written_traits,
+    mirrored_allocations,
     mirrored_nodes,
     node_providers,
     node_traits,
@@ -48,8 +49,9 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
             state = node.provision_state
             reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
             raise failures.InvalidState(reason=reason)
-        # The allocation is one of the cloud. Its instance still holds the node.
+        # If its allocation is not known here, its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
+        changes |= mirrored_allocations.adopt(connection, node)
         changes |= mirror_claims.adopt(connection, node)
         connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(changes))
         mirror_written_traits.forget(connection, node.id)
@@ -105,7 +107,11 @@ def forget_cloud(context: Context, name: str) -> bool:
         moment = read_clock(connection)
         is_free = sa.or_(columns.leased_until.is_(None), columns.leased_until <= moment)
         statement = sa.delete(tables.mirror_clouds).where(columns.name == name, is_free, ~has_nodes)
-        return bool(connection.execute(statement).rowcount)
+        is_deleted = bool(connection.execute(statement).rowcount)
+        if is_deleted:
+            allocations = tables.node_allocations
+            connection.execute(sa.delete(allocations).where(allocations.c.origin == name))
+        return is_deleted
 
 
 def _check_mirrored(node: sa.Row) -> None:

@@ -15,7 +15,8 @@ from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import change_feed, history, node_providers, reservations
 from ironic_traits.inventory.allocations import ACTIVE
-from ironic_traits.inventory.mirror_claims import HELD, OPEN, TAKEN, TAKING, UNDOING, WATCHED, seconds
+from ironic_traits.inventory.mirror_claim_states import HELD, OPEN, TAKEN, TAKING, UNDOING, WATCHED
+from ironic_traits.inventory.mirror_claims import seconds
 from ironic_traits.inventory.mirrored_nodes import take_many
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes

@@ -46,7 +46,12 @@ class Pending:
     @property
     def operations(self) -> list[tuple[str, str]]:
         """The requests to send, [(REMOVING or WRITING, trait), …]. Removals come first, to make room."""
-        return [(REMOVING, trait) for trait in sorted(self.remove)] + [(WRITING, trait) for trait in sorted(self.add)]
+        return [(REMOVING, trait) for trait in self.remove] + [(WRITING, trait) for trait in self.add]
+
+    def sort(self) -> None:
+        """Sort the traits of each list."""
+        for traits in (self.add, self.remove, self.wait, self.forget):
+            traits.sort()
 
 
 def find(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, dict[str, Record]]:
@@ -154,6 +159,8 @@ def _pending(connection: sa.Connection, cloud: str, until: datetime.datetime, no
             of(row).wait.append(row.trait)
         else:
             of(row).remove.append(row.trait)
+    for each in found.values():
+        each.sort()
     return found
 
 

@@ -253,9 +253,17 @@ def _update(
             connection.execute(sa.update(_NODES).where(_NODES.c.id.in_(ids)).values({name: None}))
     for row, changes in differing:
         connection.execute(sa.update(_NODES).where(_NODES.c.id == row.id).values(with_masks(_NODES, changes)))
+        if 'allocation_uuid' in changes:
+            # See ``mirrored_allocations``.
+            connection.execute(_DELETE_ALLOCATION, {'of_node': row.uuid})
         node_providers.follow(connection, row, changes)
         history.record(connection, *_events(context, turn, row, moment, changes))
     return {row.id for row, _ in differing}
+
+
+_DELETE_ALLOCATION = sa.delete(tables.node_allocations).where(
+    tables.node_allocations.c.node_uuid == sa.bindparam('of_node'), tables.node_allocations.c.origin.is_not(None)
+)
 
 
 def _events(context: Context, turn: Turn, row: sa.Row, moment: datetime.datetime, changes: Values) -> Iterator[Values]:

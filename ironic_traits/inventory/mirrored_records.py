@@ -209,7 +209,9 @@ def uuids(context: Context, table: sa.Table, cloud: str) -> set[str]:
 
 def _of_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
     nodes = tables.nodes
-    if table is not nodes and 'node_uuid' in table.c:
+    if 'origin' in table.c:
+        return statement.where(table.c.origin == cloud)
+    if 'node_uuid' in table.c:
         statement = statement.join(nodes, nodes.c.uuid == table.c.node_uuid)
     return statement if table is tables.chassis else statement.where(nodes.c.origin == cloud)
 

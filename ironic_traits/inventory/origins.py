@@ -1,4 +1,4 @@
-"""The origins of nodes: a mirrored node refuses what only the Ironic that it is a node of can do."""
+"""The origins of nodes and allocations: a mirrored one refuses what only the Ironic that it is one of can do."""
 
 import sqlalchemy as sa
 
@@ -34,3 +34,15 @@ def check_own_uuid(connection: sa.Connection, uuid: str) -> None:
     node = connection.execute(sa.select(*columns).where(tables.nodes.c.uuid == uuid)).first()
     if node:
         check_own(connection, node)
+
+
+def check_own_record(connection: sa.Connection, what: str, record: sa.Row) -> None:
+    """Raise RecordMirrored if a record is one of a cloud.
+
+    :param what: name of its kind, for the message.
+    :param record: row with ``uuid``, and with ``origin`` if records of the kind have one.
+    """
+    cloud = getattr(record, 'origin', None)
+    if cloud:
+        endpoint = mirror_clouds.endpoint(connection, cloud) or 'unknown'
+        raise failures.RecordMirrored(what=what.capitalize(), uuid=record.uuid, cloud=cloud, endpoint=endpoint)

@@ -175,6 +175,7 @@ def update(
     :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
+    :raises failures.RecordMirrored: it is one of a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.Failure: what ``create`` and ``change`` raise.
     """
@@ -258,6 +259,7 @@ def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
     node = None
     while True:
         unlocked = read(connection, kind, ident, tuple(table.c))
+        origins.check_own_record(connection, kind.what, unlocked)
         same = [table.c.id == unlocked.id]
         if kind.has_node:
             try:

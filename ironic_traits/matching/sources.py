@@ -29,7 +29,9 @@ RULES = 'rules'
 #: Sources whose names begin so belong to the service itself.
 RESERVED = ('rule:', 'import:', 'mirror:')
 MAX_LENGTH = 64
-_NAME = re.compile(rf'[A-Za-z0-9._:-]{{1,{MAX_LENGTH}}}')
+#: Pattern of the name of a source.
+FORM = rf'[A-Za-z0-9._:-]{{1,{MAX_LENGTH}}}'
+_NAME = re.compile(FORM)
 
 
 def is_source(name: str) -> bool:

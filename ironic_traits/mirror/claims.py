@@ -15,11 +15,13 @@ import re
 import time
 
 from ironic_traits import failures
+from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.deploy import states
 from ironic_traits.inventory import allocate as node_allocations
 from ironic_traits.inventory import mirror_claims, mirror_settlements
 from ironic_traits.inventory import reserve as node_reservations
-from ironic_traits.inventory.mirror_claims import TAKEN, TAKING, Exclusions
+from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING
+from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.inventory.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import Cloud, Unreadable, Unsent, message
 from ironic_traits.mirror.settler import Settler, remove
@@ -64,8 +66,8 @@ def allocate(context, values, node_request, fields):
         row = node_allocations.create(context, values, request, fields)
         return row, [row.uuid]
 
-    row = _hold(context, node_request, hold)
-    is_taken = mirror_claims.are_on(context.conf) and row.node_uuid
+    row = _hold(context, node_request, hold, is_claim_needed=True)
+    is_taken = claims_any_nodes(context.conf) and row.node_uuid
     return node_allocations.read(context, row.uuid, fields) if is_taken else row
 
 
@@ -76,7 +78,7 @@ def release(context, holder):
 
     :param holder: uuid of the reservation or of the allocation.
     """
-    claims = mirror_claims.of_holders(context, [holder]) if mirror_claims.are_on(context.conf) else []
+    claims = mirror_claims.of_holders(context, [holder]) if claims_any_nodes(context.conf) else []
     unreachable = mirror_claims.exclusions(context).clouds if claims else {}
     for claim in claims:
         try:
@@ -93,14 +95,15 @@ def _await(context, holder):
         time.sleep(_PAUSE)
 
 
-def _hold(context, node_request, hold):
+def _hold(context, node_request, hold, is_claim_needed=False):
     """Return the result of a function that holds nodes here, once they are held in their clouds, too.
 
     :param hold: function of a NodeRequest that returns its result, and the uuids of what holds the nodes.
+    :param is_claim_needed: as for ``mirror_claims.exclusions``.
     """
-    if not mirror_claims.are_on(context.conf):
+    if not claims_any_nodes(context.conf):
         return hold(node_request)[0]
-    excluded = mirror_claims.exclusions(context)
+    excluded = mirror_claims.exclusions(context, is_claim_needed)
     until = time.monotonic() + mirror_claims.seconds(context.conf)['taking']
     while True:
         result, holders = hold(dataclasses.replace(node_request, excluded=excluded))

@@ -72,13 +72,18 @@ class Cloud:
             self.endpoint = self._ironic.get_endpoint()
         if not self.endpoint:
             raise Unreadable('It has no endpoint of the Bare Metal service.')
-        self.version = f'1.{self._minor()}'
+        self.version = f'1.{self._negotiated()}'
 
     def close(self):
         """Forget the connection, so that ``connect`` authenticates again."""
         ironic, self._ironic = self._ironic, None
         if ironic is not None:
             ironic.session.session.close()
+
+    @property
+    def minor(self):
+        """The number after the dot of ``version``."""
+        return int((self.version or '1.0').partition('.')[2])
 
     @property
     def is_connected(self):
@@ -137,7 +142,7 @@ class Cloud:
                 **arguments,
             )
 
-    def _minor(self):
+    def _negotiated(self):
         document = self.get('/')
         try:
             highest = int(document['version']['version'].partition('.')[2])

@@ -6,10 +6,11 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.types import Json
-from ironic_traits.inventory import mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_admission import MirroredNode
 from ironic_traits.matching.traits import is_trait
 from ironic_traits.mirror.cloud import Unreadable
+from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.nodes import NODES
 
 
@@ -49,6 +50,15 @@ def record(kind, document):
     :raises Unreadable: it is incomplete.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)
+
+
+def allocation(document):
+    """Return an allocation of a response, {column: value}.
+
+    :raises Unreadable: it is incomplete.
+    """
+    row = _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, document)
+    return row | {name: document.get(name) or [] for name in ('traits', 'candidate_nodes')}
 
 
 def _row(resource, table, names, document):

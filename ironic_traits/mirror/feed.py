@@ -33,15 +33,17 @@ class Feed:
     """The list of one resource of a cloud.
 
     :param cloud: ironic_traits.mirror.cloud.Cloud.
-    :param resource: its name: ``nodes``, ``ports``, ``portgroups`` or ``chassis``.
+    :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
     :param page_size: most items of a page.
     :param overlap: seconds for which changes are read again.
     :param state: what ``state`` was when another process stopped; {} at first.
+    :param has_details: whether a list of its own has all fields. Otherwise, all lists have them.
     :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to go on, as JSON.
     """
 
-    def __init__(self, cloud, resource, page_size, overlap, state):
+    def __init__(self, cloud, resource, page_size, overlap, state, has_details=True):
         self._cloud = cloud
+        self._all_fields = '/detail' if has_details else ''
         self.resource = resource
         self._page_size = page_size
         self._overlap = overlap
@@ -210,14 +212,14 @@ class Feed:
     def _bound(self):
         """Return a stamp that no later change will have; None if no item has a stamp."""
         for direction in ('desc', 'asc'):
-            documents, _ = self._list('/detail', sort_key='updated_at', sort_dir=direction, limit=1)
+            documents, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
             if documents and stamp(documents[0]):
                 return stamp(documents[0])
         return None
 
     def _page(self, marker=None, **query):
         more = {} if marker is None else {'marker': marker}
-        return self._list('/detail', limit=self._page_size, **more, **query)
+        return self._list(self._all_fields, limit=self._page_size, **more, **query)
 
     def _list(self, below, **query):
         """Return the items of a list, with whether there are more."""

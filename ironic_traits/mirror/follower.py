@@ -1,17 +1,25 @@
 """A mirror of one cloud: reads everything once, then what has changed, until it is stopped."""
 
+import contextlib
 import logging
 import threading
 import time
 
 from oslo_utils import uuidutils
 
+from ironic_traits.conf.mirror import writes_traits
 from ironic_traits.context import Context
 from ironic_traits.db import outage, tables
-from ironic_traits.inventory import mirror_clouds, mirror_trait_writes, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import (
+    mirror_clouds,
+    mirror_trait_writes,
+    mirrored_allocations,
+    mirrored_nodes,
+    mirrored_records,
+)
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
-from ironic_traits.mirror.cloud import Cloud, NotThere, Unreadable
+from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
 from ironic_traits.mirror.settler import Settler
@@ -19,11 +27,13 @@ from ironic_traits.mirror.trait_writer import TraitWriter
 
 LOG = logging.getLogger(__name__)
 
-NODES = mirrored_nodes.RESOURCE
-#: The resources, in the order in which they refer to each other.
-RESOURCES = ('chassis', NODES, 'portgroups', 'ports')
+NODES, ALLOCATIONS = mirrored_nodes.RESOURCE, mirrored_allocations.RESOURCE
+#: The resources, in the order in which they refer to each other: {name: the minor version that brought it}.
+RESOURCES = {'chassis': 0, NODES: 0, 'portgroups': 0, 'ports': 0, ALLOCATIONS: 52}
 #: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
-_DELETED = (NODES, 'portgroups', 'ports')
+_DELETED = (NODES, 'portgroups', 'ports', ALLOCATIONS)
+#: {name of the resource: its table}.
+_TABLES = {name: tables.metadata.tables[name] for name in RESOURCES} | {ALLOCATIONS: mirrored_allocations.TABLE}
 #: {task: option with the seconds between two of it}.
 _INTERVALS = {
     'claims': 'interval',
@@ -68,7 +78,7 @@ class Follower:
         self._feeds = {}
         self._due = {}
         self._writer = None
-        if options.write == 'traits':
+        if writes_traits(service.conf, name):
             self._writer = TraitWriter(self._context, self._turn, self._cloud, self._store_node)
         self._requests = 0
         self._failures = 0
@@ -135,20 +145,33 @@ class Follower:
             self._cloud.connect()
             LOG.info('The mirror follows cloud %s: %s, version %s', row.name, self._cloud.endpoint, self._cloud.version)
         self._save(endpoint=self._cloud.endpoint, version=self._cloud.version)
-        options = self._options
+        minor = self._cloud.minor
         self._feeds = {
-            resource: Feed(
-                self._cloud, resource, options.page_size, options.overlap_seconds, row.cursors.get(resource, {})
-            )
-            for resource in RESOURCES
+            name: self._feed(name, row.cursors.get(name, {})) for name, since in RESOURCES.items() if minor >= since
         }
         self._due = dict.fromkeys(_AT_ONCE, 0)
-        self._due['full'] = time.monotonic() + (options.full_interval or float('inf'))
+        self._due['full'] = time.monotonic() + (self._options.full_interval or float('inf'))
         if self._writer:
             self._writer.begin()
         else:
             mirror_trait_writes.save_queue(self._service, self._turn, None)
         return True
+
+    def _feed(self, resource, state):
+        options = self._options
+        has_details = resource != ALLOCATIONS
+        return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, has_details)
+
+    @contextlib.contextmanager
+    def _if_allowed(self, feed):
+        """Leave out allocations until the mirror begins again, if its user may not list them."""
+        try:
+            yield
+        except NotAllowed as error:
+            if feed.resource != ALLOCATIONS:
+                raise
+            LOG.warning('Allocations of cloud %s are not read: %s', self._turn.cloud, error)
+            self._feeds.pop(ALLOCATIONS, None)
 
     def _step(self):
         """Do one thing, and return the seconds until the next one is due."""
@@ -179,13 +202,15 @@ class Follower:
         return True
 
     def _poll_records(self):
-        for resource in ('chassis', 'portgroups', 'ports'):
-            self._poll(self._feeds[resource])
+        for feed in [each for name, each in self._feeds.items() if name != NODES]:
+            with self._if_allowed(feed):
+                self._poll(feed)
         self._save(**self._success())
 
     def _compare_uuids(self):
-        for resource in _DELETED:
-            self._compare(self._feeds[resource])
+        for feed in [self._feeds[name] for name in _DELETED if name in self._feeds]:
+            with self._if_allowed(feed):
+                self._compare(feed)
         self._save(**self._success())
 
     def _read_inspections(self):
@@ -244,12 +269,13 @@ class Follower:
 
     def _read_page(self, feed):
         """Store the next page of a pass over all items."""
-        page, advance = feed.read_page()
-        deferred = self._store(feed, page)
-        if deferred:
-            # They may have been in the way of each other.
-            self._store(feed, [each for each in page if each['uuid'] in deferred])
-        advance()
+        with self._if_allowed(feed):
+            page, advance = feed.read_page()
+            deferred = self._store(feed, page)
+            if deferred:
+                # They may have been in the way of each other.
+                self._store(feed, [each for each in page if each['uuid'] in deferred])
+            advance()
         values = {'pass_nodes': feed.state['pass']['count'] if 'pass' in feed.state else None}
         values = values if feed.resource == NODES else {}
         if not any(each.is_passing for each in self._feeds.values()):
@@ -260,31 +286,33 @@ class Follower:
 
     def _compare(self, feed):
         """Delete the items that the cloud no longer has, and read those that are missing here."""
-        table = tables.metadata.tables[feed.resource]
-        is_node = feed.resource == NODES
-        kind = None if is_node else mirrored_records.KINDS[feed.resource]
+        table = _TABLES[feed.resource]
         # Read before those of the cloud: what is stored in the meantime is not deleted.
         here = mirrored_records.uuids(self._context, table, self._turn.cloud)
         there = feed.uuids()
-        self._delete(feed, kind, sorted(here - there), len(here))
+        self._delete(feed, sorted(here - there), len(here))
         missing = mirrored_records.unknown(self._context, table, self._turn.cloud, there - here)
         if len(missing) > _FEW:
             feed.restart()
         else:
             self._store(feed, [document for uuid in sorted(missing) if (document := feed.get(uuid))])
 
-    def _delete(self, feed, kind, gone, count):
-        if len(gone) > max(_FEW, _MOST * count):
+    def _delete(self, feed, gone, count):
+        # Allocations often end together, and sources here hold nothing of them.
+        if len(gone) > max(_FEW, _MOST * count) and feed.resource != ALLOCATIONS:
             raise Unreadable(
                 f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
                 f'"ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
             )
         # Each is asked for, because the list may have been read while the order of its pages changed.
         gone = [uuid for uuid in gone if feed.get(uuid) is None]
-        if kind and gone:
-            mirrored_records.delete(self._context, self._turn, kind, gone)
-        for uuid in [] if kind else gone:
-            mirrored_nodes.delete(self._context, self._turn, uuid)
+        if feed.resource == NODES:
+            for uuid in gone:
+                mirrored_nodes.delete(self._context, self._turn, uuid)
+        elif gone and feed.resource == ALLOCATIONS:
+            mirrored_allocations.delete(self._context, self._turn, gone)
+        elif gone:
+            mirrored_records.delete(self._context, self._turn, mirrored_records.KINDS[feed.resource], gone)
 
     def _store(self, feed, page):
         """Store items, and return the uuids of those that could not be stored yet."""
@@ -293,21 +321,34 @@ class Follower:
         # An item may occur twice, if it has changed while the list was read.
         page = list({each['uuid']: each for each in page}.values())
         if feed.resource == NODES:
-            return mirrored_nodes.store(self._context, self._turn, [documents.node(each) for each in page]).deferred
+            stored = mirrored_nodes.store(self._context, self._turn, [documents.node(each) for each in page])
+            self._store_allocations_of(page)
+            return stored.deferred
+        if feed.resource == ALLOCATIONS:
+            rows = [documents.allocation(each) for each in page if uuidutils.is_uuid_like(each['uuid'])]
+            return mirrored_allocations.store(self._context, self._turn, rows).deferred
         kind = mirrored_records.KINDS[feed.resource]
         rows = [documents.record(kind, each) for each in page]
         return mirrored_records.store(self._context, self._turn, kind, rows).deferred
+
+    def _store_allocations_of(self, page):
+        """Read the allocations that nodes have, and that are not known here, at once and not when they are due."""
+        feed = self._feeds.get(ALLOCATIONS)
+        if feed is None or feed.is_passing:
+            return
+        uuids = {each.get('allocation_uuid') for each in page} - {None}
+        unknown = self._unknown(feed, uuids) if uuids else ()
+        with self._if_allowed(feed):
+            self._store(feed, [document for uuid in sorted(unknown) if (document := feed.get(uuid))])
 
     def _store_node(self, document):
         self._store(self._feeds[NODES], [document])
 
     def _unknown(self, feed, uuids):
-        table = tables.metadata.tables[feed.resource]
-        return mirrored_records.unknown(self._context, table, self._turn.cloud, uuids)
+        return mirrored_records.unknown(self._context, _TABLES[feed.resource], self._turn.cloud, uuids)
 
     def _written_before(self, feed, moment):
-        table = tables.metadata.tables[feed.resource]
-        return mirrored_records.written_before(self._context, table, self._turn.cloud, moment)
+        return mirrored_records.written_before(self._context, _TABLES[feed.resource], self._turn.cloud, moment)
 
     def _success(self):
         cursors = {resource: feed.state for resource, feed in self._feeds.items()}

@@ -37,7 +37,7 @@ class InspectionReader:
 
         :raises Unreadable: the cloud did not respond.
         """
-        if time.monotonic() < self._paused_until or int(self._cloud.version.partition('.')[2]) < SINCE:
+        if time.monotonic() < self._paused_until or self._cloud.minor < SINCE:
             return False
         inspections = mirrored_inspections.unread(self._context, self._turn.cloud, _AT_ONCE)
         for inspection in inspections:

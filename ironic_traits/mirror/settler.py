@@ -8,7 +8,7 @@ import logging
 
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mirror_settlements
-from ironic_traits.inventory.mirror_claims import TAKEN, TAKING, WATCHED
+from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING, WATCHED
 from ironic_traits.inventory.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import NotThere, Unreadable, message
 

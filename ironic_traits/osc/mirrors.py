@@ -8,7 +8,8 @@ _LISTED = ('name', 'state', 'nodes', 'conflicts', 'lag_seconds', 'endpoint', 'la
 _COLUMNS = (
     *('name', 'state', 'endpoint', 'version', 'process', 'nodes', 'pass_nodes', 'passed_at', 'current_at'),
     *('lag_seconds', 'failing_since', 'last_error', 'requests', 'changes', 'written_traits', 'trait_writes'),
-    *('write_queue', 'write_failing_since', 'write_error', 'conflicts', 'conflict_list'),
+    *('write_queue', 'write_failing_since', 'write_error', 'undecided_writes'),
+    *('claims', 'unsettled_claims', 'oldest_unsettled_claim', 'conflicts', 'conflict_list'),
 )
 
 

@@ -26,6 +26,7 @@ ALLOCATIONS = Resource(
         *('owner', 'resource_class', 'state', 'traits'),
     ),
     filters=(Filter(Argument.TEXT, 52, 'node'),),
+    hidden=('origin',),
     served_since=52,
     detail_since=None,
     names_since=52,

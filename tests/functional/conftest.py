@@ -16,9 +16,11 @@ from tests.support import http_client, personas, servers
 from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
+from tests.support.mirror import Ironic, delete_nodes
 from tests.support.mirrored_nodes import Store
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
-from tests.support.service import ForkedServer, make_app, upgraded
+from tests.support.servers import free_port
+from tests.support.service import ForkedServer, make_app, peer, upgraded
 
 
 @pytest.fixture
@@ -173,6 +175,21 @@ def sdk(server):
     connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
     yield connection.baremetal
     connection.close()
+
+
+@pytest.fixture(scope='session')
+def ironic_of_all_modules(tmp_path_factory):
+    """A real Ironic, with the directory of its database. A process starts one at most."""
+    directory = tmp_path_factory.mktemp('ironic')
+    with peer('tests.support.ironic_server', directory, free_port()) as url:
+        yield Ironic(url, directory)
+
+
+@pytest.fixture
+def real_ironic(ironic_of_all_modules):
+    """A real Ironic without nodes, whatever the test before has left behind."""
+    delete_nodes(ironic_of_all_modules.directory)
+    return ironic_of_all_modules
 
 
 @pytest.fixture

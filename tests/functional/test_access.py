@@ -6,10 +6,10 @@ The nodes are owned by the project alpha and leased by the project beta.
 import pytest
 from webob import Request
 
+from ironic_traits.api.description.routes import routes
 from ironic_traits.api.microversions import HEADER
 from tests.support.client import VERSION, Client
 from tests.support.personas import MATRIX, PERSONAS
-from tests.support.routes import routes
 
 
 def cases():

@@ -255,8 +255,10 @@ def test_nothing_is_missed(app, client, database_url):
     token = start(client)
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         followers = [pool.submit(follow, token, {}) for _ in range(2)]
-        list(pool.map(write, range(4)))
-        ended.set()
+        try:
+            list(pool.map(write, range(4)))
+        finally:
+            ended.set()
         followed = [follower.result() for follower in followers]
     present = {node['uuid']: node for node in client.get('/v1/nodes?fields=uuid,extra,traits')['nodes']}
     assert present

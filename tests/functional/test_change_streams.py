@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import signal
+import threading
 import time
 import urllib.parse
 
@@ -226,18 +227,22 @@ class Copy:
     """A copy of the inventory that follows streams, which break off and go on.
 
     :param app: Application.
+    :param ended: Event that is set when nothing is written any more.
     :ivar nodes: {uuid: node}.
     """
 
     fields = 'uuid,extra,traits,description'
 
-    def __init__(self, app, token):
-        self._app, self._client, self._token, self.nodes = app, Client(app), token, {}
+    def __init__(self, app, token, ended):
+        self._app, self._client, self._token, self._ended, self.nodes = app, Client(app), token, ended, {}
 
     def follow(self, last):
-        """Follow streams until a node appears, by its uuid."""
-        choose = random.Random(7)
+        """Follow streams until a node appears, by its uuid, at most 60 seconds after the last write."""
+        choose, deadline = random.Random(7), None
         while last not in self.nodes:
+            if self._ended.is_set():
+                deadline = deadline or time.monotonic() + 60
+                assert time.monotonic() < deadline, f'{last} was not sent'
             with opened(self._app, Last_Event_ID=self._token) as (events, _):
                 for event in itertools.islice(events, choose.randrange(1, 40)):
                     self._apply(event)
@@ -256,16 +261,20 @@ class Copy:
 
 def test_nothing_is_missed(streaming, client):
     """Copies that follow streams equal the inventory in the end."""
-    copies = [Copy(streaming, client.get('/v1/changes')['token']) for _ in range(2)]
+    ended = threading.Event()
+    copies = [Copy(streaming, client.get('/v1/changes')['token'], ended) for _ in range(2)]
     last = '99999999-0000-4000-8000-000000000001'
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         followers = [pool.submit(copy.follow, last) for copy in copies]
-        list(pool.map(functools.partial(write, streaming), range(4)))
-        # The changes so far get their numbers now, so this one is the last.
-        client.get('/v1/changes')
-        client.node(uuid=last)
+        try:
+            list(pool.map(functools.partial(write, streaming), range(4)))
+            # The changes so far get their numbers now, so this one is the last.
+            client.get('/v1/changes')
+            client.node(uuid=last)
+        finally:
+            ended.set()
         for follower in followers:
-            follower.result(60)
+            follower.result()
     nodes = client.get(f'/v1/nodes?fields={Copy.fields}')['nodes']
     assert nodes
     assert [copy.nodes for copy in copies] == [{node['uuid']: node for node in nodes}] * 2
@@ -282,7 +291,9 @@ def read_ids(response, count):
     """Read a number of changes of a stream, and return their ids and uuids."""
     seen, lines = [], {}
     while len(seen) < count:
-        name, _, value = response.readline().decode().rstrip('\n').partition(': ')
+        line = response.readline().decode()
+        assert line, f'the stream ended after {lines}'
+        name, _, value = line.rstrip('\n').partition(': ')
         lines[name] = value
         if name == 'data' and lines['event'] == 'change':
             seen.append((lines['id'], json.loads(value)['uuid']))

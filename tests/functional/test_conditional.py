@@ -138,8 +138,10 @@ def test_never_stale(app, client, database_url):
 
     with make_app(database_url) as other, concurrent.futures.ThreadPoolExecutor(6) as pool:
         pollers = [pool.submit(poll, each) for each in (app, app, other)]
-        list(pool.map(write, range(3)))
-        ended.set()
+        try:
+            list(pool.map(write, range(3)))
+        finally:
+            ended.set()
         polled = [each.result() for each in pollers]
     present = client.get('/v1/nodes?fields=uuid,extra,traits')['nodes']
     assert [nodes for nodes, _ in polled] == [present] * 3

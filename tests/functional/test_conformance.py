@@ -15,6 +15,7 @@ import pytest
 from ironic_traits.inventory import workers
 from tests.conftest import empty
 from tests.support.client import Client
+from tests.support.described import Described
 from tests.support.differences import DIFFERENCES
 from tests.support.recorded_calls import CALLS, COMPARED, FIRST, allocations_in
 from tests.support.service import finish_work, make_app
@@ -83,13 +84,17 @@ def normal(body, status):
 
 
 @pytest.fixture(scope='module')
-def responses(shared_database_url):
-    """{name of a call: response}. All calls are sent once, in their order."""
+def sent(shared_database_url):
+    """({name of a call: response}, the comparison with the description of the API).
+
+    All calls are sent once, in their order.
+    """
     empty(shared_database_url)
     # Ironic was recorded with noauth, and accepted bodies that are not JSON. Ours refuses those under noauth.
     hooks = ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture']
     with make_app(shared_database_url, api__auth_strategy='noauth2', inspection__hooks=hooks) as app:
-        client = Client(app)
+        described = Described(app)
+        client = Client(described)
         facts = {'hostname': '127.0.0.1', 'pid': 1, 'conductor_group': '', 'drivers': ['fake-hardware']}
         workers.beat(app.service, GIVEN, **facts)
         responses = {}
@@ -102,7 +107,19 @@ def responses(shared_database_url):
             )
             finish_work(app)
     ours = responses['POST text/plain'].json['uuid']
-    return {name: _as_recorded(response, ours) for name, response in responses.items()}
+    return {name: _as_recorded(response, ours) for name, response in responses.items()}, described
+
+
+@pytest.fixture(scope='module')
+def responses(sent):
+    """{name of a call: response}."""
+    return sent[0]
+
+
+def test_the_description_of_the_api_allows_the_responses(sent):
+    assert sent[1].problems == []
+    # Routes and statuses: a comparison that compares nothing would find no problem.
+    assert len(sent[1].compared) > 100
 
 
 def _as_recorded(response, ours):

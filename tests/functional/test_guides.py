@@ -51,7 +51,8 @@ def shell(tmp_path_factory):
         keystone.user('runner', 'member', 'ci')
         (home / '.ironic-traits').mkdir()
         conf = home / '.ironic-traits' / 'ironic-traits.conf'
-        conf.write_text(f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n{OPTIONS.format(url=url)}')
+        options = OPTIONS.format(url=url, timeout=60)
+        conf.write_text(f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n{options}')
         for name, (user, password, scope) in WHO.items():
             text = OPENRC.format(url=url, user=user, password=password, scope=scope)
             (home / f'{name}.openrc').write_text(text)

@@ -16,9 +16,9 @@ from tests.support.service import make_app, peer
 
 
 @contextlib.contextmanager
-def service(directory, url):
-    """Provide a client of a service that uses a keystone."""
-    (directory / 'service.conf').write_text(OPTIONS.format(url=url))
+def service(directory, url, timeout=60):
+    """Provide a client of a service that uses a keystone, and waits for it for some seconds."""
+    (directory / 'service.conf').write_text(OPTIONS.format(url=url, timeout=timeout))
     arguments = ['--config-file', f'{directory}/service.conf']
     with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
         migrations.upgrade(app.service.database)
@@ -171,6 +171,6 @@ def test_keystone_times_out(tmp_path):
         listening.bind(('127.0.0.1', 0))
         listening.listen()
         url = f'http://127.0.0.1:{listening.getsockname()[1]}'
-        with service(tmp_path, url) as client:
+        with service(tmp_path, url, timeout=1) as client:
             response = client.ask('GET', '/v1/nodes', headers={'X-Auth-Token': 'x'})
             assert response.status_int == 503

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from prometheus_client import parser, registry
 from webob import Request
 
+from ironic_traits.api.description.routes import routes
 from ironic_traits.api.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.support.client import Client
 from tests.support.reservations import instance
-from tests.support.routes import routes
 from tests.support.service import Server, make_app
 
 

@@ -5,12 +5,13 @@ import time
 
 import pytest
 
+from ironic_traits.mirror.cloud import Cloud, NotAllowed
+from ironic_traits.mirror.follower import Follower
 from tests.support import cli
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
-from tests.support.mirror import Ironic, clouds_file, differences, follower
-from tests.support.servers import free_port
-from tests.support.service import Server, make_app, peer, upgraded
+from tests.support.mirror import clouds_file, differences, follower, make_available
+from tests.support.service import Server, make_app, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 _MAC = '52:54:00:00:00:01'
@@ -30,17 +31,9 @@ _DATA = {
 _TRAITS = {'HW_CPU_X86_VMX', 'HW_CPU_X86_AESNI'}
 
 
-@pytest.fixture(scope='module')
-def real_ironic(tmp_path_factory):
-    """A real Ironic, for all tests of this module."""
-    with peer('tests.support.ironic_server', tmp_path_factory.mktemp('ironic'), free_port()) as url:
-        yield Ironic(url)
-
-
 @pytest.fixture
 def ironic(real_ironic, tmp_path, monkeypatch):
     """A real Ironic without nodes, which is the cloud "far" of clouds.yaml."""
-    real_ironic.clear()
     clouds_file(tmp_path / 'clouds.yaml', far=real_ironic.url, other=real_ironic.url)
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
     return real_ironic
@@ -89,10 +82,12 @@ def test_mirror_has_all_fields(ironic, app, client):
 
 def _wait_for(ironic, uuid, state):
     """Wait until a node is in a state, and not locked."""
+    deadline = time.monotonic() + 60
     while True:
         node = ironic.ask('GET', f'/v1/nodes/{uuid}')
         if node['provision_state'] == state and node['reservation'] is None:
             return
+        assert time.monotonic() < deadline, node['provision_state']
         time.sleep(0.05)
 
 
@@ -195,6 +190,66 @@ def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
     assert not mirror.catch_up()
     assert client.get('/v1/mirrors/far')['last_error'].startswith('60 of 60 nodes are no longer there.')
     assert len(client.get('/v1/nodes')['nodes']) == 60
+
+
+def test_allocations(ironic, app, client):
+    """As they are there: with and without a node, after changes, and when they are deleted with or without the node."""
+    nodes = [ironic.node(name=f'node{number}', resource_class='gold') for number in range(2)]
+    ironic.ask('PUT', f'/v1/nodes/{nodes[0]}/traits', {'traits': ['CUSTOM_A']})
+    make_available(ironic.directory)
+    first = ironic.allocate(resource_class='gold', traits=['CUSTOM_A'], name='first', extra={'a': 1})
+    failed = ironic.allocate(resource_class='none', name='failed')
+    mirror = follower(app, interval=0.1)
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+    assert client.get(f'/v1/nodes/{nodes[0]}/allocation') == client.get('/v1/allocations/first')
+    shown = client.get('/v1/mirrors/far')
+    assert mirror.catch_up()
+    assert client.get('/v1/mirrors/far')['changes'] == shown['changes']
+
+    second = ironic.allocate(resource_class='gold', candidate_nodes=[nodes[1]], name='second')
+    ironic.patch(f'/v1/allocations/{first["uuid"]}', name='passing')
+    ironic.patch(f'/v1/allocations/{second["uuid"]}', name='first')
+    ironic.patch(f'/v1/allocations/{first["uuid"]}', name='second', extra={'b': 2})
+    for _ in range(2):
+        assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+
+    ironic.ask('DELETE', f'/v1/allocations/{first["uuid"]}')
+    # Without a list of all uuids: its node has changed.
+    deadline = time.monotonic() + 30
+    while client.ask('GET', f'/v1/nodes/{nodes[0]}/allocation').status_int == 200:
+        assert time.monotonic() < deadline
+        time.sleep(min(mirror.work(), 0.1))
+    ironic.ask('DELETE', f'/v1/allocations/{failed["uuid"]}')
+    third = ironic.allocate(resource_class='gold', candidate_nodes=[nodes[0]])
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
+    assert {each['uuid'] for each in client.get('/v1/allocations')['allocations']} == {second['uuid'], third['uuid']}
+
+
+class _Restricted(Cloud):
+    """A cloud whose user may not list allocations."""
+
+    def get(self, path, **query):
+        if path.startswith('/allocations'):
+            raise NotAllowed('It is forbidden.')
+        return super().get(path, **query)
+
+
+def test_allocations_that_may_not_be_listed(ironic, new_app):
+    """Everything else is mirrored."""
+    client = Client(new_app)
+    node = ironic.node(name='one', resource_class='gold')
+    make_available(ironic.directory)
+    allocation = ironic.allocate(resource_class='gold')
+    follower(new_app)
+    mirror = Follower(new_app.service, 'far', _Restricted('far', 10))
+    for _ in range(2):
+        assert mirror.catch_up()
+    assert client.get('/v1/mirrors/far')['state'] == 'following'
+    assert client.get(f'/v1/nodes/{node}')['allocation_uuid'] == allocation['uuid']
+    assert client.get('/v1/allocations') == {'allocations': []}
 
 
 def test_service_starts_the_mirror(ironic, tmp_path):

@@ -19,19 +19,8 @@ from ironic_traits.db.types import now
 from tests.support.claims import GOLD, INSTANCES, Relay, Side
 from tests.support.client import Client, message
 from tests.support.concurrency import at_once, process
-from tests.support.mirror import Ironic, clouds_file, delete_nodes, differences, follower, make_available
-from tests.support.servers import free_port
-from tests.support.service import make_app, peer, upgraded
-
-
-@pytest.fixture(scope='module')
-def real_ironic(tmp_path_factory):
-    """A real Ironic, for all tests of this module, with the directory of its database."""
-    directory = tmp_path_factory.mktemp('ironic')
-    with peer('tests.support.ironic_server', directory, free_port()) as url:
-        ironic = Ironic(url)
-        ironic.directory = directory
-        yield ironic
+from tests.support.mirror import catch_up, clouds_file, differences, follower, make_available
+from tests.support.service import make_app, upgraded
 
 
 @pytest.fixture
@@ -60,7 +49,6 @@ def empty_database(tmp_path_factory):
 @pytest.fixture
 def side(real_ironic, relay, empty_database, tmp_path):
     """A Side with three nodes."""
-    delete_nodes(real_ironic.directory)
     shutil.copy(empty_database, tmp_path / 'claims.sqlite')
     url = f'sqlite:///{tmp_path}/claims.sqlite'
     with make_app(url, mirror__claims='instance_uuid') as app:
@@ -73,6 +61,8 @@ def test_reservation_is_held_on_both_sides(side):
     node = reservation['node_uuid']
     assert (node, side.there(node)) == (side.nodes[0], INSTANCES[0])
     assert side.here(node) == (INSTANCES[0], reservation['uuid'])
+    shown = side.client.get('/v1/mirrors/far')
+    assert (shown['claims'], shown['unsettled_claims'], shown['oldest_unsettled_claim']) == (1, 0, None)
     assert side.reserve(status=200) == reservation
     assert side.mirror.catch_up()
     assert list(differences(side.client, side.ironic, 'far')) == []
@@ -145,7 +135,9 @@ def test_deploy_there(side, relay, is_confirmed):
     replace = [{'op': 'replace', 'path': '/instance_uuid', 'value': INSTANCES[0]}]
     side.ironic.ask('PATCH', f'/v1/nodes/{node}', replace)
     side.ironic.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'})
+    deadline = time.monotonic() + 60
     while side.ironic.ask('GET', f'/v1/nodes/{node}')['provision_state'] != 'active':
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     # It expires before the mirror has seen the deploy.
     side.pass_time()
@@ -180,6 +172,20 @@ def test_allocation(side):
     candidates = {'resource_class': 'gold', 'candidate_nodes': [side.nodes[0]]}
     failed = side.client.ask('POST', '/v1/allocations', candidates).json
     assert (failed['state'], failed['node_uuid']) == ('error', None)
+
+
+def test_claims_of_single_clouds(side):
+    """A cloud that is not asked does not take part in allocations, and reservations hold its nodes here only."""
+    options = side.app.service.conf
+    options.set_override('claims_by_cloud', {'far': 'nothing'}, group='mirror')
+    assert side.there(side.reserve()['node_uuid']) is None
+    failed = side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
+    assert failed['state'] == 'error'
+    assert 'eligible:cloud 3' in failed['last_error']
+    options.set_override('claims', '', group='mirror')
+    options.set_override('claims_by_cloud', {'far': 'instance_uuid'}, group='mirror')
+    assert side.there(side.reserve(1)['node_uuid']) == INSTANCES[1]
+    assert side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json['state'] == 'active'
 
 
 def test_own_nodes_when_the_cloud_is_down(side):
@@ -250,6 +256,10 @@ def test_process_is_killed_while_it_takes_a_node(side, relay, moment):
     # Before the deadline, nothing is undone.
     assert side.mirror.catch_up()
     assert side.here(node)[1]
+    shown = side.client.get('/v1/mirrors/far')
+    assert (shown['claims'], shown['unsettled_claims'], bool(shown['oldest_unsettled_claim'])) == (1, 1, True)
+    health = side.client.ask('GET', '/healthcheck?detailed', headers={'Accept': 'application/json'}).text
+    assert '; 1 of 1 claims are not settled, the oldest of ' in health
     side.pass_time()
     assert side.mirror.catch_up()
     assert side.is_free(node)
@@ -272,8 +282,7 @@ def test_process_is_killed_while_it_gives_a_node_back(side, relay, moment, who):
     assert side.here(node) == (INSTANCES[0], None)
     # Another process may still be at it, until its deadline.
     side.pass_time()
-    while not side.mirror.catch_up():
-        time.sleep(0.1)
+    catch_up(side.mirror)
     assert side.is_free(node)
 
 
@@ -297,7 +306,8 @@ def test_race(side, real_ironic):
 
     def take(client, number):
         if number >= 16:
-            _take_there(real_ironic, nodes, theirs, stop)
+            # Few allocate: each allocation is a search of the conductor.
+            _take_there(real_ironic, nodes, theirs, stop) if number < 30 else _allocate_there(real_ironic, nodes, stop)
             return
         while time.monotonic() < stop:
             body = {'instance_uuids': [str(uuid.uuid4()) for _ in range(number % 3 + 1)], **GOLD}
@@ -320,12 +330,14 @@ def test_race(side, real_ironic):
     killer.join()
     side.pass_time()
     for _ in range(2):
-        while not side.mirror.catch_up():
-            time.sleep(0.1)
+        catch_up(side.mirror)
     here = {each['node_uuid']: each['instance_uuid'] for each in side.client.get('/v1/reservations')['reservations']}
     there = {node['uuid']: node['instance_uuid'] for node in real_ironic.all('nodes').values()}
+    allocations = real_ironic.all('allocations').values()
+    theirs |= {each['node_uuid']: each['uuid'] for each in allocations if each['state'] == 'active'}
     assert here.keys().isdisjoint(theirs)
     assert {node: instance for node, instance in there.items() if instance} == here | theirs
+    assert [each for each in differences(side.client, real_ironic, 'far') if each[0] == 'allocations'] == []
 
 
 def _take_there(ironic, nodes, theirs, stop):
@@ -346,8 +358,21 @@ def _take_there(ironic, nodes, theirs, stop):
         time.sleep(0.1)
 
 
+def _allocate_there(ironic, nodes, stop):
+    """Allocate nodes there, and free most of them again."""
+    while time.monotonic() < stop:
+        with contextlib.suppress(RuntimeError, OSError):
+            allocation = ironic.allocate(resource_class='gold', candidate_nodes=[random.choice(nodes)])
+            time.sleep(random.random() if allocation['state'] == 'active' else 0)
+            if allocation['state'] != 'active' or random.random() < 0.7:
+                ironic.ask('DELETE', f'/v1/allocations/{allocation["uuid"]}')
+        time.sleep(0.2)
+
+
 def _instance(ironic, node):
-    while True:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         with contextlib.suppress(RuntimeError, OSError):
             return ironic.ask('GET', f'/v1/nodes/{node}')['instance_uuid']
         time.sleep(0.1)
+    raise TimeoutError(node)

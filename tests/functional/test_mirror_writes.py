@@ -12,22 +12,12 @@ from ironic_traits.inventory import mirror_moves
 from tests.support import programs
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
-from tests.support.mirror import Ironic, clouds_file, follower, write_all, write_forever, writer
-from tests.support.servers import free_port
-from tests.support.service import make_app, peer, upgraded
-
-
-@pytest.fixture(scope='module')
-def real_ironic(tmp_path_factory):
-    """A real Ironic, for all tests of this module."""
-    with peer('tests.support.ironic_server', tmp_path_factory.mktemp('ironic'), free_port()) as url:
-        yield Ironic(url)
+from tests.support.mirror import clouds_file, follower, write_all, write_forever, writer
+from tests.support.service import make_app, upgraded
 
 
 @pytest.fixture
 def ironic(real_ironic):
-    """A real Ironic without nodes."""
-    real_ironic.clear()
     return real_ironic
 
 
@@ -279,7 +269,9 @@ def test_failures(ironic, proxy, app, client, failure, methods):
         assert len(proxy.writes) < 5
     proxy.fail(None)
     proxy.released.set()
+    deadline = time.monotonic() + 60
     while any(ironic.traits(uuid) != {'CUSTOM_NEW'} for uuid in uuids):
+        assert time.monotonic() < deadline
         work(mirror, 0.5)
     write_all(mirror)
     assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, {'CUSTOM_NEW'})

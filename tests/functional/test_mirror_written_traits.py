@@ -89,6 +89,7 @@ def test_unknown_end(writes, client):
     edit(client, 'PUT', 'CUSTOM_A')
     writes.begin()
     assert writes.pending(seconds=60) == (['CUSTOM_A'], [], [], [])
+    assert client.get('/v1/mirrors/far')['undecided_writes'] == 1
     edit(client, 'DELETE', 'CUSTOM_A')
     assert writes.pending(seconds=60) == ([], [], ['CUSTOM_A'], [])
     assert writes.pending() == ([], ['CUSTOM_A'], [], [])

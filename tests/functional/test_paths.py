@@ -4,9 +4,9 @@ import urllib.parse
 
 import pytest
 
+from ironic_traits.api.description.routes import routes
 from ironic_traits.inventory import mirror_clouds
 from tests.support.client import Client
-from tests.support.routes import routes
 from tests.support.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'

@@ -1,25 +1,20 @@
 """The invariants of the contributor guide under concurrent requests, on each database."""
 
 import concurrent.futures
-import contextlib
 
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import tables, timeouts
+from ironic_traits.db import tables
 from ironic_traits.deploy import validate
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS, at_once
 from tests.support.service import make_app
 
 
-def test_row_lock_times_out(database_url, monkeypatch):
+def test_row_lock_times_out(database_url):
     """Another transaction keeps the row of the node: a 503, and no write."""
-    monkeypatch.setattr(timeouts, 'LOCK', 1)
-    with make_app(database_url) as app, contextlib.ExitStack() as stack:
-        # The limit is one of connections: none of before is used here, and none of these later.
-        app.service.database.close()
-        stack.callback(app.service.database.close)
+    with make_app(database_url, database__lock_timeout=1) as app:
         client = Client(app)
         uuid = client.node()['uuid']
         with app.service.database.write() as connection:
@@ -27,6 +22,7 @@ def test_row_lock_times_out(database_url, monkeypatch):
             response = client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')
         assert response.status_int == 503, response.text
         assert response.json['code'] == 'baremetal.database_unavailable'
+        assert response.headers['Retry-After']
         assert client.get(f'/v1/nodes/{uuid}/traits') == {'traits': []}
         assert client.ask('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A').status_int == 204
 

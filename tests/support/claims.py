@@ -59,7 +59,7 @@ class Relay(BaseHTTPRequestHandler):
         headers = {name: value for name, value in self.headers.items() if name.lower() in names}
         request = urllib.request.Request(self.server.ironic + self.path, body, headers, method=self.command)
         try:
-            with urllib.request.urlopen(request) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()

@@ -102,5 +102,5 @@ project_domain_id = default
 # Tests revoke tokens, which must take effect at once.
 token_cache_time = -1
 http_request_max_retries = 0
-http_connect_timeout = 1
+http_connect_timeout = {timeout}
 """

@@ -18,17 +18,25 @@ VERSION = f'1.{MAXIMUM}'
 #: What only this service has, and what differs between services.
 _OURS = {'links', 'ports', 'portgroups', 'states', 'volume', 'origin', 'reservation_uuid'}
 #: {resource: the same, of records}.
-_KEYS = {'ports': {'links'}, 'portgroups': {'links', 'ports'}}
+_KEYS = {'ports': {'links'}, 'portgroups': {'links', 'ports'}, 'allocations': {'links'}}
+
+
+#: The tables of an Ironic that tests fill.
+_EMPTIED = (
+    *('allocations', 'ports', 'portgroups', 'volume_connectors', 'volume_targets', 'node_tags', 'node_traits'),
+    *('bios_settings', 'node_history', 'node_inventory', 'firmware_information', 'nodes', 'chassis'),
+)
 
 
 class Ironic:
     """A client of a real Ironic.
 
     :param url: its URL.
+    :param directory: of its database, as of ``tests.support.ironic_server``.
     """
 
-    def __init__(self, url):
-        self.url = url
+    def __init__(self, url, directory):
+        self.url, self.directory = url, directory
 
     def ask(self, method, path, document=None):
         """Send a request, and return the document of the response; None for an empty one."""
@@ -36,7 +44,7 @@ class Ironic:
         data = None if document is None else json.dumps(document).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 text = response.read()
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()) from error
@@ -64,7 +72,21 @@ class Ironic:
 
     def all(self, resource):
         """Return all items of a resource, with all fields, {uuid: item}."""
-        return {each['uuid']: each for each in self.ask('GET', f'/v1/{resource}/detail?limit=1000')[resource]}
+        return {each['uuid']: each for each in self.ask('GET', f'/v1/{_detailed(resource)}?limit=1000')[resource]}
+
+    def allocate(self, **fields):
+        """Create an allocation, wait until it is in its last state, and return it."""
+        uuid = self.ask('POST', '/v1/allocations', fields)['uuid']
+        deadline = time.monotonic() + 30
+        while (allocation := self.ask('GET', f'/v1/allocations/{uuid}'))['state'] == 'allocating':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return allocation
+
+
+def _detailed(resource):
+    """Return the path of the list of a resource with all fields. That of allocations has them always."""
+    return resource if resource == 'allocations' else f'{resource}/detail'
 
 
 def clouds_file(path, **urls):
@@ -96,7 +118,7 @@ def _of_nodes(client, ironic, cloud):
 
 
 def _of_records(client, ironic, resource):
-    here = client.get(f'/v1/{resource}/detail?limit=1000', version=VERSION)[resource]
+    here = client.get(f'/v1/{_detailed(resource)}?limit=1000', version=VERSION)[resource]
     yield from _compared(resource, ironic.all(resource), {each['uuid']: each for each in here}, _KEYS[resource])
 
 
@@ -120,10 +142,20 @@ def follower(application, name='far', **options):
     return Follower(application.service, name)
 
 
+def catch_up(mirror):
+    """Read what has changed in the cloud, again and again until that succeeds."""
+    deadline = time.monotonic() + 60
+    while not mirror.catch_up():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 def write_all(mirror):
     """Read what has changed in the cloud, and write traits there until nothing is due."""
     assert mirror.catch_up()
+    deadline = time.monotonic() + 60
     while (pause := mirror.work()) < 0.5:
+        assert time.monotonic() < deadline
         time.sleep(pause)
 
 
@@ -154,11 +186,12 @@ def make_available(directory):
 
 
 def delete_nodes(directory):
-    """Delete all nodes of an Ironic, whatever their state.
+    """Delete all that an Ironic has stored, whatever the states of its nodes.
 
     :param directory: of a ``tests.support.ironic_server``.
     """
-    _execute(directory, 'DELETE FROM allocations', 'DELETE FROM node_history', 'DELETE FROM nodes')
+    # The primary keys begin again with 1, so nothing may refer to the nodes that were there before.
+    _execute(directory, *(f'DELETE FROM {name}' for name in _EMPTIED))
 
 
 def _execute(directory, *statements):

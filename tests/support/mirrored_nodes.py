@@ -1,7 +1,7 @@
 """Mirrors without a cloud: a test says what the cloud has."""
 
 from ironic_traits.context import Context
-from ironic_traits.inventory import mirror_clouds, mirrored_nodes, mirrored_records
+from ironic_traits.inventory import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_clouds import Turn
 from ironic_traits.inventory.ports import PORTS
 from ironic_traits.mirror import documents
@@ -32,6 +32,11 @@ class Store:
         """Store ports."""
         rows = [documents.record(PORTS, {'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
         return mirrored_records.store(self.context, self.turn, PORTS, rows)
+
+    def allocations(self, *items):
+        """Store allocations, and return the result."""
+        rows = [documents.allocation({'created_at': '2026-01-01T00:00:00+00:00', **each}) for each in items]
+        return mirrored_allocations.store(self.context, self.turn, rows)
 
     def conflicts(self):
         """Return {uuid: reason}."""

@@ -228,4 +228,9 @@ def peer(module, directory, port):
             yield f'http://127.0.0.1:{port}'
         finally:
             process.terminate()
-            process.wait()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                # How another service ends is not what is tested.
+                process.kill()
+                process.wait()

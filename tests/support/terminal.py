@@ -7,11 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 
 BIN = pathlib.Path(sys.executable).parent
 CTRL_C = b'\x03'
+#: Index of the local modes in what termios.tcgetattr returns.
+_LOCAL_MODES = 3
 
 
 class Terminal:
@@ -24,6 +27,10 @@ class Terminal:
 
     def __init__(self, program, *arguments, cwd, **environment):
         self._ours, theirs = pty.openpty()
+        # Otherwise Ctrl-C drops what the program has printed and this process has not read yet.
+        attributes = termios.tcgetattr(theirs)
+        attributes[_LOCAL_MODES] |= termios.NOFLSH
+        termios.tcsetattr(theirs, termios.TCSANOW, attributes)
         self._printed = bytearray()
         self.process = subprocess.Popen(
             [BIN / program, *arguments],

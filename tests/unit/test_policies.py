@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from ironic_traits import policies
-from tests.support.routes import routes
+from ironic_traits.api.description.routes import routes
 
 #: Routes that need no authentication: version discovery.
 PUBLIC = ('GET /', 'GET /v1', 'GET /placement')

@@ -9,6 +9,7 @@ import wsme.types
 
 from ironic_traits import policies
 from ironic_traits.api import types
+from ironic_traits.api.description.routes import routes
 from ironic_traits.api.v1 import (
     allocations,
     chassis,
@@ -38,7 +39,6 @@ from ironic_traits.resources import (
 )
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
-from tests.support.routes import routes
 
 #: Rules of nodes whose names look like those of a single field.
 _NOT_OF_A_FIELD = {

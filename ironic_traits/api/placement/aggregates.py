@@ -1,7 +1,7 @@
 """/placement/resource_providers/{uuid}/aggregates"""
 
 from ironic_traits.api.placement.expose import Response, expose, now
-from ironic_traits.api.placement.schemas import GENERATION, UUID, document
+from ironic_traits.api.placement.schemas import GENERATION, TEXT, UUID, array, document, growing, returning
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import aggregates, resource_providers
 
@@ -16,11 +16,15 @@ _DOCUMENT = document(
     {'aggregates': _LIST, 'resource_provider_generation': GENERATION}, ['aggregates', 'resource_provider_generation']
 )
 
+_SHOWN = returning(
+    growing({SINCE: {'aggregates': array(TEXT)}, GENERATION_SINCE: {'resource_provider_generation': GENERATION}})
+)
+
 
 class AggregatesController(Resource):
     """The aggregates that a provider is a member of."""
 
-    @expose('placement:resource_providers:aggregates:list', since=SINCE)
+    @expose('placement:resource_providers:aggregates:list', since=SINCE, returns=_SHOWN)
     def get_all(self, context, uuid, /):
         return _show(context, *aggregates.find(context, uuid))
 
@@ -29,6 +33,7 @@ class AggregatesController(Resource):
         since=SINCE,
         body={SINCE: _LIST, GENERATION_SINCE: _DOCUMENT},
         exists=resource_providers.get,
+        returns=_SHOWN,
     )
     def put(self, context, uuid, /, *, body):
         if context.minor < GENERATION_SINCE:

@@ -6,7 +6,21 @@ from oslo_utils import uuidutils
 
 from ironic_traits.api.placement import query as arguments
 from ironic_traits.api.placement.expose import Response, expose, now
-from ironic_traits.api.placement.schemas import MAX_INTEGER, TEXT, canonical, document
+from ironic_traits.api.placement.schemas import (
+    MAX_INTEGER,
+    NAME,
+    NATURAL,
+    TEXT,
+    UUID,
+    UUID_KEY,
+    array,
+    canonical,
+    document,
+    growing,
+    response,
+    table,
+)
+from ironic_traits.api.placement.validation import at
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import allocation_candidates, failures
 from ironic_traits.placement.candidate_requests import Group, Request
@@ -57,13 +71,44 @@ _QUERY = {
     SUBTREES_SINCE: _grouped(_SUFFIX, (*_OF_GROUP, 'in_tree'), ['root_required', 'same_subtree']),
 }
 
+_AMOUNTS = table(NAME, NATURAL)
+_PROVIDER_SHOWN = response({'uuid': UUID})
+#: A candidate, and the summary of a provider, at each version that changed them.
+_CANDIDATES = {
+    SINCE: response({'allocations': array(response({'resource_provider': _PROVIDER_SHOWN, 'resources': _AMOUNTS}))}),
+    **growing(
+        {
+            OBJECTS_SINCE: {'allocations': table(UUID_KEY, response({'resources': _AMOUNTS}))},
+            MAPPINGS_SINCE: {'mappings': {'type': 'object', 'additionalProperties': array(UUID)}},
+        }
+    ),
+}
+_SUMMARIES = growing(
+    {
+        SINCE: {'resources': table(NAME, response({'capacity': {'type': 'integer'}, 'used': {'type': 'integer'}}))},
+        TRAITS_SINCE: {'traits': array(TEXT)},
+        TREES_SINCE: {'parent_provider_uuid': {'anyOf': [UUID, {'type': 'null'}]}, 'root_provider_uuid': UUID},
+    }
+)
+_SHOWN = {
+    minor: {
+        200: response(
+            {
+                'allocation_requests': array(at(_CANDIDATES, minor)),
+                'provider_summaries': table(UUID_KEY, at(_SUMMARIES, minor)),
+            }
+        )
+    }
+    for minor in sorted({*_CANDIDATES, *_SUMMARIES})
+}
+
 
 class AllocationCandidatesController(Resource):
     """The allocations that would fulfil a request."""
 
     since = SINCE
 
-    @expose('placement:allocation_candidates:list', since=SINCE, query=_QUERY)
+    @expose('placement:allocation_candidates:list', since=SINCE, query=_QUERY, returns=_SHOWN)
     def get_all(self, context, /, *, query):
         request = _request(query, context.minor)
         try:

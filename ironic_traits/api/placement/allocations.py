@@ -10,11 +10,15 @@ from ironic_traits.api.placement.schemas import (
     IDENTITY,
     NAME,
     NATURAL,
+    TEXT,
     UUID,
     UUID_KEY,
     by_uuid,
     canonical,
     document,
+    growing,
+    response,
+    returning,
     table,
 )
 from ironic_traits.api.resource import Resource
@@ -81,6 +85,26 @@ _PUT = {
     OBJECTS_SINCE: document(_OF_CONSUMER | {'allocations': _PROVIDERS | {'minProperties': 1}}, _OF_CONSUMER),
 }
 
+_AMOUNTS = table(NAME, NATURAL)
+#: A consumer without allocations has none of the further properties.
+_OF_CONSUMER_SHOWN = {
+    minor: schema | {'required': ['allocations']}
+    for minor, schema in growing(
+        {
+            0: {'allocations': table(UUID_KEY, response({'generation': GENERATION, 'resources': _AMOUNTS}))},
+            OBJECTS_SINCE: _OWNERS,
+            GENERATIONS_SINCE: {'consumer_generation': GENERATION},
+            TYPES_SINCE: {'consumer_type': TEXT},
+        }
+    ).items()
+}
+_OF_PROVIDER_SHOWN = {
+    minor: response({'allocations': table(UUID_KEY, schema), 'resource_provider_generation': GENERATION})
+    for minor, schema in growing(
+        {0: {'resources': _AMOUNTS}, GENERATIONS_SINCE: {'consumer_generation': GENERATION}}
+    ).items()
+}
+
 
 class AllocationsController(Resource):
     """The allocations of consumers."""
@@ -95,7 +119,7 @@ class AllocationsController(Resource):
             allocations.replace(context, claims(context, body))
         return Response(status=204)
 
-    @expose('placement:allocations:list')
+    @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
     def get_one(self, context, consumer_uuid, /):
         consumer, rows = allocations.of_consumer(context, _consumer(consumer_uuid))
         by_provider: dict[str, dict] = {}
@@ -134,7 +158,7 @@ class AllocationsController(Resource):
 class ProviderAllocationsController(Resource):
     """The allocations of a provider."""
 
-    @expose('placement:resource_providers:allocations:list')
+    @expose('placement:resource_providers:allocations:list', returns=returning(_OF_PROVIDER_SHOWN))
     def get_all(self, context, uuid, /):
         provider, rows = allocations.of_provider(context, uuid)
         by_consumer: dict[str, dict] = {}

@@ -9,6 +9,16 @@ from ironic_traits.api.resource import CONTEXT
 #: The minor version that brought error codes.
 CODES_SINCE = 23
 
+_ENTRY = {'status': {'type': 'integer'}, **dict.fromkeys(('title', 'detail', 'request_id'), {'type': 'string'})}
+
+
+def schema(minor):
+    """Return the JSON schema of the body of a failure at a version."""
+    properties = _ENTRY | ({'code': {'type': 'string'}} if minor >= CODES_SINCE else {})
+    entry = {'type': 'object', 'properties': properties, 'required': list(properties)}
+    errors = {'type': 'array', 'items': entry, 'minItems': 1, 'maxItems': 1}
+    return {'type': 'object', 'properties': {'errors': errors}, 'required': ['errors'], 'additionalProperties': False}
+
 
 def failure(error, environ):
     """Return the body of a failure.

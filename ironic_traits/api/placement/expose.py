@@ -20,6 +20,8 @@ from ironic_traits.placement import failures
 
 #: The minor version that brought Last-Modified and Cache-Control.
 TIMES_SINCE = 15
+#: ``returns`` of a route whose responses have no body.
+NOTHING: dict[int, dict[int, dict | None]] = {0: {204: None}}
 #: The failures at a version before that of the route, by status.
 _EARLY = {404: failures.NotFound, 405: failures.MethodNotAllowed}
 
@@ -38,7 +40,7 @@ class Response(common.Response):
 
 
 def expose(  # noqa: PLR0913, each keyword says one thing of the route
-    rule, *, target=None, since=0, before=404, query=None, body=None, exists=None
+    rule, *, target=None, since=0, before=404, query=None, body=None, exists=None, returns=NOTHING
 ):
     """Make a method a route of the Placement API.
 
@@ -53,6 +55,8 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param body: {minor version: schema of the body from that version on, None for no body}.
     :param exists: function of the context and the first path parameter that raises if the resource does not exist. It
         is called if the body is invalid, because a missing resource takes precedence.
+    :param returns: {minor version: {status: schema of the body from that version on, None for no body}} of the
+        successful responses. It is documentation, which the tests check.
     """
     rules = common.rule_names(rule)
     queries, bodies = validation.validators(query or {}), validation.validators(body or {})
@@ -84,6 +88,8 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
         exposed = common.route(method, respond)
         exposed.rules = rules
         exposed.is_public = rule == PUBLIC
+        exposed.since = since
+        exposed.queries, exposed.bodies, exposed.responses = query or {}, body or {}, returns
         return exposed
 
     return decorate

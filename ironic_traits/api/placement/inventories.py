@@ -3,7 +3,7 @@
 import contextlib
 
 from ironic_traits.api.placement.expose import Response, expose, modified
-from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, table
+from ironic_traits.api.placement.schemas import GENERATION, MAX_INTEGER, NAME, document, response, returning, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, inventories, resource_providers
 from ironic_traits.placement.capacity import FIELDS
@@ -41,22 +41,35 @@ ALL = document(
     ['resource_provider_generation', 'inventories'],
 )
 
+_SHOWN = response({**{name: _FIELDS[name] for name in FIELDS}, 'resource_provider_generation': GENERATION})
+_SHOWN_ALL = response(
+    {
+        'resource_provider_generation': GENERATION,
+        'inventories': table(NAME, response({name: _FIELDS[name] for name in FIELDS})),
+    }
+)
+
 
 class InventoriesController(Resource):
     """The inventories of a provider, by resource class."""
 
-    @expose('placement:resource_providers:inventories:list')
+    @expose('placement:resource_providers:inventories:list', returns=returning({0: _SHOWN_ALL}))
     def get_all(self, context, uuid, /):
         return _show_all(*inventories.find(context, uuid))
 
-    @expose('placement:resource_providers:inventories:show')
+    @expose('placement:resource_providers:inventories:show', returns=returning({0: _SHOWN}))
     def get_one(self, context, uuid, resource_class, /):
         provider, rows = inventories.find(context, uuid)
         if resource_class not in {row.resource_class for row in rows}:
             raise failures.NotFound(reason=f'No inventory of class {resource_class} for {uuid}')
         return _show(provider, rows, resource_class)
 
-    @expose('placement:resource_providers:inventories:create', body={0: _NEW}, exists=resource_providers.get)
+    @expose(
+        'placement:resource_providers:inventories:create',
+        body={0: _NEW},
+        exists=resource_providers.get,
+        returns=returning({0: _SHOWN}, 201),
+    )
     def post(self, context, uuid, /, *, body):
         name = body['resource_class']
         with _bad_request(
@@ -66,14 +79,24 @@ class InventoriesController(Resource):
         location = f'/resource_providers/{uuid}/inventories/{name}'
         return _show(provider, rows, name, status=201, location=location)
 
-    @expose('placement:resource_providers:inventories:update', body={0: ALL}, exists=resource_providers.get)
+    @expose(
+        'placement:resource_providers:inventories:update',
+        body={0: ALL},
+        exists=resource_providers.get,
+        returns=returning({0: _SHOWN_ALL}),
+    )
     def put_all(self, context, uuid, /, *, body):
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
             by_class = {name: read_values(context, uuid, name, item) for name, item in body['inventories'].items()}
         with _bad_request('Unknown resource class in inventory', uuid, failures.ResourceClassNotFound):
             return _show_all(*inventories.replace(context, uuid, body['resource_provider_generation'], by_class))
 
-    @expose('placement:resource_providers:inventories:update', body={0: _ONE}, exists=resource_providers.get)
+    @expose(
+        'placement:resource_providers:inventories:update',
+        body={0: _ONE},
+        exists=resource_providers.get,
+        returns=returning({0: _SHOWN}),
+    )
     def put(self, context, uuid, resource_class, /, *, body):
         with _bad_request('Unable to update inventory', uuid, failures.InvalidInventory):
             values = read_values(context, uuid, resource_class, body)

@@ -52,6 +52,7 @@ MINIMUM = 0
 MAXIMUM = 39
 
 SERVICE_TYPE = 'placement'
+HEADER = 'OpenStack-API-Version'
 _VERSIONS = [f'1.{minor}' for minor in range(MINIMUM, MAXIMUM + 1)]
 
 
@@ -78,4 +79,4 @@ def negotiate(headers):
 
 def headers(minor):
     """Return the version headers of a response: [(name, value), …]."""
-    return [('openstack-api-version', f'{SERVICE_TYPE} {text(minor)}'), ('vary', 'openstack-api-version')]
+    return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}'), ('vary', HEADER.lower())]

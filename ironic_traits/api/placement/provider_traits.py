@@ -1,7 +1,7 @@
 """/placement/resource_providers/{uuid}/traits"""
 
 from ironic_traits.api.placement.expose import Response, expose, modified
-from ironic_traits.api.placement.schemas import GENERATION, document
+from ironic_traits.api.placement.schemas import GENERATION, TEXT, array, document, response, returning
 from ironic_traits.api.placement.traits import SINCE
 from ironic_traits.api.resource import Resource
 from ironic_traits.matching.traits import MAX_LENGTH
@@ -13,15 +13,17 @@ _BODY = document(
     ['traits', 'resource_provider_generation'],
 )
 
+_SHOWN = returning({SINCE: response({'traits': array(TEXT), 'resource_provider_generation': GENERATION})})
+
 
 class ProviderTraitsController(Resource):
     """The traits of a provider."""
 
-    @expose('placement:resource_providers:traits:list', since=SINCE)
+    @expose('placement:resource_providers:traits:list', since=SINCE, returns=_SHOWN)
     def get_all(self, context, uuid, /):
         return _show(*provider_traits.find(context, uuid))
 
-    @expose('placement:resource_providers:traits:update', since=SINCE, body={SINCE: _BODY})
+    @expose('placement:resource_providers:traits:update', since=SINCE, body={SINCE: _BODY}, returns=_SHOWN)
     def put(self, context, uuid, /, *, body):
         try:
             return _show(*provider_traits.replace(context, uuid, body['resource_provider_generation'], body['traits']))

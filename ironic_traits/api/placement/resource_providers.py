@@ -12,7 +12,18 @@ from ironic_traits.api.placement.allocations import ProviderAllocationsControlle
 from ironic_traits.api.placement.expose import Response, expose, modified, now
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
-from ironic_traits.api.placement.schemas import TEXT, UUID, canonical, document
+from ironic_traits.api.placement.schemas import (
+    GENERATION,
+    LINKS,
+    TEXT,
+    UUID,
+    array,
+    canonical,
+    document,
+    growing,
+    response,
+    returning,
+)
 from ironic_traits.api.placement.usages import ProviderUsagesController
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import failures, resource_providers
@@ -32,6 +43,13 @@ _QUERY = {
     TREES_SINCE: {'in_tree': UUID},
     18: {'required': TEXT},
 }
+
+_SHOWN = growing(
+    {
+        0: {'uuid': UUID, 'name': _NAME, 'generation': GENERATION, 'links': LINKS},
+        TREES_SINCE: {**_PARENT, 'root_provider_uuid': UUID},
+    }
+)
 
 
 def _queries():
@@ -53,7 +71,11 @@ class ResourceProvidersController(Resource):
         'allocations': ProviderAllocationsController(),
     }
 
-    @expose('placement:resource_providers:list', query=dict(_queries()))
+    @expose(
+        'placement:resource_providers:list',
+        query=dict(_queries()),
+        returns=returning({minor: response({'resource_providers': array(each)}) for minor, each in _SHOWN.items()}),
+    )
     def get_all(self, context, /, *, query):
         try:
             return _list(context, resource_providers.find(context, _filters(query, context.minor)))
@@ -62,7 +84,7 @@ class ResourceProvidersController(Resource):
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=f'Invalid trait(s) in "required" parameter: {error}') from error
 
-    @expose('placement:resource_providers:show')
+    @expose('placement:resource_providers:show', returns=returning(_SHOWN))
     def get_one(self, context, uuid, /):
         row = resource_providers.get(context, uuid)
         return Response(_show(context, row), modified([row]))
@@ -70,6 +92,7 @@ class ResourceProvidersController(Resource):
     @expose(
         'placement:resource_providers:create',
         body={0: document(_NEW, ['name']), TREES_SINCE: document(_NEW | _PARENT, ['name'])},
+        returns={0: {201: None}, POST_RETURNS_SINCE: {200: _SHOWN[TREES_SINCE]}},
     )
     def post(self, context, /, *, body):
         uuid = canonical(body['uuid']) if 'uuid' in body else None
@@ -82,6 +105,7 @@ class ResourceProvidersController(Resource):
     @expose(
         'placement:resource_providers:update',
         body={0: document({'name': _NAME}, ['name']), TREES_SINCE: document({'name': _NAME} | _PARENT, ['name'])},
+        returns=returning(_SHOWN),
     )
     def put(self, context, uuid, /, *, body):
         row = resource_providers.update(context, uuid, body['name'], _parent(body), context.minor >= MOVES_SINCE)

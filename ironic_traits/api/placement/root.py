@@ -7,9 +7,14 @@ from ironic_traits.api.placement.expose import PUBLIC, Response, expose, now
 from ironic_traits.api.placement.reshaper import ReshaperController
 from ironic_traits.api.placement.resource_classes import ResourceClassesController
 from ironic_traits.api.placement.resource_providers import ResourceProvidersController
+from ironic_traits.api.placement.schemas import LINKS, TEXT, array, response
 from ironic_traits.api.placement.traits import TraitsController
 from ironic_traits.api.placement.usages import UsagesController
 from ironic_traits.api.resource import Resource
+
+_VERSION = response(
+    {'id': TEXT, 'max_version': TEXT, 'min_version': TEXT, 'status': TEXT, 'links': LINKS},
+)
 
 
 class PlacementController(Resource):
@@ -25,7 +30,7 @@ class PlacementController(Resource):
         'traits': TraitsController(),
     }
 
-    @expose(PUBLIC)
+    @expose(PUBLIC, returns={0: {200: response({'versions': array(_VERSION)})}})
     def get_all(self, context, /):
         version = {
             'id': f'v{microversions.text(microversions.MINIMUM)}',

@@ -66,3 +66,42 @@ def document(properties, required=()):
         'required': list(required),
         'additionalProperties': False,
     }
+
+
+def response(properties, optional=()):
+    """Return the schema of an object in a response, which has all of its properties but for the optional ones.
+
+    :param properties: {name: schema}.
+    :param optional: names of properties.
+    """
+    return document(properties, [name for name in properties if name not in optional])
+
+
+def array(items):
+    """Return the schema of a list in a response."""
+    return {'type': 'array', 'items': items}
+
+
+def growing(additions):
+    """Return the schemas of an object in a response, to which versions add properties: {minor version: schema}.
+
+    :param additions: {minor version: {name: schema} of the properties that it brought}.
+    """
+    properties: dict[str, dict] = {}
+    schemas = {}
+    for minor, more in additions.items():
+        properties = properties | more
+        schemas[minor] = response(properties)
+    return schemas
+
+
+def returning(schemas, status=200):
+    """Return ``returns`` of ``expose``: each version responds with one status.
+
+    :param schemas: {minor version: schema of the body}.
+    """
+    return {minor: {status: schema} for minor, schema in schemas.items()}
+
+
+#: Links in responses.
+LINKS = array(response({'rel': TEXT, 'href': TEXT}))

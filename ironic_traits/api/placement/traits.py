@@ -3,7 +3,7 @@
 import re
 
 from ironic_traits.api.placement.expose import Response, expose, modified
-from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, document
+from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, array, document, response, returning
 from ironic_traits.api.resource import Resource
 from ironic_traits.matching.traits import MAX_LENGTH
 from ironic_traits.placement import failures, traits
@@ -20,7 +20,12 @@ class TraitsController(Resource):
 
     since = SINCE
 
-    @expose('placement:traits:list', since=SINCE, query={SINCE: document({'name': TEXT, 'associated': TEXT})})
+    @expose(
+        'placement:traits:list',
+        since=SINCE,
+        query={SINCE: document({'name': TEXT, 'associated': TEXT})},
+        returns=returning({SINCE: response({'traits': array(TEXT)})}),
+    )
     def get_all(self, context, /, *, query):
         rows = traits.find(context, **_name_filter(query.get('name')), associated=_associated(query.get('associated')))
         return Response({'traits': [row.name for row in rows]}, modified(rows))
@@ -29,7 +34,7 @@ class TraitsController(Resource):
     def get_one(self, context, name, /):
         return Response(status=204, modified=modified([traits.get(context, name)]))
 
-    @expose('placement:traits:update', since=SINCE)
+    @expose('placement:traits:update', since=SINCE, returns={SINCE: {201: None, 204: None}})
     def put(self, context, name, /):
         if len(name) > MAX_LENGTH or not re.fullmatch(CUSTOM_NAME, name):
             raise failures.BadRequest(

@@ -1,7 +1,7 @@
 """/placement/usages and /placement/resource_providers/{uuid}/usages"""
 
 from ironic_traits.api.placement.expose import Response, expose, now
-from ironic_traits.api.placement.schemas import IDENTITY, document
+from ironic_traits.api.placement.schemas import GENERATION, IDENTITY, NAME, document, response, returning, table
 from ironic_traits.api.resource import Resource
 from ironic_traits.placement import usages
 
@@ -12,11 +12,18 @@ TYPES_SINCE = 38
 _OWNERS = {'project_id': IDENTITY, 'user_id': IDENTITY}
 _TYPE = IDENTITY | {'pattern': r'^([A-Z0-9_]+|all|unknown)\Z'}
 
+#: By resource class; in usages by type of consumers, with the number of consumers.
+_AMOUNTS = table(NAME, {'type': 'integer'})
+_AMOUNTS_OF_TYPE = {'type': 'object', 'additionalProperties': {'type': 'integer'}, 'required': ['consumer_count']}
+
 
 class ProviderUsagesController(Resource):
     """The usages of a provider."""
 
-    @expose('placement:resource_providers:usages')
+    @expose(
+        'placement:resource_providers:usages',
+        returns=returning({0: response({'resource_provider_generation': GENERATION, 'usages': _AMOUNTS})}),
+    )
     def get_all(self, context, uuid, /):
         provider, used = usages.of_provider(context, uuid)
         return Response({'resource_provider_generation': provider.generation, 'usages': used}, now())
@@ -35,6 +42,12 @@ class UsagesController(Resource):
             SINCE: document(_OWNERS, ['project_id']),
             TYPES_SINCE: document(_OWNERS | {'consumer_type': _TYPE}, ['project_id']),
         },
+        returns=returning(
+            {
+                SINCE: response({'usages': _AMOUNTS}),
+                TYPES_SINCE: response({'usages': {'type': 'object', 'additionalProperties': _AMOUNTS_OF_TYPE}}),
+            }
+        ),
     )
     def get_all(self, context, /, *, query):
         owners = query['project_id'], query.get('user_id')

@@ -43,12 +43,12 @@ def validators(schemas):
     return {minor: schema and _Validator(schema, format_checker=_FORMATS) for minor, schema in sorted(schemas.items())}
 
 
-def at(validators, minor):
-    """Return the validator for a version.
+def at(by_version, minor):
+    """Return what holds at a version, such as a validator or a schema.
 
-    :param validators: as ``validators`` returns them.
+    :param by_version: {minor version: what holds from that version on}, sorted.
     """
-    return next(validator for since, validator in reversed(validators.items()) if since <= minor)
+    return next(value for since, value in reversed(by_version.items()) if since <= minor)
 
 
 def check(validator, document, message):

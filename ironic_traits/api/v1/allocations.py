@@ -8,7 +8,8 @@ from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, Records, parse_node
-from ironic_traits.inventory import allocate, allocations, mirror_claims
+from ironic_traits.conf.mirror import claims_any_nodes
+from ironic_traits.inventory import allocate, allocations
 from ironic_traits.inventory.allocations import KIND
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import requests
@@ -21,6 +22,8 @@ _LIST = ('baremetal:allocation:list_all', 'baremetal:allocation:list')
 
 class AllocationChanges(types.Base):
     """The fields of an allocation that a PATCH changes."""
+
+    _resource = KIND.resource
 
     name = types.TEXT
     extra = types.OBJECT
@@ -38,6 +41,8 @@ class AllocationFields(AllocationChanges):
 
 class AllocationBody(AllocationFields):
     """A request for an allocation: of a node that is chosen, or of an active node."""
+
+    _since = {'node': BACKFILL_SINCE}
 
     node = types.TEXT
 
@@ -180,7 +185,7 @@ class AllocationsController(Resource):
     def get_one(self, context, grant, allocation_ident, /, *, fields=None):
         return ALLOCATIONS.show(context, grant, fields)
 
-    @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody)
+    @expose(_CREATE, Allocation, since=SINCE, before=405, body=AllocationBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         ALLOCATIONS.check_fields(context, body)
         values = _values(context, body)
@@ -263,7 +268,7 @@ def _filters(context, values):
     Without claims, a mirrored node is not chosen: only the Ironic that it is of can set its ``instance_uuid``.
     """
     filters = {'resource_class': values['resource_class']}
-    filters |= {} if mirror_claims.are_on(context.conf) else {'origin': ''}
+    filters |= {} if claims_any_nodes(context.conf) else {'origin': ''}
     return filters | ({'project': values['owner']} if values['owner'] else {})
 
 

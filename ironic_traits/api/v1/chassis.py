@@ -11,6 +11,8 @@ from ironic_traits.inventory.chassis import CHASSIS as KIND
 class ChassisBody(types.Base):
     """The fields of a chassis that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     description = types.TEXT_255
     extra = types.OBJECT
@@ -78,7 +80,7 @@ class ChassisController(ChassisDetailController):
     def get_one(self, context, grant, chassis_uuid, /, *, fields=None):
         return CHASSIS.show(context, grant, fields)
 
-    @expose('baremetal:chassis:create', Chassis, body=ChassisBody)
+    @expose('baremetal:chassis:create', Chassis, body=ChassisBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         return CHASSIS.create(context, grant, body)
 

@@ -37,6 +37,7 @@ class ContinueInspectionController(Resource):
         query={'node_uuid': types.UUID},
         body=RAMDISK_DATA,
         max_body_size=max_size,
+        statuses=(202,),
     )
     def post(self, context, /, *, body, node_uuid=None):
         _check_served(context, node_uuid)

@@ -13,6 +13,8 @@ from ironic_traits.inventory.deploy_templates import DEPLOY_TEMPLATES as KIND
 class TemplateBody(types.Base):
     """The fields of a deploy template that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     name = types.Trait()
     steps = Steps('template', ('interface', 'step', 'args', 'priority'))
@@ -57,7 +59,7 @@ class DeployTemplatesController(Resource):
     def get_one(self, context, grant, template_ident, /, *, fields=None):
         return TEMPLATES.show(context, grant, fields)
 
-    @expose('baremetal:deploy_template:create', Template, since=SINCE, before=405, body=NewTemplate)
+    @expose('baremetal:deploy_template:create', Template, since=SINCE, before=405, body=NewTemplate, statuses=(201,))
     def post(self, context, grant, /, *, body):
         body.description = wsme.types.Unset
         return TEMPLATES.create(context, grant, body)

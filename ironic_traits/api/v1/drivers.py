@@ -10,9 +10,11 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.resources.nodes import INTERFACES
 
-#: The minor versions that brought interfaces. All others came with 1.30, as did details of drivers.
-_INTERFACES_SINCE = {'storage': 33, 'rescue': 38, 'bios': 40, 'firmware': 86}
-_FIELDS_QUERY = {'fields': [types.Names()]}
+#: The minor versions that brought links to properties, and kinds and details of drivers.
+_PROPERTIES_SINCE, _DETAIL_SINCE = 14, 30
+#: The minor versions that brought interfaces. All others came with details of drivers.
+_INTERFACES_SINCE = dict.fromkeys(INTERFACES, _DETAIL_SINCE) | {'storage': 33, 'rescue': 38, 'bios': 40, 'firmware': 86}
+_FIELDS_QUERY, _FIELDS_SINCE = {'fields': [types.Names()]}, {'fields': 77}
 
 
 class _Driver(types.Base):
@@ -25,12 +27,16 @@ class _Driver(types.Base):
     type = str
 
 
+_SINCE = {'properties': _PROPERTIES_SINCE, 'type': _DETAIL_SINCE}
+for _interface, _minor in _INTERFACES_SINCE.items():
+    _SINCE |= dict.fromkeys((f'default_{_interface}_interface', f'enabled_{_interface}_interfaces'), _minor)
 #: A driver in a response, with its implementations of each interface.
 Driver = type(
     'Driver',
     (_Driver,),
     {f'default_{interface}_interface': str for interface in INTERFACES}
-    | {f'enabled_{interface}_interfaces': [str] for interface in INTERFACES},
+    | {f'enabled_{interface}_interfaces': [str] for interface in INTERFACES}
+    | {'_since': _SINCE},
 )
 
 
@@ -53,10 +59,13 @@ class DriversController(Resource):
 
     members = {'properties': DriverPropertiesController()}
 
-    @expose('baremetal:driver:get', Drivers, query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY})
+    @expose(
+        'baremetal:driver:get',
+        Drivers,
+        query={'type': types.TEXT, 'detail': types.BOOLEAN, **_FIELDS_QUERY},
+        query_since=dict.fromkeys(('type', 'detail'), _DETAIL_SINCE) | _FIELDS_SINCE,
+    )
     def get_all(self, context, /, *, type=None, detail=False, fields=None):
-        if type is not None or detail:
-            context.needs(30, "the arguments 'type' and 'detail'")
         if type not in (None, 'classic', 'dynamic'):
             raise failures.InvalidInput(reason='"type" filter must be one of "classic" or "dynamic", if specified.')
         # All drivers are of the kind that Ironic calls dynamic.
@@ -66,12 +75,12 @@ class DriversController(Resource):
         show = _selected(context, fields) if fields is not None else functools.partial(_show, context, detail=detail)
         return {'drivers': [show(name) for name in names]}
 
-    @expose('baremetal:driver:get', Driver, query=_FIELDS_QUERY)
+    @expose('baremetal:driver:get', Driver, query=_FIELDS_QUERY, query_since=_FIELDS_SINCE)
     def get_one(self, context, driver_name, /, *, fields=None):
         _driver(context, driver_name)
         if fields is not None:
             return _selected(context, fields)(driver_name)
-        return _show(context, driver_name, context.minor >= 30)
+        return _show(context, driver_name, context.minor >= _DETAIL_SINCE)
 
 
 def _driver(context, name):
@@ -85,7 +94,6 @@ def _selected(context, lists):
 
     :param lists: lists of field names, one for each ``fields`` in the query.
     """
-    context.needs(77, "the argument 'fields'")
     names = {name for names in lists for name in names}
     unknown = names - {attribute.name for attribute in wsme.types.list_attributes(Driver)}
     if unknown:
@@ -96,13 +104,13 @@ def _selected(context, lists):
 
 def _show(context, name, detail):
     driver = {'name': name, 'hosts': [context.conf.host], 'links': context.links('drivers', name)}
-    if context.minor >= 14:
+    if context.minor >= _PROPERTIES_SINCE:
         driver['properties'] = context.links('drivers', name, 'properties')
-    if context.minor >= 30:
+    if context.minor >= _DETAIL_SINCE:
         driver['type'] = 'dynamic'
     if detail:
         for interface, valid in context.drivers[name].interfaces.items():
-            if context.minor >= _INTERFACES_SINCE.get(interface, 30):
+            if context.minor >= _INTERFACES_SINCE[interface]:
                 driver[f'default_{interface}_interface'] = valid[0]
                 driver[f'enabled_{interface}_interfaces'] = list(valid)
     return driver

@@ -25,6 +25,7 @@ class _Parts(wsme.types.UserType):
 
     basetype = str
     name = 'parts'
+    schema = {'type': 'array'}
 
     def __init__(self, **in_loops):
         self._in_loops = in_loops
@@ -52,6 +53,8 @@ class _Priority(types.Integer):
 
 class InspectionRuleBody(types.Base):
     """The fields of an inspection rule that clients may set."""
+
+    _resource = KIND.resource
 
     uuid = types.UUID
     name = types.TEXT

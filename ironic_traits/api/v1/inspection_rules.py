@@ -25,7 +25,14 @@ class InspectionRulesController(Resource):
     def get_one(self, context, grant, rule_ident, /, *, fields=None):
         return RULES.show(context, grant, fields)
 
-    @expose('baremetal:inspection_rule:create', InspectionRule, since=SINCE, before=405, body=InspectionRuleBody)
+    @expose(
+        'baremetal:inspection_rule:create',
+        InspectionRule,
+        since=SINCE,
+        before=405,
+        body=InspectionRuleBody,
+        statuses=(201,),
+    )
     def post(self, context, grant, /, *, body):
         response = RULES.create(context, grant, body)
         response.headers = _warnings(context, response.body)

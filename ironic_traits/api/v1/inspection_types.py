@@ -11,6 +11,7 @@ class _Data(wsme.types.UserType):
     """The data of an inspection, as ``inspection_data.InspectionData``."""
 
     basetype = str
+    schema = {'type': 'object'}
 
     def __init__(self, name, read):
         self.name = name

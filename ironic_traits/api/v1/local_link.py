@@ -10,6 +10,7 @@ from ironic_traits import failures
 _OVN = ('vtep-logical-switch', 'vtep-physical-switch')
 _OVN_SINCE, _OVN_UNTIL = 90, 105
 _KEYS = ('port_id', 'switch_id', 'hostname', 'switch_info', 'network_type', *_OVN)
+_NETWORK_TYPES = ('managed', 'unmanaged')
 _MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
 #: An OpenFlow datapath.
 _DATAPATH = re.compile(r'[0-9A-Fa-f]{16}')
@@ -20,6 +21,11 @@ class LocalLink(wsme.types.UserType):
 
     basetype = str
     name = 'local link'
+    schema = {
+        'type': 'object',
+        'properties': dict.fromkeys(_KEYS, {'type': 'string'}) | {'network_type': {'enum': list(_NETWORK_TYPES)}},
+        'additionalProperties': False,
+    }
 
     def validate(self, value):
         if not isinstance(value, dict):
@@ -29,7 +35,7 @@ class LocalLink(wsme.types.UserType):
                 raise ValueError(f"Additional properties are not allowed ('{key}' was unexpected)")
             if not isinstance(text, str):
                 raise ValueError(f'{key}: {text!r} is not a string')
-        if value.get('network_type', 'managed') not in ('managed', 'unmanaged'):
+        if value.get('network_type', 'managed') not in _NETWORK_TYPES:
             raise ValueError("network_type must be 'managed' or 'unmanaged'")
         if len([key for key in _OVN if key in value]) == 1:
             raise ValueError(f"'{_OVN[0]}' and '{_OVN[1]}' are required together")

@@ -14,7 +14,7 @@ from ironic_traits.matching import requests
 from ironic_traits.resources.nodes import NODES
 
 #: The filters of a list of nodes, except those on traits, resource class, instance, eligibility and reservation.
-_Filters: Any = type('_Filters', (types.Base,), arguments.body(NODES))
+_Filters: Any = type('_Filters', (types.Base,), arguments.body(NODES) | {'_since': arguments.since(NODES)})
 #: The names of these filters.
 FILTERS = tuple(attribute.name for attribute in wsme.types.list_attributes(_Filters))
 

@@ -8,7 +8,8 @@ from ironic_traits.inventory import mirror_clouds
 SINCE = 38
 _COLUMNS = ('name', 'endpoint', 'version', 'nodes', 'conflicts', 'pass_nodes', 'passed_at', 'current_at')
 _FURTHER = ('failing_since', 'last_error', 'requests', 'changes', 'written_traits', 'trait_writes')
-_WRITES = ('write_queue', 'write_failing_since', 'write_error')
+_WRITES = ('write_queue', 'write_failing_since', 'write_error', 'undecided_writes')
+_CLAIMS = ('claims', 'unsettled_claims', 'oldest_unsettled_claim')
 
 
 class Conflict(types.Base):
@@ -45,6 +46,10 @@ class Mirror(types.Base):
     write_queue = int
     write_failing_since = types.MOMENT
     write_error = str
+    undecided_writes = int
+    claims = int
+    unsettled_claims = int
+    oldest_unsettled_claim = types.MOMENT
 
 
 class Mirrors(types.Base):
@@ -73,7 +78,7 @@ def _conflict(row):
 
 
 def _show(row):
-    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER, *_WRITES)}
+    shown = {name: getattr(row, name) for name in (*_COLUMNS, *_FURTHER, *_WRITES, *_CLAIMS)}
     word = mirror_clouds.state(row)
     process = None if word == 'stopped' else row.holder
     return shown | {'state': word, 'process': process, 'lag_seconds': mirror_clouds.lag(row)}

@@ -9,6 +9,9 @@ from ironic_traits.api.v1 import trait_sources
 from ironic_traits.inventory.node_columns import JSON_FIELDS
 from ironic_traits.resources.nodes import NODES
 
+#: The minor version that brought ``fields``.
+FIELDS_SINCE = 8
+
 
 def all_fields(context):
     """Return the names of all fields of a node at the version of the request, a tuple."""
@@ -28,7 +31,7 @@ def selected(context, lists):
     :raises failures.VersionTooLow: ``fields``, or one of the fields, needs a later version.
     :raises failures.InvalidInput: a name is not that of a field, or there are no names.
     """
-    context.needs(8, "the argument 'fields'")
+    context.needs(FIELDS_SINCE, "the argument 'fields'")
     names = tuple(dict.fromkeys(name for names in lists for name in names))
     for name in names:
         if name not in NODES or not NODES[name].is_selectable:

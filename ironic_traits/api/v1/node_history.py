@@ -15,6 +15,7 @@ from ironic_traits.inventory.paging import Page
 SINCE = 78
 #: The minor versions that brought fields of an entry with its details.
 _PROJECT_SINCE, _STATE_SINCE = 113, 115
+_STATE_FIELDS = ('state', 'target_provision_state', 'duration_seconds')
 #: Longest event in a list without details.
 _LONGEST = 255
 #: The entries are always in the order in which they were written. That is also the order of ``created_at``.
@@ -23,6 +24,8 @@ SORTABLE = ('created_at', 'id')
 
 class Entry(types.Base):
     """An entry of a node's history in a response."""
+
+    _since = {'project': _PROJECT_SINCE, **dict.fromkeys(_STATE_FIELDS, _STATE_SINCE)}
 
     uuid = types.UUID
     created_at = types.MOMENT

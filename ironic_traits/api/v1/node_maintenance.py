@@ -24,6 +24,7 @@ class NodeMaintenanceController(Resource):
         query={'reason': types.TEXT},
         body=MaintenanceBody,
         optional_body=True,
+        statuses=(202,),
     )
     def put(self, context, node_ident, /, *, body, reason=None):
         if body is not None and body.reason is not wsme.types.Unset:
@@ -31,7 +32,7 @@ class NodeMaintenanceController(Resource):
         nodes.set_maintenance(context, node_ident, True, reason)
         return Response(status=202)
 
-    @expose('baremetal:node:clear_maintenance', of=access.node)
+    @expose('baremetal:node:clear_maintenance', of=access.node, statuses=(202,))
     def delete(self, context, node_ident, /):
         nodes.set_maintenance(context, node_ident, False)
         return Response(status=202)

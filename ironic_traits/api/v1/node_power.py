@@ -10,9 +10,14 @@ from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
 from ironic_traits.inventory import node_states
 
+#: The minor version that brought the soft targets, and the timeout.
+_TIMEOUT_SINCE = 27
+
 
 class PowerBody(types.Base):
     """The requested power state. ``timeout``, in seconds, is passed to the driver."""
+
+    _since = {'timeout': _TIMEOUT_SINCE}
 
     target = types.TEXT
     timeout = types.PositiveInteger()
@@ -21,14 +26,14 @@ class PowerBody(types.Base):
 class NodePowerController(Resource):
     """The power state of a node."""
 
-    @expose('baremetal:node:set_power_state', of=access.node, body=PowerBody, optional_body=True)
+    @expose('baremetal:node:set_power_state', of=access.node, body=PowerBody, optional_body=True, statuses=(202,))
     def put(self, context, node_ident, /, *, body):
         arguments = read_arguments(body)
         target = arguments.pop('target')
         if target in (states.SOFT_REBOOT, states.SOFT_POWER_OFF):
-            context.needs(27, f"the target '{target}'")
+            context.needs(_TIMEOUT_SINCE, f"the target '{target}'")
         if 'timeout' in arguments:
-            context.needs(27, "'timeout'")
+            context.needs(_TIMEOUT_SINCE, "'timeout'")
         node_states.power(context, node_ident, target, arguments)
         return Response(status=202, location=f'/v1/nodes/{node_ident}/states')
 

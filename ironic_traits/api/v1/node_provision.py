@@ -38,6 +38,8 @@ _ARGUMENTS = {
 class ProvisionBody(types.Base):
     """The requested verb, and its arguments."""
 
+    _since = {name: since for name, (_, since) in _ARGUMENTS.items()}
+
     target = types.TEXT
     configdrive = types.Any()
     clean_steps = [types.OBJECT]
@@ -52,7 +54,9 @@ class ProvisionBody(types.Base):
 class NodeProvisionController(Resource):
     """The provision state of a node."""
 
-    @expose('baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True)
+    @expose(
+        'baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True, statuses=(202,)
+    )
     def put(self, context, grant, node_ident, /, *, body):
         arguments = read_arguments(body)
         verb = arguments.pop('target')

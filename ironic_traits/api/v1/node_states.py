@@ -27,6 +27,8 @@ _FIELDS = (
 class NodeStates(types.Base):
     """The states of a node in a response."""
 
+    _resource = NODES
+
     console_enabled = types.BOOLEAN
     last_error = str
     power_state = str

@@ -13,7 +13,7 @@ from ironic_traits.inventory import node_traits, trait_catalogue
 SINCE = 37
 #: The minor version that brought sources and vetoes, which are not Ironic's.
 SOURCES_SINCE = 38
-_SOURCE = {'source': types.WritableSource()}
+_SOURCE, _SOURCE_SINCE = {'source': types.WritableSource()}, {'source': SOURCES_SINCE}
 _TRAIT = types.Trait()
 _HOW_TO_PUT = (
     'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node '
@@ -56,10 +56,10 @@ class NodeTraitsController(Resource):
         since=SINCE,
         before=406,
         query={'detail': types.BOOLEAN, 'at': types.QueryMoment()},
+        query_since={'detail': SOURCES_SINCE, 'at': past_traits.SINCE},
+        or_returns=trait_sources.TraitSources,
     )
     def get_all(self, context, grant, node_ident, /, *, detail=None, at=None):
-        if detail is not None:
-            context.needs(SOURCES_SINCE, "the argument 'detail'")
         if at is not None:
             return past_traits.document(context, grant, at, detail)
         if detail:
@@ -73,11 +73,12 @@ class NodeTraitsController(Resource):
         since=SINCE,
         before=405,
         query=_SOURCE,
+        query_since=_SOURCE_SINCE,
         body=TraitsBody,
         optional_body=True,
+        statuses=(200, 204),
     )
     def put(self, context, node_ident, trait=None, /, *, body, source=None):
-        _check_source(context, source)
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):
             raise failures.InvalidInput(reason=_HOW_TO_PUT)
@@ -93,19 +94,13 @@ class NodeTraitsController(Resource):
             return Response(status=204, headers=headers)
         return Response({'traits': written.traits}, headers=headers)
 
-    @expose('baremetal:node:traits:delete', of=access.node, since=SINCE, query=_SOURCE)
+    @expose('baremetal:node:traits:delete', of=access.node, since=SINCE, query=_SOURCE, query_since=_SOURCE_SINCE)
     def delete(self, context, node_ident, trait=None, /, *, source=None):
-        _check_source(context, source)
         if trait is None:
             node_traits.remove_all(context, node_ident, source)
         else:
             node_traits.remove(context, node_ident, trait, source)
         return Response(status=204)
-
-
-def _check_source(context, source):
-    if source is not None:
-        context.needs(SOURCES_SINCE, "the argument 'source'")
 
 
 def _add(context, node_ident, trait, source):

@@ -4,10 +4,13 @@ import wsme.types
 
 from ironic_traits.api import types
 from ironic_traits.api.v1 import trait_sources
+from ironic_traits.resources.nodes import NODES
 
 
 class Settable(types.Base):
     """The fields of a node that clients may set."""
+
+    _resource = NODES
 
     uuid = types.UUID
     name = types.TEXT

@@ -8,9 +8,8 @@ from ironic_traits.api import conditional, paging, types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1 import access, node_fields, node_filters, node_patch, node_types
+from ironic_traits.api.v1 import access, changes, node_fields, node_filters, node_patch, node_types
 from ironic_traits.api.v1.allocations import NodeAllocationController
-from ironic_traits.api.v1.changes import changed_nodes
 from ironic_traits.api.v1.node_children import NodeChildrenController
 from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_inventory import NodeInventoryController
@@ -34,7 +33,7 @@ LIST_QUERY = node_filters.QUERY | {'changed-since': types.TEXT}
 class NodesDetailController(Resource):
     """Nodes with all their fields."""
 
-    @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY)
+    @expose('baremetal:node:list', node_types.Nodes, query=LIST_QUERY, query_since={'changed-since': changes.SINCE})
     def get_all(self, context, grant, /, **query):
         return list_page(context, grant, node_fields.all_fields(context), 'all', query)
 
@@ -63,10 +62,9 @@ class NodesController(Resource):
         'baremetal:node:list',
         node_types.Nodes,
         query=LIST_QUERY | FIELDS_QUERY | {'detail': types.BOOLEAN},
+        query_since={'detail': NODES.detail_since, 'changed-since': changes.SINCE},
     )
     def get_all(self, context, grant, /, *, fields=None, detail=None, **query):
-        if detail is not None:
-            context.needs(43, "the argument 'detail'")
         if detail and fields is not None:
             raise failures.InvalidInput(reason='Can not specify ?detail=True and fields in the same request.')
         if detail:
@@ -83,7 +81,10 @@ class NodesController(Resource):
         return node_fields.presenter(context, names)(nodes.get(context, grant, names))
 
     @expose(
-        ('baremetal:node:create', 'baremetal:node:create:self_owned_node'), node_types.Node, body=node_types.NodeBody
+        ('baremetal:node:create', 'baremetal:node:create:self_owned_node'),
+        node_types.Node,
+        body=node_types.NodeBody,
+        statuses=(201,),
     )
     def post(self, context, /, *, body):
         values = new_values(context, body) | _owner(context, body)
@@ -96,11 +97,10 @@ class NodesController(Resource):
         node_types.Node,
         of=access.node,
         query={'reset_interfaces': types.BOOLEAN},
+        query_since={'reset_interfaces': 45},
         body=[types.PatchOperation],
     )
     def patch(self, context, grant, node_ident, /, *, body, reset_interfaces=None):
-        if reset_interfaces is not None:
-            context.needs(45, "the argument 'reset_interfaces'")
         change = node_patch.changer(context, body, reset_interfaces)
         access.check_all(context, grant, node_patch.rules(body))
         return _show(context, nodes.update(context, node_ident, change, node_fields.all_fields(context)))
@@ -183,6 +183,6 @@ def _read_page(context, grant, fields, links, query):
 def _changed(context, grant, fields, links, query):
     """Return the nodes that have changed since a token; parameters as for ``list_page``."""
     filters, traits = node_filters.parse(context, query)
-    rows, ending = changed_nodes(context, grant, ('uuid', *fields), filters, traits, query)
+    rows, ending = changes.changed_nodes(context, grant, ('uuid', *fields), filters, traits, query)
     show = node_fields.presenter(context, fields, links)
     return {'nodes': [show(row[1:]) for row in rows]} | ending

@@ -12,7 +12,6 @@ def document(context, grant, at, detail):
     :param at: datetime in UTC, without a time zone.
     :param detail: value of the query parameter, which cannot be combined with ``at``.
     """
-    context.needs(SINCE, "the argument 'at'")
     if detail:
         raise failures.InvalidInput(
             reason="'at' and 'detail' cannot be combined: the sources of the traits at a past time are not known."

@@ -10,6 +10,8 @@ from ironic_traits.inventory.portgroups import PORTGROUPS as KIND
 class PortgroupBody(types.Base):
     """The fields of a portgroup that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     node_uuid = types.UUID
     name = types.TEXT

@@ -75,7 +75,7 @@ class PortgroupsController(PortgroupsDetailController):
     def get_one(self, context, grant, portgroup_ident, /, *, fields=None):
         return PORTGROUPS.show(context, grant, fields)
 
-    @expose('baremetal:portgroup:create', Portgroup, since=SINCE, body=PortgroupBody)
+    @expose('baremetal:portgroup:create', Portgroup, since=SINCE, body=PortgroupBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         return PORTGROUPS.create(context, grant, body)
 

@@ -20,6 +20,8 @@ _NODE_IDENT_SINCE, _NETWORK_OF_PORTGROUP_SINCE = 94, 102
 class PortBody(types.Base):
     """The fields of a port that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     node_uuid = types.UUID
     address = types.Mac()
@@ -54,6 +56,8 @@ class Ports(types.Base):
 
 class NewPort(PortBody):
     """A port in a POST."""
+
+    _since = {'node_ident': _NODE_IDENT_SINCE}
 
     node_ident = types.TEXT
 
@@ -162,7 +166,7 @@ class PortsController(PortsDetailController):
     def get_one(self, context, grant, port_ident, /, *, fields=None):
         return PORTS.show(context, grant, fields)
 
-    @expose('baremetal:port:create', Port, body=NewPort)
+    @expose('baremetal:port:create', Port, body=NewPort, statuses=(201,))
     def post(self, context, grant, /, *, body):
         _resolve_node(context, grant, body)
         return PORTS.create(context, grant, body)

@@ -17,6 +17,7 @@ from ironic_traits.api import arguments, paging, patch, types
 from ironic_traits.api import body as request_body
 from ironic_traits.api.expose import Response
 from ironic_traits.api.v1 import access, node_ident
+from ironic_traits.api.v1.node_fields import FIELDS_SINCE
 from ironic_traits.inventory import records
 from ironic_traits.inventory.record_kinds import Kind
 
@@ -214,7 +215,7 @@ class Records:
         return tuple(name for name, since in self.since.items() if since <= context.minor)
 
     def _selected(self, context, lists):
-        context.needs(8, "the argument 'fields'")
+        context.needs(FIELDS_SINCE, "the argument 'fields'")
         names = tuple(dict.fromkeys(name for names in lists for name in names))
         for name in names:
             if name not in self.since:

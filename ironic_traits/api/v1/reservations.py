@@ -111,7 +111,7 @@ class ReservationsController(Resource):
     def get_one(self, context, grant, reservation_uuid, /):
         return _one(reservations.get(context, grant))
 
-    @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody)
+    @expose('baremetal:reservation:create', NewReservations, since=SINCE, body=ReservationBody, statuses=(200, 201))
     def post(self, context, grant, /, *, body):
         instances = _instances(context, body)
         node_request = match_types.read_request(context, grant, body, _idents(context, body))

@@ -1,9 +1,11 @@
 """/ and /v1: the root of the API, with its versions and resources."""
 
+from typing import Any
+
 from oslo_utils import uuidutils
 from webob import exc
 
-from ironic_traits.api import microversions
+from ironic_traits.api import microversions, types
 from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
@@ -34,32 +36,72 @@ _SUFFIX = '.json'
 _SUFFIX_UNTIL = 91
 
 
+class Version(types.Base):
+    """A version of the API."""
+
+    id = str
+    links = types.LINKS
+    status = str
+    min_version = str
+    version = str
+
+
+class Root(types.Base):
+    """The service, and its versions."""
+
+    name = str
+    description = str
+    ironic_traits_version = str
+    default_version = Version
+    versions = [Version]
+
+
+_CHILDREN = {
+    'allocations': AllocationsController(),
+    'changes': ChangesController(),
+    'chassis': ChassisController(),
+    'conductors': ConductorsController(),
+    'continue_inspection': ContinueInspectionController(),
+    'deploy_templates': DeployTemplatesController(),
+    'history': HistoryController(),
+    'inspection_rules': InspectionRulesController(),
+    'matches': MatchesController(),
+    'mirrors': MirrorsController(),
+    'nodes': NodesController(),
+    'ports': PortsController(),
+    'drivers': DriversController(),
+    'portgroups': PortgroupsController(),
+    'reservations': ReservationsController(),
+    'runbooks': RunbooksController(),
+    'shards': ShardsController(),
+    'traits': TraitsController(),
+    'volume': VolumeController(),
+}
+
+
+class _V1(types.Base):
+    """The Bare Metal API, but for the links to its resources."""
+
+    id = str
+    links = types.LINKS
+    media_types = {str: str}
+    version = Version
+
+
+#: The Bare Metal API, with links to its resources.
+V1: Any = type(
+    'V1',
+    (_V1,),
+    dict.fromkeys(_CHILDREN, types.LINKS) | {'_since': {name: child.since for name, child in _CHILDREN.items()}},
+)
+
+
 class V1Controller(Resource):
     """The Bare Metal API."""
 
-    children = {
-        'allocations': AllocationsController(),
-        'changes': ChangesController(),
-        'chassis': ChassisController(),
-        'conductors': ConductorsController(),
-        'continue_inspection': ContinueInspectionController(),
-        'deploy_templates': DeployTemplatesController(),
-        'history': HistoryController(),
-        'inspection_rules': InspectionRulesController(),
-        'matches': MatchesController(),
-        'mirrors': MirrorsController(),
-        'nodes': NodesController(),
-        'ports': PortsController(),
-        'drivers': DriversController(),
-        'portgroups': PortgroupsController(),
-        'reservations': ReservationsController(),
-        'runbooks': RunbooksController(),
-        'shards': ShardsController(),
-        'traits': TraitsController(),
-        'volume': VolumeController(),
-    }
+    children = _CHILDREN
 
-    @expose(PUBLIC)
+    @expose(PUBLIC, V1)
     def get_all(self, context, /):
         return {
             'id': 'v1',
@@ -99,7 +141,7 @@ class RootController(Resource):
             parameters[-1] += _SUFFIX
         return route, parameters, path
 
-    @expose(PUBLIC)
+    @expose(PUBLIC, Root)
     def get_all(self, context, /):
         return {
             'name': 'OpenStack Ironic API',

@@ -13,6 +13,8 @@ from ironic_traits.matching import traits
 class RunbookBody(types.Base):
     """The fields of a runbook that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     name = types.Text(minimum=1, maximum=255)
     description = types.TEXT_255

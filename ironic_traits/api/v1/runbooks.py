@@ -96,7 +96,7 @@ class RunbooksController(Resource):
     def get_one(self, context, grant, runbook_ident, /, *, fields=None):
         return RUNBOOKS.show(context, grant, fields)
 
-    @expose('baremetal:runbook:create', Runbook, since=SINCE, before=405, body=RunbookBody)
+    @expose('baremetal:runbook:create', Runbook, since=SINCE, before=405, body=RunbookBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         if context.system_scope != 'all':
             _check_project(context, body)

@@ -24,6 +24,19 @@ class Steps(wsme.types.UserType):
         self._resource = resource
         self._required = required
 
+    @property
+    def schema(self):
+        """The JSON schema of its values."""
+        number = {'oneOf': [{'type': 'integer', 'minimum': 0}, {'type': 'string', 'pattern': f'^{_DIGITS.pattern}$'}]}
+        properties = {
+            'interface': {'enum': list(INTERFACES)},
+            'step': {'type': 'string', 'minLength': 1},
+            'args': {'type': 'object'},
+            self._required[-1]: number,
+        }
+        step = {'type': 'object', 'properties': properties, 'required': list(self._required)}
+        return {'type': 'array', 'minItems': 1, 'items': step | {'additionalProperties': False}}
+
     def validate(self, value):
         if not isinstance(value, list):
             raise self._invalid("'steps' is not of type 'array'")

@@ -11,6 +11,8 @@ from ironic_traits.inventory.volume import CONNECTORS as KIND
 class ConnectorBody(types.Base):
     """The fields of a volume connector that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     node_uuid = types.UUID
     type = types.TEXT_255
@@ -56,7 +58,7 @@ class ConnectorsController(Resource):
     def get_one(self, context, grant, connector_uuid, /, *, fields=None):
         return CONNECTORS.show(context, grant, fields)
 
-    @expose('baremetal:volume:create', Connector, since=SINCE, body=ConnectorBody)
+    @expose('baremetal:volume:create', Connector, since=SINCE, body=ConnectorBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         return CONNECTORS.create(context, grant, body)
 

@@ -11,6 +11,8 @@ from ironic_traits.inventory.volume import TARGETS as KIND
 class TargetBody(types.Base):
     """The fields of a volume target that clients may set."""
 
+    _resource = KIND.resource
+
     uuid = types.UUID
     node_uuid = types.UUID
     volume_type = types.TEXT_255
@@ -58,7 +60,7 @@ class TargetsController(Resource):
     def get_one(self, context, grant, target_uuid, /, *, fields=None):
         return TARGETS.show(context, grant, fields)
 
-    @expose('baremetal:volume:create', Target, since=SINCE, body=TargetBody)
+    @expose('baremetal:volume:create', Target, since=SINCE, body=TargetBody, statuses=(201,))
     def post(self, context, grant, /, *, body):
         return TARGETS.create(context, grant, body)
 

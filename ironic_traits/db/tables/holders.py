@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from ironic_traits.db.tables.base import records_table
+from ironic_traits.db.tables.nodes import HAS_ORIGIN
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
 reservations = records_table(
@@ -18,6 +19,9 @@ reservations = records_table(
 
 # Ironic's allocations. (Those of Placement are in ``allocations``.) An active one holds its node by the node's
 # instance_uuid; one in the state "error" has no node.
+#
+# Those of clouds are rows of this table, too, with the cloud as their origin. So lists, filters, paging and the rules
+# for projects need nothing of their own, a node has at most one allocation, and one that is adopted loses its origin.
 node_allocations = records_table(
     'node_allocations',
     sa.Column('name', exact_string(255), unique=True),
@@ -30,5 +34,8 @@ node_allocations = records_table(
     sa.Column('traits', Json, nullable=False),
     sa.Column('candidate_nodes', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
+    # The cloud that it was read in; NULL if it is this service's own.
+    sa.Column('origin', ascii_string(57)),
     sa.Index(None, 'owner'),
+    sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),
 )

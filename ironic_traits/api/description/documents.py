@@ -1,0 +1,163 @@
+"""The OpenAPI documents."""
+
+import functools
+import http
+import re
+
+from ironic_traits import failures as common_failures
+from ironic_traits import policies
+from ironic_traits.api import protocols, rendering
+from ironic_traits.api.description.bare_metal import BareMetal
+from ironic_traits.api.description.placement import Placement
+from ironic_traits.api.description.routes import routes
+from ironic_traits.api.microversions import text
+from ironic_traits.failures import Failure
+from ironic_traits.placement import failures as placement_failures
+from ironic_traits.version import version
+
+#: {name of an API: (its Protocol, the class that describes its operations)}.
+APIS = {each.name: (each, kind) for each, kind in ((protocols.BARE_METAL, BareMetal), (protocols.PLACEMENT, Placement))}
+#: {[api] auth_strategy: how clients authenticate}. Other strategies need nothing from the client.
+_SECURITY = {
+    'keystone': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token', 'description': 'A token of keystone.'},
+    'http_basic': {'type': 'http', 'scheme': 'basic'},
+}
+_PARAMETER = re.compile(r'{(\w+)}')
+
+
+def document(api, minor, auth_strategy, prefix=True):
+    """Return the description of an API at a version.
+
+    :param api: a key of APIS.
+    :param minor: the minor version.
+    :param auth_strategy: [api] auth_strategy.
+    :param prefix: whether the paths of the Placement API begin with /placement.
+    """
+    protocol, kind = APIS[api]
+    described = kind(minor)
+    prefix_length = 0 if prefix else len(protocol.prefix)
+    paths: dict[str, dict] = {}
+    for route in _routes(protocol):
+        if described.serves(route.function):
+            path = route.path[prefix_length:] or '/'
+            paths.setdefault(path, {})[route.method.lower()] = _operation(protocol, described, route, minor)
+    return {
+        'openapi': '3.1.0',
+        'info': _info(protocol, minor),
+        'servers': [{'url': '.'}],
+        'paths': paths,
+        'components': {
+            'schemas': described.schemas,
+            'responses': {'Failure': _response('A failure.', {rendering.CONTENT_TYPE: protocol.failure_schema(minor)})},
+            'parameters': {'Version': _version_parameter(protocol, minor)},
+            'securitySchemes': _schemes(auth_strategy),
+        },
+        'security': [{name: []} for name in _schemes(auth_strategy)],
+    }
+
+
+def _routes(protocol):
+    """Return the routes of an API."""
+    other = protocols.PLACEMENT.prefix
+    return [route for route in routes() if route.path.startswith(other) == (protocol is protocols.PLACEMENT)]
+
+
+def _info(protocol, minor):
+    return {
+        'title': protocol.title,
+        'version': text(minor),
+        'summary': f'The {protocol.title} {text(minor)} of ironic-traits {version()}',
+        'license': {'name': 'Apache 2.0', 'identifier': 'Apache-2.0'},
+    }
+
+
+def _version_parameter(protocol, minor):
+    value = dict((name.lower(), value) for name, value in protocol.headers(minor))[protocol.version_header.lower()]
+    return {
+        'name': protocol.version_header,
+        'in': 'header',
+        'required': minor > protocol.minimum,
+        'description': 'The version that this document describes.',
+        'schema': {'type': 'string', 'enum': [value]},
+    }
+
+
+def _schemes(auth_strategy):
+    return {name: scheme for name, scheme in _SECURITY.items() if name == auth_strategy}
+
+
+def _operation(protocol, described, route, minor):
+    function = route.function
+    body = described.body(function)
+    operation = {
+        'operationId': f'{route.method.lower()}{re.sub(r"[^a-z0-9]+", "_", route.path)}'.rstrip('_'),
+        'summary': _summaries().get(next(iter(function.rules), None), 'Show the versions.'),
+        'tags': [_tag(protocol, route.path)],
+        'parameters': [
+            {'$ref': '#/components/parameters/Version'},
+            *map(_path_parameter, _PARAMETER.findall(route.path)),
+            *described.query(function),
+        ],
+        'responses': _responses(protocol, described, route),
+        'x-since': text(function.since),
+        'x-policy-rules': list(function.rules),
+    }
+    if body:
+        schema, is_required = body
+        operation['requestBody'] = {'required': is_required, 'content': {rendering.CONTENT_TYPE: {'schema': schema}}}
+    if route.path.removeprefix(protocol.prefix) in protocol.public:
+        operation['security'] = []
+    return operation
+
+
+def _tag(protocol, path):
+    """Return the tag of an operation: the first segment of its path below the root of the API."""
+    segments = path.removeprefix(protocol.prefix).removeprefix('/v1').split('/')
+    return next(filter(None, segments), 'versions')
+
+
+def _path_parameter(name):
+    # Anything else than a slash, which would lead to another path.
+    schema = {'format': 'uuid'} if name.endswith('uuid') else {'pattern': '^[^/]+$'}
+    return {'name': name, 'in': 'path', 'required': True, 'schema': {'type': 'string', **schema}}
+
+
+def _responses(protocol, described, route):
+    responses = {
+        str(status): _response(http.HTTPStatus(status).phrase, content)
+        for status, content in described.responses(route.function).items()
+    }
+    if route.method == 'GET' and protocol is protocols.BARE_METAL:
+        responses['304'] = _response('The client has the response already: its If-None-Match has the ETag.', {})
+    failures = dict.fromkeys(map(str, _statuses(protocol)), {'$ref': '#/components/responses/Failure'})
+    # The body is that of the middleware that authenticates.
+    failures['401'] = _response(http.HTTPStatus.UNAUTHORIZED.phrase, {})
+    return responses | failures
+
+
+def _response(description, content):
+    response = {'description': description}
+    if content:
+        response['content'] = {name: {'schema': schema} for name, schema in content.items()}
+    return response
+
+
+@functools.cache
+def _statuses(protocol):
+    """Return the statuses of the failures of an API, sorted. A 500 is a bug, which nothing describes."""
+    modules = [common_failures.__name__]
+    if protocol is protocols.PLACEMENT:
+        modules.append(placement_failures.__name__)
+    return sorted({each.status for each in _subclasses(Failure) if each.__module__.startswith(tuple(modules))} - {500})
+
+
+def _subclasses(base):
+    for each in base.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+@functools.cache
+def _summaries():
+    """Return the descriptions of policy rules: {name: sentence}."""
+    return {rule.name: rule.description for rule in policies.list_rules()}

@@ -1,0 +1,150 @@
+"""JSON schemas of WSME types at a version."""
+
+import collections
+import datetime
+import functools
+
+import wsme.types
+
+from ironic_traits.api import arguments
+from ironic_traits.api.description.routes import routes
+
+_PLAIN = {
+    str: {'type': 'string'},
+    int: {'type': 'integer'},
+    float: {'type': 'number'},
+    bool: {'type': 'boolean'},
+    datetime.datetime: {'type': 'string', 'format': 'date-time'},
+}
+
+
+class Components:
+    """The schemas of the types with attributes, to which other schemas refer.
+
+    :param minor: the minor version.
+    :ivar schemas: {name: JSON schema}.
+    """
+
+    def __init__(self, minor):
+        self._minor = minor
+        self.schemas = {}
+
+    def schema(self, datatype):
+        """Return the schema of a type, and add the types that it refers to."""
+        if wsme.types.isarray(datatype):
+            return {'type': 'array', 'items': self.schema(datatype.item_type)}
+        if wsme.types.isdict(datatype):
+            return {'type': 'object', 'additionalProperties': self.schema(datatype.value_type)}
+        if isinstance(datatype, wsme.types.Enum):
+            return {'type': 'string', 'enum': sorted(datatype.values)}
+        if wsme.types.isusertype(datatype):
+            return datatype.schema
+        if wsme.types.iscomplex(datatype):
+            return self._reference(datatype)
+        return _PLAIN[datatype]
+
+    def _reference(self, datatype):
+        name = _names()[datatype]
+        if name not in self.schemas:
+            # First, because types may refer to each other.
+            self.schemas[name] = {}
+            self.schemas[name] = self._object(datatype)
+        return {'$ref': f'#/components/schemas/{name}'}
+
+    def _object(self, datatype):
+        attributes = [each for each in wsme.types.list_attributes(datatype) if self._has(datatype, each.name)]
+        schema = {
+            'type': 'object',
+            'description': datatype.__doc__ and datatype.__doc__.partition('\n')[0],
+            'properties': {each.name: self._attribute(each) for each in attributes},
+            'required': [each.name for each in attributes if each.mandatory],
+            'additionalProperties': False,
+        }
+        return {key: value for key, value in schema.items() if value not in (None, [])}
+
+    def _has(self, datatype, name):
+        return since(datatype).get(name, 1) <= self._minor
+
+    def _attribute(self, attribute):
+        schema = self.schema(attribute.datatype)
+        return schema if attribute.mandatory or _is_list(attribute.datatype) else _or_null(schema)
+
+
+def query_schema(datatype):
+    """Return the schema of a query parameter of a type; that of a list can be repeated."""
+    if wsme.types.isarray(datatype):
+        return {'type': 'array', 'items': query_schema(datatype.item_type)}
+    return getattr(datatype, 'query_schema', None) or Components(0).schema(datatype)
+
+
+@functools.cache
+def since(datatype):
+    """Return the minor versions that brought attributes of a type: {name: minor version}.
+
+    Other attributes came with the route.
+    """
+    resource = datatype._resource
+    if resource is None:
+        return datatype._since
+    return {**resource.since, **resource.links, 'links': resource.served_since, **datatype._since}
+
+
+def query_since(datatype):
+    """Return the minor versions that brought query parameters of a list or of one item: {parameter: minor version}.
+
+    :param datatype: type of the response.
+    """
+    resource = _resource(datatype)
+    if resource is None:
+        return {}
+    detail = {} if resource.detail_since is None else {'detail': resource.detail_since}
+    return {**arguments.since(resource), **detail}
+
+
+def _resource(datatype):
+    """Return the table of the resource that a response has items of; None if there is none."""
+    if not wsme.types.iscomplex(datatype):
+        return None
+    attributes = [each.datatype for each in wsme.types.list_attributes(datatype)]
+    types = [datatype, *(each.item_type for each in attributes if _is_list(each))]
+    return next((each._resource for each in types if each._resource is not None), None)
+
+
+def _is_list(datatype):
+    """Whether a type is a list of objects, which is never null."""
+    return wsme.types.isarray(datatype) and wsme.types.iscomplex(datatype.item_type)
+
+
+def _or_null(schema):
+    if isinstance(schema.get('type'), str) and 'enum' not in schema:
+        return schema | {'type': [schema['type'], 'null']}
+    return {'anyOf': [schema, {'type': 'null'}]} if schema else schema
+
+
+@functools.cache
+def _names():
+    """Return the names of all types with attributes: {type: name}. Types with the same name get that of the module."""
+    types: set[type] = set()
+    for route in routes():
+        if hasattr(route.function, 'definition'):
+            for datatype in (*route.function.return_types, route.function.definition.body_type):
+                _collect(datatype, types)
+    counts = collections.Counter(each.__name__ for each in types)
+    return {each: each.__name__ if counts[each.__name__] == 1 else _long_name(each) for each in types}
+
+
+def _collect(datatype, types):
+    """Add a type, and the types that it refers to, to a set of types with attributes."""
+    if wsme.types.isarray(datatype):
+        _collect(datatype.item_type, types)
+    elif wsme.types.isdict(datatype):
+        _collect(datatype.value_type, types)
+    elif datatype is not None and wsme.types.iscomplex(datatype) and datatype not in types:
+        types.add(datatype)
+        for attribute in wsme.types.list_attributes(datatype):
+            _collect(attribute.datatype, types)
+
+
+def _long_name(datatype):
+    module = datatype.__module__.rpartition('.')[2]
+    return ''.join(word.capitalize() for word in module.split('_')) + datatype.__name__

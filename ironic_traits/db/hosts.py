@@ -1,0 +1,219 @@
+"""The hosts of a database: which of them a process uses, and how it connects.
+
+A URL may name several hosts, in either of two forms that SQLAlchemy and libpq have for PostgreSQL::
+
+    postgresql+psycopg2://user@/name?host=one:5432&host=two:5432
+    mysql+pymysql://user@one,two,three/name
+
+A process uses one host at a time for all its connections, so that it reads what it has written. All processes prefer
+the first host, as they would behind a proxy with backup servers: writers of one row on several nodes of a Galera
+cluster would only disturb each other.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from ironic_traits.db import timeouts
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds for which a host that has failed is tried after the others.
+AVOIDED = 5
+_SWITCH = 'ironic_traits.switch'
+
+
+class Unready(Exception):
+    """A host of the database responds, but cannot be used."""
+
+
+class Hosts:
+    """The hosts of one database.
+
+    :param url: sqlalchemy.URL, which may name several hosts.
+    :param limits: timeouts.Limits.
+    :ivar url: the URL with the first host only, for SQLAlchemy's engines.
+    """
+
+    def __init__(self, url: sa.URL, limits: timeouts.Limits) -> None:
+        self._addresses = addresses(url)
+        self._limits = limits
+        self.url = url
+        if len(self._addresses) > 1:
+            host, port = self._addresses[0]
+            self.url = url.difference_update_query(['host', 'port']).set(host=host, port=port)
+        self._current = 0
+        #: Number of times that another host was taken.
+        self._switches = 0
+        #: {number of a host: when it failed, as time.monotonic()}.
+        self._failures: dict[int, float] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there is more than one."""
+        return len(self._addresses) > 1
+
+    def connect(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """Return a connection of the driver: a listener for SQLAlchemy's event ``do_connect``.
+
+        The hosts are tried in turn, first the one that is in use.
+
+        :raises Exception: the error of the first host that was tried; none can be used.
+        """
+        first: Exception | None = None
+        for number in self._order():
+            try:
+                connection = self._connect(number, dialect, arguments, options)
+            except (dialect.loaded_dbapi.Error, OSError, Unready) as error:
+                self._failures[number] = time.monotonic()
+                first = first or error
+            else:
+                record.info[_SWITCH] = self._take(number)
+                return connection
+        if first is None or isinstance(first, Unready):
+            raise dialect.loaded_dbapi.OperationalError(str(first)) from first
+        raise first
+
+    def probe(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Raise an exception unless the host in use responds, within the limit for a connection."""
+        self._connect(self._current, dialect, arguments, options).close()
+
+    def check(self, connection: Any, record: Any, proxy: Any) -> None:
+        """Raise DisconnectionError for a connection to another host than that in use: a listener for ``checkout``.
+
+        :raises sqlalchemy.exc.DisconnectionError: SQLAlchemy connects anew upon it.
+        """
+        if record.info.get(_SWITCH) != self._switches:
+            raise sa.exc.DisconnectionError('another host of the database is in use')
+
+    def leave(self) -> None:
+        """Take the host in use for dead: the next connections are to the others, if they respond."""
+        with self._lock:
+            self._failures[self._current] = time.monotonic()
+            self._switches += 1
+
+    def prefer(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Go back to the first host if another node of the same Galera cluster is in use, and the first is ready.
+
+        Not so on PostgreSQL: a former primary that comes back as one by itself has lost what was written since.
+        """
+        if self._current == 0:
+            return
+        try:
+            connection = self._connect(0, dialect, arguments, options)
+            is_node = _is_galera(connection)
+            connection.close()
+        except Exception:
+            return
+        if is_node:
+            self._take(0)
+
+    def _order(self) -> list[int]:
+        now = time.monotonic()
+        numbers = sorted(range(len(self._addresses)), key=lambda number: number != self._current)
+        return sorted(numbers, key=lambda number: now - self._failures.get(number, -AVOIDED) < AVOIDED)
+
+    def _take(self, number: int) -> int:
+        """Use a host from now on, and return the number of switches so far."""
+        with self._lock:
+            self._failures.pop(number, None)
+            if number != self._current:
+                self._current = number
+                self._switches += 1
+                LOG.warning('The host of the database is now %s, port %s', *self._addresses[number])
+            return self._switches
+
+    def _connect(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """Connect to a host, and check that it can be used if there are others.
+
+        :raises Unready: it cannot be used.
+        """
+        options = timeouts.options(self.url, self._limits) | options
+        if self.are_several:
+            host, port = self._addresses[number]
+            options |= {'host': host} | ({'port': port} if port else {})
+        connection = dialect.loaded_dbapi.connect(*arguments, **options)
+        try:
+            if self.are_several:
+                _ready(dialect.name)(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def addresses(url: sa.URL) -> list[tuple[str, int | None]]:
+    """Return the hosts that a URL names: [(host, port or None), …]; [] if it names none, or a folder of sockets."""
+    values = url.query.get('host', ())
+    names = [values] if isinstance(values, str) else list(values)
+    if not names and url.host:
+        names = url.host.split(',') if ',' in url.host else []
+    if len(names) == 1:
+        names = names[0].split(',')
+    if not names or any(name.startswith('/') for name in names):
+        return [(url.host or '', url.port)]
+    ports = str(url.query.get('port', '')).split(',')
+    if len(ports) == len(names) and all(ports):
+        return [(name, int(port)) for name, port in zip(names, ports, strict=True)]
+    return [_address(name, url.port) for name in names]
+
+
+def _address(name: str, port: int | None) -> tuple[str, int | None]:
+    host, separator, own_port = name.rpartition(':')
+    return (host, int(own_port)) if separator and own_port.isdecimal() else (name, port)
+
+
+def _ready(dialect: str) -> Callable[[Any], None]:
+    return _check_postgresql if dialect == 'postgresql' else _check_mysql
+
+
+def _check_postgresql(connection: Any) -> None:
+    """Raise Unready unless the server takes writes: target_session_attrs=read-write, which libpq checks as well."""
+    with connection.cursor() as cursor:
+        cursor.execute('SHOW transaction_read_only')
+        [value] = cursor.fetchone()
+    connection.rollback()
+    if value != 'off':
+        raise Unready('the server is read-only')
+
+
+def _check_mysql(connection: Any) -> None:
+    """Raise Unready unless the server takes writes, and is a synced node if it is one of a Galera cluster.
+
+    Then wait until the node has what the cluster has committed so far: another node may have acknowledged it.
+    """
+    values = _values(connection)
+    if values.get('read_only', 'OFF') != 'OFF':
+        raise Unready('the server is read-only')
+    if values.get('wsrep_on') != 'ON':
+        return
+    if values.get('wsrep_ready') != 'ON' or values.get('wsrep_local_state') != '4':
+        raise Unready(f'the node is not ready: {values.get("wsrep_local_state_comment")}')
+    with connection.cursor() as cursor:
+        cursor.execute('SET SESSION wsrep_sync_wait = 1')
+        cursor.execute('SELECT 1')
+        cursor.fetchall()
+        cursor.execute('SET SESSION wsrep_sync_wait = DEFAULT')
+
+
+def _is_galera(connection: Any) -> bool:
+    return hasattr(connection, 'get_server_info') and _values(connection).get('wsrep_on') == 'ON'
+
+
+def _values(connection: Any) -> dict[str, str]:
+    """Return variables and the state of a MariaDB or MySQL server: {name: value}."""
+    rows: list[tuple[str, str]] = []
+    with connection.cursor() as cursor:
+        for statement in (
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on')",
+            "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', "
+            "'wsrep_local_state_comment')",
+        ):
+            cursor.execute(statement)
+            rows += cursor.fetchall()
+    return dict(rows)

@@ -1,0 +1,155 @@
+"""The service on a cluster of databases: a node of it is killed, frozen, isolated, while clients write.
+
+Nothing that was acknowledged is lost, no node gets two holders, and the next requests are answered soon.
+"""
+
+import itertools
+import os
+import threading
+import time
+
+import pytest
+
+from tests.support import clusters
+from tests.support.client import Client
+from tests.support.reservations import available
+from tests.support.service import make_app, upgraded
+
+#: Seconds in which the service responds again. It takes 2 to 4 seconds on a machine that has nothing else to do.
+SOON = 10
+WRITERS, FREE = 4, 24
+
+
+@pytest.fixture(scope='module', params=clusters.CLUSTERS)
+def cluster(request):
+    """A cluster of database servers."""
+    kind = clusters.CLUSTERS[request.param]
+    if not kind.installed():
+        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), f'{request.param} is not installed'
+        pytest.skip('left out')
+    started = kind()
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
+
+
+class Writers:
+    """Clients that write without a pause: each the traits of its node, in turn with reservations of free nodes.
+
+    :param apps: WSGI applications, as of several processes.
+    """
+
+    def __init__(self, apps):
+        self.client = Client(apps[0])
+        self._clients = [Client(apps[number % len(apps)]) for number in range(WRITERS)]
+        self._nodes = [self.client.node()['uuid'] for _ in range(WRITERS)]
+        self._free = [available(self.client) for _ in range(FREE)]
+        #: [number of the last write that was acknowledged, …] and that was sent.
+        self._acknowledged, self._sent = [0] * WRITERS, [0] * WRITERS
+        #: {uuid of a free node: instances whose reservation was acknowledged}.
+        self._held = {node: [] for node in self._free}
+        self._unexpected, self._successes = [], [time.monotonic()]
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(n,), daemon=True) for n in range(WRITERS)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(60)
+
+    def wait(self, successes=20):
+        """Wait until requests have succeeded, and return the longest time without a success since the call."""
+        begun, before = time.monotonic(), len(self._successes)
+        while len(self._successes) < before + successes:
+            assert time.monotonic() - begun < 60, self._unexpected
+            time.sleep(0.02)
+        times = [begun, *self._successes[before:]]
+        return max(later - earlier for earlier, later in itertools.pairwise(times))
+
+    def check(self):
+        """Assert that what was acknowledged is stored, and nothing that was refused."""
+        assert not self._unexpected
+        assert not [thread for thread in self._threads if thread.is_alive()]
+        for node, acknowledged, sent in zip(self._nodes, self._acknowledged, self._sent, strict=True):
+            [trait] = self.client.get(f'/v1/nodes/{node}/traits')['traits']
+            assert acknowledged <= int(trait.removeprefix('CUSTOM_')) <= sent
+        stored = {}
+        for each in self.client.get('/v1/reservations?limit=1000')['reservations']:
+            stored.setdefault(each['node_uuid'], []).append(each['instance_uuid'])
+        assert all(len(instances) == 1 for instances in stored.values()), stored
+        for node, instances in self._held.items():
+            assert instances in ([], stored.get(node)), (node, instances, stored.get(node))
+
+    def _write(self, number):
+        while not self._ended.is_set():
+            self._sent[number] += 1
+            count = self._sent[number]
+            body = {'traits': [f'CUSTOM_{count}']}
+            if self._ask(number, 'PUT', f'/v1/nodes/{self._nodes[number]}/traits', body, (200,)):
+                self._acknowledged[number] = count
+            node = self._free[count // 4 % FREE]
+            instance = f'bbbbbbbb-0000-4000-8000-{number:04}{count:08}'
+            if not self._held[node] and self._ask(
+                number, 'POST', '/v1/reservations', {'node_uuid': node, 'instance_uuid': instance}, (201, 409)
+            ):
+                self._held[node].append(instance)
+            time.sleep(0.05)
+
+    def _ask(self, number, method, path, body, expected):
+        """Send a request. Return whether it has succeeded."""
+        response = self._clients[number].ask(method, path, body)
+        status = response.status_int
+        if status in expected:
+            self._successes.append(time.monotonic())
+        elif status != 503 or not response.headers.get('Retry-After'):
+            self._unexpected.append((method, path, status, response.text))
+        return status in (200, 201)
+
+
+def test_faults(cluster):
+    """Both processes of the service answer again soon after each fault, without a restart."""
+    url = upgraded(cluster.create('faults'))
+    options = {'database__connect_timeout': 1.5}
+    with make_app(url, **options) as first, make_app(url, **options) as second:
+        with Writers([first, second]) as writers:
+            writers.wait()
+            for fault in FAULTS[cluster.name](cluster):
+                fault()
+                assert writers.wait() < SOON, fault
+        writers.check()
+        assert len(writers.client.get('/v1/nodes')['nodes']) == WRITERS + FREE
+
+
+def _of_galera(cluster):
+    """Yield functions. All of them hit the first node, which is in use whenever it can be."""
+    first = cluster.nodes[0]
+    yield first.freeze
+    yield first.thaw
+    cluster.settle()
+    yield first.kill
+    yield first.start
+    cluster.settle()
+    # It is cut off from the other nodes, and answers: "WSREP has not yet prepared node for application use".
+    yield lambda: first.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 1'")
+
+
+def _of_postgresql(cluster):
+    primary = cluster.nodes[0]
+
+    def fail_over():
+        primary.freeze()
+        # As a manager of the pair does: the old primary must not come back.
+        primary.kill()
+        cluster.promote()
+
+    yield fail_over
+
+
+FAULTS = {'galera': _of_galera, 'postgresql': _of_postgresql}

@@ -1,0 +1,167 @@
+"""The description of both APIs, /openapi.json: it is valid OpenAPI, equal to the routes, and true of real responses."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+from webob import Request
+
+from ironic_traits.api import protocols
+from ironic_traits.api.description.documents import APIS, document
+from ironic_traits.api.description.routes import routes
+from ironic_traits.db import migrations
+from tests.support.api_samples import sampled
+from tests.support.client import Client, message
+from tests.support.described import Described
+from tests.support.service import make_app
+
+METHODS = {'get', 'post', 'put', 'patch', 'delete'}
+VERSIONS = [
+    (name, minor)
+    for name, (api, _) in APIS.items()
+    for minor in (api.minimum, (api.minimum + api.maximum) // 2, api.maximum)
+]
+UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
+#: {type or format of a parameter: a value}.
+VALUES = {'boolean': 'true', 'integer': '1', 'uuid': UUID, 'date-time': '2026-01-01T00:00:00Z'}
+
+
+def described(api, minor):
+    """Return the operations of a document, {'METHOD /path': operation}."""
+    paths = document(api, minor, 'keystone')['paths']
+    return {
+        f'{method.upper()} {path}': methods[method]
+        for path, methods in paths.items()
+        for method in METHODS & methods.keys()
+    }
+
+
+def test_every_route_is_described_and_nothing_else():
+    everything = [*described('baremetal', protocols.BARE_METAL.maximum)]
+    everything += described('placement', protocols.PLACEMENT.maximum)
+    assert sorted(everything) == sorted(map(str, routes()))
+
+
+@pytest.mark.parametrize(('api', 'minor'), VERSIONS)
+def test_documents_are_valid(api, minor):
+    described = document(api, minor, 'http_basic')
+    # It takes a second to import, in each process that collects the tests.
+    import schemathesis
+
+    schemathesis.openapi.from_dict(described).validate()
+    for each in described['components']['schemas'].values():
+        jsonschema.Draft202012Validator.check_schema(each)
+
+
+@pytest.fixture(scope='module')
+def samples(tmp_path_factory):
+    """The application that has responded to the requests of the API reference."""
+    with make_app(f'sqlite:///{tmp_path_factory.mktemp("samples")}/samples.sqlite') as app:
+        migrations.upgrade(app.service.database)
+        compared = Described(app)
+        dict(sampled(Client(compared)))
+        yield compared
+
+
+def test_responses_of_the_reference(samples):
+    assert samples.problems == []
+    assert len(samples.compared) > 80
+
+
+def test_versions_of_query_parameters(samples):
+    """A parameter is described from the version on that accepts it."""
+    client, wrong = Client(samples), []
+    for minor in range(protocols.BARE_METAL.minimum, protocols.BARE_METAL.maximum):
+        before, after = described('baremetal', minor), described('baremetal', minor + 1)
+        for route in before.keys() & after.keys():
+            for each in _query(after[route]).keys() - _query(before[route]).keys():
+                if (route.rpartition('/')[2], each) == ('detail', 'fields'):
+                    # A 400 at every version.
+                    continue
+                statuses = [_ask(client, route, each, after[route], version) for version in (minor, minor + 1)]
+                if statuses[0] != 406 or statuses[1] == 406:
+                    wrong.append((route, each, minor, statuses))
+    assert wrong == [], '\n'.join(map(str, wrong))
+
+
+def _query(operation):
+    return {each['name']: each['schema'] for each in operation['parameters'] if each.get('in') == 'query'}
+
+
+def _ask(client, route, name, operation, minor):
+    schema = _query(operation)[name]
+    schema = schema.get('items', schema)
+    value = VALUES.get(schema.get('format') or schema['type']) or schema.get('enum', ['CUSTOM_A'])[0]
+    value = {'address': '52:54:00:cf:2d:31', 'fields': 'uuid'}.get(name, value)
+    method, _, path = route.partition(' ')
+    path = re.sub('{.*?}', UUID, path.replace('{driver_name}', 'fake-hardware'))
+    body = [] if method == 'PATCH' else None
+    return client.ask(method, f'{path}?{name}={value}', body, version=f'1.{minor}').status_int
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """A function that requests the description."""
+
+    def ask(query='', method='GET', headers=(), **options):
+        with make_app(f'sqlite:///{tmp_path}/none.sqlite', **options) as app:
+            return Request.blank(f'/openapi.json{query}', method=method, headers=headers).get_response(app)
+
+    return ask
+
+
+def test_the_latest_version_without_parameters(ask):
+    """Without authentication, which other paths need."""
+    response = ask(api__auth_strategy='noauth2')
+    assert (response.status_int, response.content_type) == (200, 'application/json')
+    latest = protocols.BARE_METAL.maximum
+    assert response.json == json.loads(json.dumps(document('baremetal', latest, 'noauth2')))
+    assert ask('?api=baremetal&version=latest', api__auth_strategy='noauth2').body == response.body
+
+
+def test_a_version_of_an_api(ask):
+    response = ask('?api=placement&version=1.6')
+    assert response.json['info']['version'] == '1.6'
+    assert '/placement/traits' in response.json['paths']
+    assert '/placement/traits' not in ask('?api=placement&version=1.5').json['paths']
+
+
+def test_the_placement_api_alone(ask):
+    response = ask(api__serve='placement')
+    assert response.json['info']['title'] == 'Placement API'
+    assert {'/', '/resource_providers'} <= response.json['paths'].keys()
+    assert ask('?api=baremetal', api__serve='placement').status_int == 400
+
+
+def test_a_client_that_has_it(ask):
+    tag = ask().headers['ETag']
+    response = ask(headers={'If-None-Match': tag})
+    assert (response.status_int, response.body) == (304, b'')
+    assert ask('?version=1.1').headers['ETag'] != tag
+
+
+def test_authentication_is_described(ask):
+    assert ask().json['security'] == []
+    assert document('baremetal', 1, 'keystone')['security'] == [{'keystone': []}]
+    assert document('baremetal', 1, 'keystone')['paths']['/v1']['get']['security'] == []
+
+
+@pytest.mark.parametrize(
+    ('query', 'sentence'),
+    [
+        ('?api=ironic', "Invalid api: 'ironic'. This service has baremetal and placement."),
+        ('?version=1.0', "Invalid version: '1.0'. The Bare Metal API has the versions 1.1 to 1.115."),
+        ('?version=2.1', "Invalid version: '2.1'. The Bare Metal API has the versions 1.1 to 1.115."),
+        ('?api=placement&version=1.40', "Invalid version: '1.40'. The Placement API has the versions 1.0 to 1.39."),
+        ('?format=yaml', 'Unexpected arguments: format'),
+    ],
+)
+def test_what_does_not_exist(ask, query, sentence):
+    response = ask(query)
+    assert (response.status_int, message(response)) == (400, sentence)
+
+
+def test_it_cannot_be_changed(ask):
+    response = ask(method='DELETE')
+    assert (response.status_int, response.headers['Allow']) == (405, 'GET, HEAD')

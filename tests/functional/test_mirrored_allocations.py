@@ -1,0 +1,153 @@
+"""Allocations of clouds: what they share with own ones, what they refuse, and conflicts."""
+
+import pytest
+
+from ironic_traits.inventory import mirror_clouds, mirror_moves, mirrored_allocations
+from tests.support.client import Client, message
+from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
+
+_ERROR = {'uuid': OTHER, 'name': 'failed', 'state': 'error', 'last_error': 'No node.', 'node_uuid': None}
+
+
+def _allocation(**fields):
+    """Return an allocation that holds the first node."""
+    fields = {'resource_class': 'gold', 'traits': ['CUSTOM_A'], 'owner': 'p', **fields}
+    return {'uuid': INSTANCE, 'name': 'first', 'state': 'active', 'node_uuid': UUIDS[0], **fields}
+
+
+@pytest.fixture
+def held(far):
+    """A node of a cloud that an allocation there holds; and an allocation there without a node."""
+    far.nodes({'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
+    assert far.allocations(_allocation(), _ERROR) == (2, frozenset())
+    return far
+
+
+def test_mirrored_allocation_is_an_allocation(held, client):
+    shown = client.get('/v1/allocations/first')
+    assert (shown['uuid'], shown['state'], shown['traits'], shown['extra']) == (INSTANCE, 'active', ['CUSTOM_A'], {})
+    assert client.get(f'/v1/nodes/{UUIDS[0]}/allocation?fields=uuid,owner')['owner'] == 'p'
+    for query, names in (
+        ('state=error', ['failed']),
+        ('owner=p', ['first']),
+        ('resource_class=gold', ['first']),
+        (f'node={UUIDS[0]}', ['first']),
+        ('sort_key=name&limit=1', ['failed']),
+    ):
+        assert [each['name'] for each in client.get(f'/v1/allocations?{query}')['allocations']] == names
+    assert 'origin' not in shown
+    assert client.ask('GET', '/v1/allocations?sort_key=origin').status_int == 400
+
+
+def test_projects_see_their_own(ask):
+    """As of allocations of this service."""
+    far = Store(ask.app.service, 'far')
+    of_alpha = _allocation(owner='alpha', node_uuid=None)
+    far.allocations(of_alpha, _allocation(uuid=OTHER, name='other', owner='gamma', node_uuid=None))
+    client = Client(ask.app)
+    visible = {'system_reader': {INSTANCE, OTHER}, 'owner_reader': {INSTANCE}, 'lessee_reader': set()}
+    for persona, uuids in visible.items():
+        headers = ask.headers(persona)
+        listed = client.ask('GET', '/v1/allocations', headers=headers).json['allocations']
+        assert {each['uuid'] for each in listed} == uuids
+        shown = client.ask('GET', f'/v1/allocations/{OTHER}', headers=headers)
+        assert shown.status_int == (200 if OTHER in uuids else 404)
+    assert client.ask('DELETE', '/v1/allocations/first', headers=ask.headers('owner_admin')).status_int == 409
+
+
+def test_changes_are_refused(held, client):
+    for method, path, document in (
+        ('DELETE', '/allocations/first', None),
+        ('DELETE', f'/nodes/{UUIDS[0]}/allocation', None),
+        ('DELETE', '/allocations/failed', None),
+        ('PATCH', '/allocations/first', [{'op': 'add', 'path': '/name', 'value': 'other'}]),
+    ):
+        response = client.ask(method, f'/v1{path}', document)
+        assert (response.status_int, response.json['code']) == (409, 'baremetal.record.mirrored')
+        assert message(response).endswith(
+            f' is managed by the Ironic of cloud far. Send the request to its endpoint: {ENDPOINT}.'
+        )
+    body = {'resource_class': 'gold', 'name': 'first'}
+    assert client.ask('POST', '/v1/allocations', body).status_int == 409
+
+
+def test_unchanged_allocations_are_not_written(held):
+    assert held.allocations(_allocation(), _ERROR) == (0, frozenset())
+    assert held.allocations(_allocation(name='renamed'), _ERROR).written == 1
+
+
+def test_allocation_ends_with_its_node(held, client):
+    """The node becomes free, gets another allocation, or is deleted there."""
+    held.nodes({})
+    assert client.ask('GET', '/v1/allocations/first').status_int == 404
+    # It was read before the node.
+    assert held.allocations(_allocation()) == (0, {INSTANCE})
+    assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}/allocation').status_int == 404
+    held.nodes({'instance_uuid': UUIDS[1], 'allocation_uuid': UUIDS[1]})
+    assert held.allocations(_allocation(uuid=UUIDS[1])).written == 1
+    held.nodes({'instance_uuid': UUIDS[2], 'allocation_uuid': UUIDS[2]})
+    assert [each['uuid'] for each in client.get('/v1/allocations')['allocations']] == [OTHER]
+
+
+def test_conflicts(far, app, client):
+    """The uuid, and the name, are those of an own allocation or of one of another cloud; or the node is."""
+    own = client.ask('POST', '/v1/allocations', {'resource_class': 'gold', 'name': 'first'}).json
+    near = Store(app.service, 'near')
+    near.nodes({'number': 1, 'instance_uuid': OTHER, 'allocation_uuid': OTHER})
+    far.allocations(
+        _allocation(uuid=own['uuid'], name='x', node_uuid=None),
+        _allocation(uuid=UUIDS[3], node_uuid=None),
+        _allocation(uuid=OTHER, name='y', node_uuid=UUIDS[1]),
+        _allocation(uuid=UUIDS[4], name='z', node_uuid=UUIDS[8]),
+    )
+    assert far.conflicts() == {
+        own['uuid']: 'This service has an allocation with this uuid, which is left as it is.',
+        UUIDS[3]: 'This service has an allocation named first: here, it has no name.',
+        OTHER: f'Its node {UUIDS[1]} is not one of cloud far here.',
+    }
+    names = {each['uuid']: each['name'] for each in client.get('/v1/allocations')['allocations']}
+    assert names == {own['uuid']: 'first', UUIDS[3]: None}
+    client.ask('DELETE', '/v1/allocations/first')
+    far.allocations(_allocation(uuid=UUIDS[3], node_uuid=None))
+    assert UUIDS[3] not in far.conflicts()
+    assert client.get('/v1/allocations/first')['uuid'] == UUIDS[3]
+
+
+def test_names_that_are_exchanged(held, client):
+    third = _allocation(uuid=UUIDS[5], name='third', node_uuid=None)
+    held.allocations(third)
+    assert held.allocations(third | {'name': 'first'}) == (0, {UUIDS[5]})
+    assert held.allocations(third | {'name': 'first'}, _allocation(name='third')) == (2, frozenset())
+    assert client.get('/v1/allocations/first')['uuid'] == UUIDS[5]
+
+
+def test_adopt(held, client):
+    """It is this service's own, with its node."""
+    mirror_moves.adopt(held.context, UUIDS[0])
+    assert client.get(f'/v1/nodes/{UUIDS[0]}')['allocation_uuid'] == INSTANCE
+    held.allocations(_allocation(name='stale'))
+    assert held.conflicts().keys() == {INSTANCE}
+    assert client.ask('DELETE', '/v1/allocations/first').status_int == 204
+    assert client.get(f'/v1/nodes/{UUIDS[0]}')['instance_uuid'] is None
+    held.allocations(_allocation(uuid=UUIDS[5], name='waiting', state='allocating', node_uuid=None))
+    mirrored_allocations.adopt_others(held.context, ['near'])
+    assert client.ask('DELETE', '/v1/allocations/failed').status_int == 409
+    mirrored_allocations.adopt_others(held.context, [])
+    assert client.get('/v1/allocations/waiting')['state'] == 'error'
+    for name in ('failed', 'waiting'):
+        assert client.ask('DELETE', f'/v1/allocations/{name}').status_int == 204
+
+
+def test_forget(held, app, client):
+    mirror_moves.forget(held.context, UUIDS[0])
+    assert [each['name'] for each in client.get('/v1/allocations')['allocations']] == ['failed']
+    mirror_clouds.give_back(app.service, held.turn)
+    assert mirror_moves.forget_cloud(held.context, 'far')
+    assert client.get('/v1/allocations') == {'allocations': []}
+
+
+def test_deletion(held, client):
+    assert mirrored_allocations.delete(held.context, held.turn, [INSTANCE, OTHER, UUIDS[7]]) == 2
+    assert client.get('/v1/allocations') == {'allocations': []}
+    with pytest.raises(mirror_clouds.TurnLost):
+        mirrored_allocations.delete(held.context, held.turn._replace(lease='other'), [INSTANCE])

@@ -1,0 +1,312 @@
+"""Clusters of database servers on one machine: Galera with three nodes, and PostgreSQL with a synchronous standby.
+
+A test module that needs one starts it. Their servers are those of ``servers``, each of which can be killed, frozen and
+started again.
+
+The nodes of Galera begin with copies of one data directory, and get what has happened since by an incremental transfer
+(IST). So they need no full transfers (SST), whose scripts Debian has in another package.
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import sqlalchemy as sa
+
+from tests.support import servers
+from tests.support.servers import GALERA, MariaDB, PostgreSQL, program
+
+#: Galera takes a silent node for dead after this time. By default it would be 5 seconds, in which nothing is committed.
+EVICTION = {
+    'evs.keepalive_period': 'PT0.3S',
+    'evs.inactive_check_period': 'PT0.2S',
+    'evs.suspect_timeout': 'PT1S',
+    'evs.inactive_timeout': 'PT2S',
+    'evs.install_timeout': 'PT2S',
+    'gmcast.peer_timeout': 'PT1S',
+    'gmcast.time_wait': 'PT1S',
+}
+
+#: The script of transfers. Its "address" is a file of the receiver, into which the other one writes where to begin.
+_TRANSFER = """#!/bin/sh
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --role) role=$2 ;; --address) address=$2 ;; --datadir) folder=$2 ;; --gtid) position=$2 ;; --bypass) bypass=1 ;;
+    esac
+    shift
+done
+if [ "$role" = donor ]; then
+    [ "$bypass" ] || exit 95
+    echo "$position" > "$address.new" && mv "$address.new" "$address" && echo "done $position"
+    exit
+fi
+file="${folder%/}/transfer"
+rm -f "$file"
+echo "ready $file"
+for _ in $(seq 200); do
+    [ -e "$file" ] && exec cat "$file"
+    sleep 0.1
+done
+exit 110
+"""
+
+
+def low_port():
+    """Return a free TCP port below the ephemeral range, so that no client's connection takes it meanwhile."""
+    for _ in range(1000):
+        port = random.randrange(12000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(('127.0.0.1', port))
+            return port
+    raise RuntimeError('no free port')
+
+
+class Freezable:
+    """A server that can be frozen: its connections stay open, but nobody responds."""
+
+    def freeze(self):
+        """Stop all its processes."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self):
+        """Let its processes go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
+        for pid in [self._process.pid, *_children(self._process.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _children(parent):
+    """Return the pids of the children of a process."""
+    pids = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        with contextlib.suppress(OSError):
+            if int(path.read_text().rpartition(')')[2].split()[1]) == parent:
+                pids.append(int(path.parent.name))
+    return pids
+
+
+class GaleraNode(Freezable, MariaDB):
+    """A node of a Galera cluster. ``start`` joins it to the cluster, also after it was killed."""
+
+    @classmethod
+    def installed(cls):
+        """Whether its programs and Galera are installed."""
+        return super().installed() and GALERA.exists()
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+        self.group_port, self._transfer_port = low_port(), low_port()
+        self.addresses = []
+        self._arguments = []
+        script = self.directory / 'wsrep_sst_tests'
+        script.write_text(_TRANSFER)
+        script.chmod(0o755)
+
+    def start_cluster(self):
+        """Start the node as the first one of a new cluster."""
+        self._arguments = ['--wsrep-new-cluster']
+        super().start()
+
+    def start(self):
+        """Start the node, and wait until it has all data."""
+        self._arguments = [f'--wsrep-start-position={self._position()}'] if self._process else []
+        super().start()
+
+    def _as_user(self):
+        # The server looks for the script of transfers in PATH.
+        return super()._as_user() | {'env': os.environ | {'PATH': f'{self.directory}:{os.environ.get("PATH", "")}'}}
+
+    def end(self):
+        """Stop the node as an operator does."""
+        self._process.terminate()
+        self._process.wait(60)
+
+    def command(self):
+        options = {
+            'gmcast.listen_addr': f'tcp://127.0.0.1:{self.group_port}',
+            'ist.recv_addr': f'127.0.0.1:{self._transfer_port}',
+            'gcache.size': '64M',
+            'pc.recovery': 'false',
+            **EVICTION,
+        }
+        return [
+            *super().command(),
+            '--wsrep-on=ON',
+            f'--wsrep-provider={GALERA}',
+            f'--wsrep-cluster-address=gcomm://{",".join(self.addresses)}',
+            f'--wsrep-provider-options={";".join(f"{name}={value}" for name, value in options.items())}',
+            f'--wsrep-node-name=node{self.number}',
+            '--wsrep-node-address=127.0.0.1',
+            '--wsrep-sst-method=tests',
+            '--wsrep-slave-threads=2',
+            '--binlog-format=ROW',
+            '--innodb-autoinc-lock-mode=2',
+            '--innodb-buffer-pool-size=32M',
+            *self._arguments,
+        ]
+
+    def status(self, name):
+        """Return a value of SHOW GLOBAL STATUS; None if the node does not respond."""
+        with contextlib.suppress(Exception):
+            return self.query(f"SHOW GLOBAL STATUS LIKE '{name}'")[0][1]
+
+    def query(self, statement):
+        """Execute a statement, and return its rows."""
+        import pymysql
+
+        with contextlib.closing(
+            pymysql.connect(
+                host='127.0.0.1', port=self.port, user='root', ssl_disabled=True, connect_timeout=2, read_timeout=5
+            )
+        ) as connection:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+    def _answers(self):
+        return self.status('wsrep_local_state') == '4' and self.status('wsrep_ready') == 'ON'
+
+    def _position(self):
+        """Return the position in the cluster's history up to which the node has data, after a kill."""
+        command = [each for each in self.command() if not each.startswith('--wsrep-start-position')]
+        done = subprocess.run(
+            [*command, '--wsrep-recover', '--log-error-verbosity=3'][:-1],
+            capture_output=True,
+            text=True,
+            cwd='/',
+            timeout=60,
+            **self._as_user(),
+        )
+        return re.findall(r'Recovered position: (\S+)', done.stderr + done.stdout)[-1]
+
+
+class Galera:
+    """A cluster of three nodes.
+
+    :ivar nodes: [GaleraNode, …].
+    """
+
+    name = 'galera'
+
+    def __init__(self):
+        self.nodes = [GaleraNode(number) for number in range(3)]
+        for node in self.nodes:
+            node.addresses = [f'127.0.0.1:{each.group_port}' for each in self.nodes]
+
+    @staticmethod
+    def installed():
+        """Whether what it needs is installed."""
+        return GaleraNode.installed()
+
+    def start(self):
+        """Start all nodes."""
+        first, *others = self.nodes
+        first._run(*first.make_data_directory())
+        # The tables of Galera itself are made by its first start.
+        first.start_cluster()
+        first.end()
+        for node in others:
+            shutil.copytree(first.directory / 'data', node.directory / 'data')
+        first.start_cluster()
+        for node in others:
+            node.start()
+
+    def settle(self):
+        """Wait until all nodes have all data."""
+        deadline = time.monotonic() + 60
+        while not all(node._answers() and node.status('wsrep_cluster_size') == '3' for node in self.nodes):
+            if time.monotonic() > deadline:
+                raise RuntimeError('the nodes of the cluster do not come together')
+            time.sleep(0.1)
+
+    def stop(self):
+        """Kill all nodes, and remove their data."""
+        for node in self.nodes:
+            node.stop()
+
+    def create(self, name):
+        """Create a database, and return its SQLAlchemy URL, with all nodes."""
+        return _with_hosts(self.nodes[0].create(name), self.nodes)
+
+
+class PostgresNode(Freezable, PostgreSQL):
+    """A server of a pair."""
+
+    def query(self, statement):
+        """Execute a statement, and return its rows."""
+        import psycopg2
+
+        with contextlib.closing(
+            psycopg2.connect(host='127.0.0.1', port=self.port, user='tests', dbname='postgres', connect_timeout=5)
+        ) as connection:
+            connection.autocommit = True
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+
+class PostgresPair:
+    """PostgreSQL with a synchronous standby, which ``promote`` makes the primary.
+
+    :ivar nodes: [the first primary, the first standby].
+    """
+
+    name = 'postgresql'
+
+    def __init__(self):
+        self.nodes = [PostgresNode(), PostgresNode()]
+
+    @staticmethod
+    def installed():
+        """Whether what it needs is installed."""
+        return PostgresNode.installed() and bool(program('pg_basebackup'))
+
+    def start(self):
+        """Start both."""
+        primary, standby = self.nodes
+        primary.start()
+        if servers.ROOT:
+            shutil.chown(standby.directory, standby.user)
+        address = ['-h', '127.0.0.1', '-p', str(primary.port), '-U', 'tests']
+        standby._run(program('pg_basebackup'), *address, '-D', str(standby.directory / 'data'), '-R', '-c', 'fast')
+        standby.start()
+        primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        primary.query('SELECT pg_reload_conf()')
+
+    def promote(self):
+        """Make the standby the primary."""
+        self.nodes[1].query('SELECT pg_promote()')
+
+    def stop(self):
+        """Kill both, and remove their data."""
+        for node in self.nodes:
+            node.stop()
+
+    def create(self, name):
+        """Create a database, and return its SQLAlchemy URL, with both hosts."""
+        return _with_hosts(self.nodes[0].create(name), self.nodes)
+
+
+CLUSTERS = {'galera': Galera, 'pair': PostgresPair}
+
+
+def _with_hosts(url, nodes):
+    """Return the URL of a database with the addresses of several servers."""
+    addresses = [f'127.0.0.1:{node.port}' for node in nodes]
+    return (
+        sa.make_url(url)
+        .set(host=None, port=None)
+        .update_query_dict({'host': addresses})
+        .render_as_string(hide_password=False)
+    )
