@@ -103,7 +103,7 @@ def test_traits_that_few_nodes_share(large, method, path, body):
             response = client.ask(method, path, body, version='1.82')
     assert response.status_int == 200
     rows = plans.rows_read(large.service, executed)
-    assert rows['nodes'] < NODES // 100, rows
+    assert rows['nodes'] < NODES // 50, rows
     assert not plans.scans(large.service, executed) & {'nodes', 'node_traits'}
 
 
@@ -114,3 +114,13 @@ def test_an_explanation_reads_the_nodes_once(large):
     assert len(response.json['explanation']['near_misses']) == 20
     rows = plans.rows_read(large.service, executed)
     assert rows['nodes'] < 1.2 * NODES, rows
+
+
+def test_a_long_list_of_providers(large):
+    """Of many batches of rows."""
+    providers = Client(large).placement('GET', '/resource_providers?required=CUSTOM_A_1').json['resource_providers']
+    uuids = [provider['uuid'] for provider in providers]
+    # Those of a tenth of the nodes, and the first two.
+    assert len(set(uuids)) == len(uuids) == NODES // 10 + 2
+    assert uuids[2:] == sorted(uuids[2:])
+    assert all(provider['name'] == provider['root_provider_uuid'] == provider['uuid'] for provider in providers)

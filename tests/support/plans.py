@@ -67,7 +67,8 @@ def fill(application, count):
             connection.exec_driver_sql('SET foreign_key_checks = 1')
     with application.service.read() as connection:
         for table in (*_DIFFERENT, 'node_traits', 'traits'):
-            connection.exec_driver_sql(f'ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
+            # As autovacuum does: until then, PostgreSQL has to look up in the table what it reads in an index.
+            connection.exec_driver_sql(f'VACUUM ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
 
 
 def _insert(connection, table, columns, select):
