@@ -78,8 +78,8 @@ def _cpu(pid):
     """Return the milliseconds of CPU of the threads of a process and its children; 0 without a process."""
     total = 0
     for process in (pid, *_children(pid)) if pid else ():
-        for task in pathlib.Path(f'/proc/{process}/task').glob('*/schedstat'):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            for task in pathlib.Path(f'/proc/{process}/task').glob('*/schedstat'):
                 total += int(task.read_text().split()[0])
     return total / 1e6
 

@@ -160,46 +160,52 @@ class _Facts:
         flags = node_request.flags() | {
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
-        conditions = node_request.considered(context, all_nodes=True)
+        by_set = connection.dialect.name in ('mysql', 'mariadb')
+        conditions = node_request.considered(context, by_set)
         flags |= _expectations(connection, conditions)
-        flags |= _as_sets(connection, node_request, instance)
+        flags |= _of_class(connection, node_request)
         self.clauses = [*self._of_traits.names, *flags]
-        self._flags = list(flags.values())
+        # For all nodes, and for few.
+        self._flags = list((flags | _as_sets(instance)).values())
+        self._flags_of_few = list(flags.values())
         self._conditions = [*conditions, *([] if node_request.idents is None else [among(node_request.idents)])]
         self.inner = self._nodes()
         self.numbers = self._numbers(self.inner)
         self._failed = functools.cache(self._of_traits.failed)
 
-    def _encoded(
-        self, node_ids: range | Collection[int] | None = None
-    ) -> tuple[sa.FromClause, list[sa.ColumnElement[int]]]:
-        """Return nodes with the traits that they carry, and the expressions of their integers.
-
-        :param node_ids: ids of nodes, to which the traits are limited; None for all nodes.
-        """
+    def _encoded(self) -> tuple[sa.FromClause, list[sa.ColumnElement[int]]]:
+        """Return all nodes with the traits that they carry, and the expressions of their integers."""
         numbers, source = [_number(self._flags)], cast(sa.FromClause, tables.nodes)
         if self._words:
-            carried = _carried(self._words, node_ids)
+            table = tables.node_traits.c
+            columns = (_sum(names).label(_word(number)) for number, names in enumerate(self._words))
+            named = table.trait.in_([name for names in self._words for name in names])
+            carried = sa.select(table.node_id, *columns).where(named).group_by(table.node_id).subquery()
             source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
             numbers += [sa.func.coalesce(carried.c[_word(number)], 0) for number in range(len(self._words))]
         return source, numbers
 
-    def _nodes(self, node_ids: range | Collection[int] | None = None, *implied: Condition) -> sa.Subquery:
-        """Return the subquery.
+    def _nodes(self) -> sa.Subquery:
+        """Return the subquery."""
+        source, numbers = self._encoded()
+        return self._labelled(numbers, source)
 
-        :param node_ids: ids of the nodes; None for all nodes.
-        :param implied: further conditions on nodes.
-        """
-        source, numbers = self._encoded(node_ids)
+    def _few_nodes(self, *conditions: Condition) -> sa.Subquery:
+        """Return the subquery for the few nodes that fulfil further conditions. It reads the traits of each node."""
+        numbers = [_number(self._flags_of_few)]
+        for names in self._words:
+            same = tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(names)
+            carried = sa.select(_sum(names)).where(*same).correlate(tables.nodes)
+            numbers.append(sa.func.coalesce(carried.scalar_subquery(), 0))
+        return self._labelled(numbers, tables.nodes, *conditions)
+
+    def _labelled(
+        self, numbers: Sequence[sa.ColumnElement[int]], source: sa.FromClause, *conditions: Condition
+    ) -> sa.Subquery:
         columns = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name)
         labels = ('failed', *map(_word, range(len(self._words))))
         named = (number.label(label) for number, label in zip(numbers, labels, strict=True))
-        statement = sa.select(*columns, *named).select_from(source).where(*self._conditions, *implied)
-        if node_ids is not None:
-            statement = statement.where(_is_one_of(tables.nodes.c.id, node_ids))
-        # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the
-        # expressions of its columns wherever one is used, and evaluate them each time.
-        return statement.limit(2**31 - 1).subquery()
+        return _once(sa.select(*columns, *named).select_from(source).where(*self._conditions, *conditions))
 
     def _numbers(self, inner: sa.Subquery) -> list[sa.ColumnElement[int]]:
         return [inner.c.failed, *(inner.c[_word(number)] for number in range(len(self._words)))]
@@ -209,10 +215,10 @@ class _Facts:
 
         ::
 
-            SELECT failed + traits_0 * 128 AS number_0, count(*), min(nodes.id), max(nodes.id)
-            FROM nodes LEFT JOIN … GROUP BY number_0
+            SELECT number_0, count(*), min(id), max(id)
+            FROM (SELECT nodes.id, failed + traits_0 * 128 AS number_0 FROM nodes LEFT JOIN … LIMIT 2147483647)
+            GROUP BY number_0
         """
-        figures = sa.func.count(), sa.func.min(tables.nodes.c.id), sa.func.max(tables.nodes.c.id)
         source, numbers = self._encoded()
         flags = len(self._flags)
         in_one = len(self._words) == 1 and flags + len(self._words[0]) <= _MAX_BITS
@@ -220,10 +226,12 @@ class _Facts:
             # Both numbers in one: for two, PostgreSQL expects so many groups that it sorts all nodes.
             failed, traits = numbers
             numbers = [failed + traits * sa.literal(1 << flags, sa.BigInteger)]
-        # By their names, so that each is evaluated once.
         labels = [number.label(f'number_{place}') for place, number in enumerate(numbers)]
-        statement = sa.select(*labels, *figures).select_from(source).where(*self._conditions)
-        for row in connection.execute(statement.group_by(*(label.name for label in labels))):
+        # Grouped outside: PostgreSQL expects as many groups of an expression as its columns have combinations.
+        inner = _once(sa.select(tables.nodes.c.id, *labels).select_from(source).where(*self._conditions))
+        columns = [inner.c[label.name] for label in labels]
+        figures = sa.func.count(), sa.func.min(inner.c.id), sa.func.max(inner.c.id)
+        for row in connection.execute(sa.select(*columns, *figures).group_by(*columns)):
             both = row[0]
             found = (both & (1 << flags) - 1, both >> flags) if in_one else tuple(row[:-3])
             yield _Group(found, *row[-3:])
@@ -234,7 +242,7 @@ class _Facts:
         :param ranking: [numbers, …]: nodes with one of them are searched for.
         :param node_ids: range of the ids of the nodes.
         """
-        inner = self._nodes(node_ids, *self._implied(ranking, node_ids))
+        inner = self._few_nodes(_is_within(tables.nodes.c.id, node_ids), *self._implied(ranking, node_ids))
         columns = self._numbers(inner)
         alike = [
             sa.and_(*(column == number for column, number in zip(columns, numbers, strict=True))) for numbers in ranking
@@ -244,20 +252,20 @@ class _Facts:
 
     def nodes_of(self, node_ids: Collection[int]) -> sa.Select:
         """Return the SELECT of the id, the uuid, the name and the numbers of nodes."""
-        inner = self._nodes(node_ids)
+        inner = self._few_nodes(tables.nodes.c.id.in_(node_ids))
         return sa.select(inner.c.id, inner.c.uuid, inner.c.name, *self._numbers(inner))
 
     def _implied(self, ranking: Sequence[_Numbers], node_ids: range) -> Iterator[Condition]:
         """Yield conditions that all nodes with these numbers fulfil, so that fewer nodes are encoded."""
         failed = functools.reduce(operator.or_, (numbers[0] for numbers in ranking))
-        yield from (condition for bit, condition in enumerate(self._flags) if not failed >> bit & 1)
+        yield from (condition for bit, condition in enumerate(self._flags_of_few) if not failed >> bit & 1)
         names = []
         for place, words in enumerate(self._words, 1):
             common = functools.reduce(operator.and_, (numbers[place] for numbers in ranking))
             names += [name for bit, name in enumerate(words) if common >> bit & 1]
         for name in names[:_MAX_IMPLIED]:
             table = tables.node_traits.c
-            of_range = sa.select(table.node_id).where(table.trait == name, _is_one_of(table.node_id, node_ids))
+            of_range = sa.select(table.node_id).where(table.trait == name, _is_within(table.node_id, node_ids))
             yield tables.nodes.c.id.in_(of_range)
 
     @staticmethod
@@ -272,7 +280,16 @@ class _Facts:
         return self._failed(carried) | failed << len(self._of_traits.names)
 
 
-def _as_sets(connection: sa.Connection, node_request: NodeRequest, instance: str | None) -> dict[str, Condition]:
+def _once(statement: sa.Select) -> sa.Subquery:
+    """Return a subquery that is evaluated once.
+
+    Its LIMIT cuts nothing. Without it, the databases inline the expressions of its columns wherever one is used, and
+    evaluate them each time.
+    """
+    return statement.limit(2**31 - 1).subquery()
+
+
+def _as_sets(instance: str | None) -> dict[str, Condition]:
     """Return clauses with conditions that read a set of rows once, and not some rows for each node.
 
     Not EXISTS: PostgreSQL's planner counts that for each node, and for so large a sum it does not see what sorting
@@ -282,16 +299,20 @@ def _as_sets(connection: sa.Connection, node_request: NodeRequest, instance: str
     :returns: {name of the clause: condition on nodes}.
     """
     reserved = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
-    clauses: dict[str, Condition] = {
+    return {
         'eligible:reserved': tables.nodes.c.uuid.not_in(reserved),
         'eligible:allocated': tables.nodes.c.id.not_in(node_providers.allocated_nodes(instance)),
     }
+
+
+def _of_class(connection: sa.Connection, node_request: NodeRequest) -> dict[str, Condition]:
+    """Return the clause of the resource class, if nodes have few classes: {name of the clause: condition on nodes}."""
     name = node_request.request.resource_class
     classes = node_classes.read(connection, name) if name else None
     if classes is None:
-        return clauses
+        return {}
     of_class = sa.and_(tables.nodes.c.resource_class.is_not(None), tables.nodes.c.resource_class.in_(classes))
-    return clauses | {f'resource_class:{name}': of_class}
+    return {f'resource_class:{name}': of_class}
 
 
 def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Condition]:
@@ -305,31 +326,14 @@ def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) ->
     return clauses | ({'expect': ~mismatches.of_other_rules(named)} if more else {})
 
 
-def _is_one_of(column: sa.ColumnElement[int], node_ids: range | Collection[int]) -> Condition:
-    if isinstance(node_ids, range):
-        return sa.and_(column >= node_ids.start, column < node_ids.stop)
-    return column.in_(node_ids)
+def _is_within(column: sa.ColumnElement[int], node_ids: range) -> Condition:
+    return sa.and_(column >= node_ids.start, column < node_ids.stop)
 
 
-def _carried(words: Sequence[Sequence[str]], node_ids: range | Collection[int] | None) -> sa.Subquery:
-    """Return the subquery of which traits the nodes carry, as integers: one column for each list of names.
-
-    Nodes that carry none of the traits have no row.
-
-    :param words: [[trait, …], …]; bit n of a column stands for name n of its list.
-    :param node_ids: ids of nodes; None for all nodes.
-    """
-    numbers = [
-        sa.cast(sa.func.sum(sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)), sa.BigInteger).label(
-            _word(number)
-        )
-        for number, names in enumerate(words)
-    ]
-    named = tables.node_traits.c.trait.in_([name for names in words for name in names])
-    statement = sa.select(tables.node_traits.c.node_id, *numbers).where(named).group_by(tables.node_traits.c.node_id)
-    if node_ids is not None:
-        statement = statement.where(_is_one_of(tables.node_traits.c.node_id, node_ids))
-    return statement.subquery()
+def _sum(names: Iterable[str]) -> sa.ColumnElement[int]:
+    """Return the SQL expression of which traits a node carries: in the sum, bit n stands for name n."""
+    bits = sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)
+    return sa.cast(sa.func.sum(bits), sa.BigInteger)
 
 
 def _bits(names: Iterable[str]) -> dict[str, sa.ColumnElement[int]]:

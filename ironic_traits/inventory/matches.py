@@ -63,14 +63,14 @@ class NodeRequest:
             if name != 'include_children'
         }
 
-    def considered(self, context: Context, all_nodes: bool = False) -> list[Condition]:
+    def considered(self, context: Context, by_set: bool = False) -> list[Condition]:
         """Return the conditions on nodes that the request is about: the caller may see them, and they are no children.
 
         A request that names nodes, or has one of the filters for children, is about children, too.
 
-        :param all_nodes: whether the statement reads all nodes.
+        :param by_set: as for ``node_filters.without_children``.
         """
-        hiding = node_filters.without_children(self.filters, all_nodes) if self.idents is None else []
+        hiding = node_filters.without_children(self.filters, by_set) if self.idents is None else []
         return [*node_filters.visible(context, self.grant), *hiding]
 
     def conditions(self, context: Context) -> list[Condition]:
