@@ -1,24 +1,20 @@
 """The WSGI application: its layers, and the order in which a request passes them."""
 
-import functools
 import urllib.parse
+from typing import Any
 
-import pecan
 from oslo_middleware import cors, healthcheck
 
 from ironic_traits.api import identity, microversions, protocols, types
 from ironic_traits.api.browsers import Browsers
 from ironic_traits.api.description.endpoint import Endpoint
-from ironic_traits.api.hooks import FailureHook, Request
+from ironic_traits.api.hooks import Application, FailureHook, Request
 from ironic_traits.api.middleware import Middleware
 from ironic_traits.api.overload import Overload
+from ironic_traits.api.pages import Pages
 from ironic_traits.api.placement.root import PlacementController
-from ironic_traits.api.rendering import Renderer
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
-
-# pecan creates a namedtuple class whenever it inspects a signature. Without the cache, a tenth of its time goes there.
-pecan.util._getargspec = functools.cache(pecan.util._getargspec)
 
 
 def build(service):
@@ -29,24 +25,20 @@ def build(service):
     """
     conf = service.conf
     types.resolve()
-    application = pecan.make_app(
-        PlacementController() if conf.api.serve == 'placement' else RootController(),
-        hooks=[FailureHook()],
-        custom_renderers={'wsmejson': Renderer},
-        request_cls=Request,
-        force_canonical=False,
-        # Otherwise pecan would cut ".json" off the name of a node.
-        guess_content_type_from_ext=False,
-    )
+    root = PlacementController() if conf.api.serve == 'placement' else RootController()
+    application: Any = Application(root, hooks=[FailureHook()], request_cls=Request)
     application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)
     # From the inside out: a request passes the last of these layers first, a response passes it last.
-    # Browsers refuses what foreign web pages send before a password is compared, which is slow. Overload limits both,
-    # as the validation of a token may block; /healthcheck is outside of it, to answer under overload. Middleware makes
-    # the context that all of these need. Metrics counts what Middleware refuses, too. CORS is outermost, so that web
-    # pages can read the refusals of all layers.
+    # Browsers refuses what foreign web pages send before a password is compared, which is slow. Pages serves the web
+    # page to clients that have no token yet. Overload limits all of them, as the validation of a token may block;
+    # /healthcheck is outside of it, to answer under overload. Middleware makes the context that all of these need.
+    # Metrics counts what Middleware refuses, too. CORS is outermost, so that web pages can read the refusals of all
+    # layers.
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)
+    if conf.api.enable_ui and conf.api.serve == 'all':
+        application = Pages(application, conf)
     application = Overload(application, conf.api.threads)
     application = Middleware(_dispatch({'/healthcheck': _health(service)}, application), service)
     if conf.metrics.enabled:

@@ -63,12 +63,14 @@ class Context(oslo_context.RequestContext):
         self.hooks = service.hooks
         self.read = service.read
         self.write = service.write
+        self.snapshot = service.snapshot
         self.waiters = service.waiters
         self.writers = service.writers
         self.retired_traits = service.retired_traits
         self.rules = service.rules
         self.conductors = service.conductors
         self.etags = service.etags
+        self.node_index = service.node_index
         self.clouds = service.clouds
         self.places = service.places
         self.streams = service.streams

@@ -54,5 +54,4 @@ class Heartbeat:
         try:
             function(*arguments, **facts)
         except Exception as error:
-            if not outage.is_one(error):
-                LOG.exception('The heartbeat of worker %s cannot be written', self._uuid)
+            outage.log(LOG, error, 'The heartbeat of worker %s cannot be written', self._uuid)

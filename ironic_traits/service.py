@@ -3,7 +3,7 @@
 import os
 import threading
 
-from ironic_traits import policies, wakeup
+from ironic_traits import wakeup
 from ironic_traits.change_streams import Streams
 from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
@@ -11,6 +11,7 @@ from ironic_traits.etags import Tags
 from ironic_traits.inventory.conductors import Directory
 from ironic_traits.inventory.free_nodes import Places
 from ironic_traits.inventory.inspection_rules import Rules, built_in
+from ironic_traits.inventory.node_index import NodeIndex
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.trait_writers import Writers
 
@@ -23,6 +24,7 @@ class Service:
     :raises oslo_config.cfg.Error: a driver cannot be loaded, or a file with inspection rules is invalid.
     :ivar read: context manager of a connection for reading.
     :ivar write: context manager of a connection in a transaction.
+    :ivar snapshot: context manager of a connection for reading, of which all statements see the same moment.
     :ivar drivers: {name: ironic_traits.deploy.base.Driver}.
     :ivar hooks: [ironic_traits.deploy.validate.Hook, …].
     :ivar enforcer: oslo.policy's Enforcer; None under noauth and http_basic, where everything is allowed.
@@ -32,6 +34,7 @@ class Service:
     :ivar rules: the inspection rules.
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
+    :ivar node_index: the index of nodes.
     :ivar clouds: connections to the Ironic of clouds, {name: ironic_traits.mirror.cloud.Cloud}.
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
@@ -48,15 +51,17 @@ class Service:
         self.database.watch_outages()
         self.read = self.database.read
         self.write = self.database.write
+        self.snapshot = self.database.snapshot
         self.drivers = drivers.load(conf)
         self.hooks = validate.load()
-        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else policies.enforcer(conf)
+        self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)
         self.writers = Writers()
         self.retired_traits = RetiredTraits()
         self.rules = Rules(built_in(conf))
         self.conductors = Directory()
         self.etags = Tags()
+        self.node_index = NodeIndex()
         self.clouds = {}
         self.places = Places()
         self.streams = Streams(self, conf.changes)
@@ -67,3 +72,10 @@ class Service:
         """Close the database connections and the socket that wakes the worker."""
         self._wakeups.close()
         self.database.close()
+
+
+def _enforcer(conf):
+    # Imported late: oslo.policy parses each rule, which takes a while, and is needed only with an enforcer.
+    from ironic_traits import policies
+
+    return policies.enforcer(conf)

@@ -48,9 +48,8 @@ class Periodic:
             try:
                 self._call(self._ended.is_set)
             except Exception as error:
-                # No error here may end the thread. Outages are logged elsewhere.
-                if not outage.is_one(error):
-                    LOG.exception('The upkeep of the database failed; it is tried again later')
+                # No error here may end the thread.
+                outage.log(LOG, error, 'The upkeep of the database failed; it is tried again later')
 
 
 @contextlib.contextmanager

@@ -57,8 +57,7 @@ class Worker:
                 idle = min(max(SHORTEST, 2 * pause), self._options.poll_interval)
                 pause = 0 if self._begin_due() else idle
             except Exception as error:
-                if not outage.is_one(error):
-                    LOG.exception('An error interrupted the search for transitions, which is tried again')
+                outage.log(LOG, error, 'An error interrupted the search for transitions, which is tried again')
                 pause = PAUSE
             if self._wait(pause):
                 pause = 0
@@ -91,8 +90,7 @@ class Worker:
         try:
             self._performer.perform(run)
         except Exception as error:
-            if not outage.is_one(error):
-                LOG.exception('Node %s: an error interrupted its transition, which is tried again', run.uuid)
+            outage.log(LOG, error, 'Node %s: an error interrupted its transition, which is tried again', run.uuid)
             time.sleep(PAUSE)
         finally:
             self._runs.discard(run)

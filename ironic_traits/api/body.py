@@ -15,6 +15,8 @@ from ironic_traits.api import nesting
 _LONG_NUMBER = re.compile(rb'[0-9]{19}')
 _MAX_DIGITS = 20
 
+#: The versions of HTTP in which each body is stated by a header.
+_STATED = ('HTTP/1.1', 'HTTP/1.0')
 _FORM_TYPES = ('application/x-www-form-urlencoded', 'multipart/form-data')
 
 
@@ -60,16 +62,40 @@ def content(context, limit=None):
 
     :param limit: most bytes; None for [api] max_request_body_size.
     :raises failures.BodyTooLarge: it is larger than the limit.
+    :raises failures.InvalidInput: it is not complete.
     """
     limit = limit or context.conf.api.max_request_body_size
-    if (pecan.request.content_length or 0) > limit:
-        raise failures.BodyTooLarge(limit=limit)
-    if not pecan.request.is_body_readable:
+    request = pecan.request
+    if _has_none(request.environ):
         return b''
-    raw = pecan.request.body_file_raw.read(limit + 1)
+    if (request.content_length or 0) > limit:
+        raise failures.BodyTooLarge(limit=limit)
+    if not request.is_body_readable:
+        return b''
+    raw = request.body_file_raw.read(limit + 1)
     if len(raw) > limit:
         raise failures.BodyTooLarge(limit=limit)
+    _check_complete(raw)
     return raw
+
+
+def _check_complete(raw):
+    """Raise InvalidInput if the connection broke before the client had sent the whole body.
+
+    Without this check, a body of which nothing arrives would be a missing one, which some routes allow. The server does
+    not tell whether a chunked body has ended or broken off. So an empty one is refused. Half a JSON document is
+    malformed anyway.
+    """
+    expected = pecan.request.content_length
+    is_chunked = 'HTTP_TRANSFER_ENCODING' in pecan.request.environ
+    if (is_chunked and not raw) or (not is_chunked and expected is not None and len(raw) < expected):
+        raise failures.InvalidInput(reason=f'The body is not complete: only {len(raw)} bytes of it have arrived.')
+
+
+def _has_none(environ):
+    """Whether the headers of a request say that it has no body (RFC 9112, 6.3). Then there is nothing to read."""
+    is_stated = environ.get('CONTENT_LENGTH') or 'HTTP_TRANSFER_ENCODING' in environ
+    return not is_stated and environ.get('SERVER_PROTOCOL') in _STATED
 
 
 def parse(raw):

@@ -1,10 +1,11 @@
 """Protection against requests that a foreign web page makes a browser send.
 
 Under noauth and http_basic, a page needs no token: the browser sends the password by itself. A page of any origin can
-make a browser send a POST whose Content-Type is not JSON. A page whose host name resolves to this service can even
-read the responses (DNS rebinding). This module refuses both kinds of request.
+make a browser send a POST without a body, or one whose Content-Type is not JSON. A page whose host name resolves to
+this service can even read the responses (DNS rebinding). This module refuses these kinds of request.
 """
 
+import functools
 import ipaddress
 import re
 import socket
@@ -16,6 +17,54 @@ from ironic_traits.api import exceptions
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
 
 
+#: Methods that change nothing.
+_READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
+_PORTS = {'http': 80, 'https': 443}
+
+
+class Origins:
+    """A WSGI layer that refuses writes of web pages of other origins, unless [cors] allows the origin.
+
+    Browsers say which page sends a request. Other clients do not, and are let through.
+
+    :param inside: the wrapped WSGI application.
+    :param conf: ConfigOpts.
+    """
+
+    def __init__(self, inside, conf):
+        self._inside = inside
+        self._public = _host(conf.api.public_endpoint or '')
+        self._allowed = {origin.rstrip('/').lower() for origin in conf.cors.allowed_origin or ()}
+
+    def __call__(self, environ, start_response):
+        if environ['REQUEST_METHOD'] not in _READS and not self._is_own(environ):
+            failure = failures.OriginNotAllowed(origin=environ.get('HTTP_ORIGIN', 'unknown'))
+            return exceptions.answer(environ, failure)(environ, start_response)
+        return self._inside(environ, start_response)
+
+    def _is_own(self, environ):
+        """Whether the request is of a page of this service, of an allowed one, or of no page."""
+        site, origin = environ.get('HTTP_SEC_FETCH_SITE'), environ.get('HTTP_ORIGIN', '').lower()
+        # A page cannot set this header. "none" is a request that the user has made.
+        if site in ('same-origin', 'none') or (site is None and not origin):
+            return True
+        if '*' in self._allowed or origin in self._allowed:
+            return True
+        # Over plain HTTP, browsers send no Sec-Fetch-Site.
+        scheme, host = origin.partition(':')[0], _host(origin)
+        own = _host(f'{scheme}://{environ.get("HTTP_HOST", "")}'), self._public
+        return site is None and host is not None and host in own
+
+
+def _host(url):
+    """Return the host and the port of a URL, (name, number); None if it has none."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return (parts.hostname, parts.port or _PORTS.get(parts.scheme)) if parts.hostname else None
+    except ValueError:
+        return None
+
+
 class Browsers:
     """A WSGI layer that refuses bodies without a JSON Content-Type and, under noauth, foreign host names.
 
@@ -24,11 +73,13 @@ class Browsers:
     """
 
     def __init__(self, inside, conf):
-        self._inside = inside
+        self._inside = Origins(inside, conf)
         self._any_host = conf.api.auth_strategy != 'noauth'
         public = urllib.parse.urlsplit(conf.api.public_endpoint or '').hostname
         names = {*conf.api.allowed_hosts, conf.host, socket.gethostname(), public}
         self._names = {name.lower() for name in names if name}
+        # Clients use few different names.
+        self._is_allowed = functools.lru_cache(maxsize=256)(self._is_trusted)
 
     def __call__(self, environ, start_response):
         failure = self._failure(environ)
@@ -45,7 +96,7 @@ class Browsers:
             return failures.UnsupportedMediaType(content_type=environ.get('CONTENT_TYPE') or 'no Content-Type')
         return None
 
-    def _is_allowed(self, host):
+    def _is_trusted(self, host):
         """Whether nobody else can control the host name of a Host header.
 
         That is so for IP addresses, for names without a dot (which only the local network resolves), for names below

@@ -43,38 +43,28 @@ def matches(environ, tag):
     return bool(header) and tag in ETagMatcher.parse(header, strong=True)
 
 
-def respond(response, result):
-    """Put the result of a GET into the response of pecan: a 304 if the client has it already.
+def result(environ, document):
+    """Return the body of the response to a GET, and its ETag.
 
-    :param response: webob.Response.
-    :param result: document, its JSON as bytes, or NotModified.
+    :param environ: WSGI environ of the request.
+    :param document: JSON document, its JSON as bytes, or NotModified.
+    :returns: (bytes, ETag without quotes); (b'', ETag) if the client has it already.
     :raises failures.PreconditionFailed: the request has an If-Match with another ETag.
     """
-    response.content_type, response.charset = rendering.CONTENT_TYPE, None
-    if not isinstance(result, NotModified):
-        body = result if isinstance(result, bytes) else rendering.dump(result)
-        digest = digest_of(body)
-        _check(digest)
-        if not _has(digest):
-            response.body, response.etag = body, digest
-            return response
-        result = NotModified(digest)
+    if isinstance(document, NotModified):
+        body, tag = b'', document.tag
     else:
-        _check(result.tag)
-    response.status, response.body, response.etag = 304, b'', result.tag
-    return response
+        body = document if isinstance(document, bytes) else rendering.dump(document)
+        tag = digest_of(body)
+    if IF_MATCH in environ and not matches(environ, tag):
+        raise failures.PreconditionFailed(environ['PATH_INFO'], tag)
+    return b'' if _has(environ, tag) else body, tag
 
 
-def _check(digest):
-    environ = pecan.request.environ
-    if IF_MATCH in environ and not matches(environ, digest):
-        raise failures.PreconditionFailed(environ['PATH_INFO'], digest)
-
-
-def _has(digest):
+def _has(environ, tag):
     """Whether the client of the request has the body with an ETag."""
     # webob's parser takes a while, and most requests have no such header.
-    return 'HTTP_IF_NONE_MATCH' in pecan.request.environ and digest in pecan.request.if_none_match
+    return 'HTTP_IF_NONE_MATCH' in environ and tag in pecan.request.if_none_match
 
 
 def nodes(context, read):
@@ -87,7 +77,7 @@ def nodes(context, read):
     key = _request(context)
     version = _version(context)
     remembered = context.etags.get(key, version)
-    if remembered and _has(remembered):
+    if remembered and _has(pecan.request.environ, remembered):
         return NotModified(remembered)
     body = rendering.dump(read())
     context.etags.remember(key, version, digest_of(body))

@@ -10,9 +10,11 @@ used: it puts the text of an unexpected exception into a 500, lets malformed bod
 not support query parameters with a dash in the name.
 """
 
+import dataclasses
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pecan
 import wsme.exc
@@ -22,17 +24,12 @@ from wsme.api import FunctionArgument, FunctionDefinition
 
 from ironic_traits import failures
 from ironic_traits.api import body as request_body
-from ironic_traits.api import conditional, exceptions, preconditions, rendering
-from ironic_traits.api.protocols import BARE_METAL
+from ironic_traits.api import exceptions, preconditions, rendering, responses
 from ironic_traits.api.resource import CONTEXT, ROUTE, SUFFIXED
-from ironic_traits.change_streams import Events
+from ironic_traits.api.responses import EVENTS
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: Content type of a stream of events.
-EVENTS = 'text/event-stream'
-#: Proxies must not store or collect events: nginx collects unless it reads X-Accel-Buffering.
-_EVENT_HEADERS = {'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no'}
 #: In place of the policy rule of a route that every client may use.
 PUBLIC = 'public'
 
@@ -53,6 +50,20 @@ class Response:
         self.headers = headers or {}
 
 
+class Body(NamedTuple):
+    """The body of a route.
+
+    :ivar datatype: its WSME type.
+    :ivar optional: whether it may be missing. Then the method's argument ``body`` is None.
+    :ivar max_size: function of the configuration that returns the largest body in bytes; None for the option that
+        limits the bodies of most routes.
+    """
+
+    datatype: Any
+    optional: bool = False
+    max_size: Callable[[Any], int] | None = None
+
+
 def expose(  # noqa: PLR0913, each keyword says one thing of the route
     rule,
     returns=None,
@@ -63,8 +74,6 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     before=404,
     query=None,
     body=None,
-    optional_body=False,
-    max_body_size=None,
     streams=False,
     statuses=None,
     query_since=None,
@@ -87,10 +96,7 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param since: the minor version that brought the route.
     :param before: the status at earlier versions: 404, 405 or 406.
     :param query: {name: WSME type} of the query parameters.
-    :param body: WSME type of the body.
-    :param optional_body: whether the body may be missing; ``body`` is None then.
-    :param max_body_size: function of the configuration that returns the largest body in bytes; None for the option
-        that limits the bodies of most routes.
+    :param body: WSME type of the body; or a Body.
     :param streams: whether the route can return a stream of events (``change_streams.Events``), at any version.
     :param statuses: the statuses of successful responses; None for 200, or 204 if the route returns nothing. A 204 has
         no body, and neither has any response of a route that returns nothing.
@@ -98,51 +104,21 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
         and are neither filters nor in the table of a resource.
     :param or_returns: WSME type of the response to a query that asks for another form.
     """
-    rules = rule_names(rule)
+    checks = _Checks(rule_names(rule), of, within, since, before, streams)
+    body = body if isinstance(body, Body | None) else Body(body)
 
     def decorate(method):
-        definition = _definition(method, returns, query or {}, body)
-        takes_grant = 'grant' in inspect.signature(method).parameters
-        limit = max_body_size or (lambda conf: conf.api.max_request_body_size)
-
-        def is_stream():
-            return streams and accepts_events()
-
-        def admit(context, path):
-            """Raise unless policy and version allow the request; return the first arguments of the method."""
-            if within:
-                within(context, path[0])
-            grant = (context.limit_to if of else context.can)(*rules) if rules else None
-            if context.minor < since and not is_stream():
-                raise _too_early(before, since)
-            if of and path:
-                grant = of(context, grant, path[0])
-                path = (grant.ident, *path[1:])
-            return (*_first_arguments(method, takes_grant, context, grant), *path)
-
-        def respond(self, context, path):
-            if not accepts_json() and not is_stream():
-                raise failures.NotAcceptable
-            # Cached, because a body can be read only once.
-            read = functools.partial(request_body.read, optional=optional_body, limit=limit(context.conf))
-            arguments = functools.cache(lambda: _arguments(context, exposed, read if body is not None else None))
-
-            def attempt(path):
-                first = admit(context, path)
-                with preconditions.guard(context, path):
-                    return method(self, *first, **arguments())
-
-            return _with_either_name(attempt, path)
-
-        exposed = route(method, respond)
-        exposed.respond = respond
+        definition = _definition(method, returns, query or {}, body and body.datatype)
+        steps = _Steps(method, definition, checks, body, query_since or {})
+        exposed = route(method, steps.respond)
+        exposed.respond = steps.respond
         exposed.definition = definition
-        exposed.rules = rules
+        exposed.rules = checks.rules
         exposed.is_public = rule == PUBLIC
         exposed.since = since
         exposed.query_since = query_since or {}
         exposed.statuses = statuses or ((204,) if returns is None else (200,))
-        exposed.has_optional_body = optional_body
+        exposed.has_optional_body = bool(body and body.optional)
         exposed.has_streams = streams
         exposed.return_types = [_resolved(each) for each in (returns, or_returns) if each is not None]
         return exposed
@@ -150,15 +126,118 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     return decorate
 
 
-def _with_either_name(attempt, path):
-    """Return the result of a function of the path parameters, which may end in a name with a suffix."""
-    try:
-        return attempt(path)
-    except _NAME_FAILURES:
-        if SUFFIXED not in pecan.request.environ:
-            raise
-        # Nothing has the name with the suffix, so the name without it may be meant.
-        return attempt((*path[:-1], path[-1].rpartition('.')[0]))
+@dataclasses.dataclass(frozen=True)
+class _Checks:
+    """What a route checks before it reads its arguments; as in ``expose``."""
+
+    rules: tuple[str, ...]
+    of: Callable | None
+    within: Callable | None
+    since: int
+    before: int
+    streams: bool
+
+    def check_type(self, environ):
+        """Raise NotAcceptable unless the client takes what the route returns."""
+        if not _allows_json(environ.get('HTTP_ACCEPT')) and not self._is_stream(environ):
+            raise failures.NotAcceptable
+
+    def admit(self, context, path, environ):
+        """Raise unless policy and version allow the request.
+
+        :returns: (grant or None, path parameters).
+        """
+        if self.within:
+            self.within(context, path[0])
+        grant = None
+        if self.rules:
+            grant = (context.limit_to if self.of else context.can)(*self.rules)
+        if context.minor < self.since and not self._is_stream(environ):
+            raise _too_early(self.before, self.since)
+        if self.of and path:
+            grant = self.of(context, grant, path[0])
+            path = (grant.ident, *path[1:])
+        return grant, path
+
+    def _is_stream(self, environ):
+        return self.streams and _prefers_events(environ.get('HTTP_ACCEPT', ''))
+
+
+class _Steps:
+    """The steps of a request: the checks of its route, its arguments, and the method.
+
+    :param method: the method that is a route.
+    :param definition: of WSME: the types of the query parameters and of the body.
+    :param checks: _Checks.
+    :param body: Body; None if the route takes none.
+    :param query_since: {query parameter: the minor version that brought it}.
+    """
+
+    def __init__(self, method, definition, checks, body, query_since):
+        self._method, self._definition, self._checks, self._body = method, definition, checks, body
+        self._query_since = query_since
+        self._takes_grant = 'grant' in inspect.signature(method).parameters
+
+    def respond(self, controller, context, path):
+        """Return the result of the method.
+
+        :param path: the path parameters.
+        """
+        environ = pecan.request.environ
+        arguments: dict[str, Any] = {}
+        self._checks.check_type(environ)
+        try:
+            return self._attempt(controller, context, path, environ, arguments)
+        except _NAME_FAILURES:
+            if SUFFIXED not in environ:
+                raise
+            # Nothing has the name with the suffix, so the name without it may be meant.
+            path = (*path[:-1], path[-1].rpartition('.')[0])
+            return self._attempt(controller, context, path, environ, arguments)
+
+    def _attempt(self, controller, context, path, environ, arguments):
+        """Return the result of the method for these path parameters.
+
+        :param arguments: the keyword arguments of the method, a dict; filled if it is empty, because a body can be read
+            only once.
+        """
+        grant, checked_path = self._checks.admit(context, path, environ)
+        first = self._first(context, grant)
+        with preconditions.guard(context, path, environ):
+            if not arguments:
+                arguments.update(self._arguments(context, environ))
+            return self._method(controller, *first, *checked_path, **arguments)
+
+    def _first(self, context, grant):
+        """Return the context, and the grant if the method takes it.
+
+        :raises TypeError: the grant is limited to some nodes, and the method does not take it. Without this check, a
+            route that forgets ``of`` would serve the nodes of every project.
+        """
+        if self._takes_grant:
+            return context, grant
+        if grant and grant.rules and grant.checked is None:
+            name = self._method.__qualname__
+            raise TypeError(f'{name}: the rule depends on the node. Set of=, or take the grant.')
+        return (context,)
+
+    def _arguments(self, context, environ):
+        """Return the query parameters and the body as the keyword arguments of the method."""
+        arguments = _query(self._definition) if environ.get('QUERY_STRING') else {}
+        if arguments:
+            self._check_versions(context, arguments)
+        if self._body:
+            limit = self._body.max_size and self._body.max_size(context.conf)
+            arguments['body'] = request_body.read(context, self._definition.body_type, self._body.optional, limit)
+        else:
+            request_body.refuse(context)
+        return arguments
+
+    def _check_versions(self, context, arguments):
+        """Raise VersionTooLow unless the version of the request has all of its query parameters."""
+        for name, since in self._query_since.items():
+            if name.replace('-', '_') in arguments:
+                context.needs(since, f"the argument '{name}'")
 
 
 def rule_names(rule):
@@ -169,7 +248,7 @@ def rule_names(rule):
 
 
 def route(method, respond):
-    """Return the function that pecan calls for a method. It turns results and exceptions into responses.
+    """Return the function that the application calls for a method. It turns results and exceptions into responses.
 
     :param method: its positional-only parameters after self, context and grant are the path parameters.
     :param respond: function of the controller, the context and the path parameters that returns a Response, or a body.
@@ -178,17 +257,15 @@ def route(method, respond):
 
     @functools.wraps(method)
     def handler(self, *path):
-        context = pecan.request.environ[CONTEXT]
+        environ = pecan.request.environ
+        context = environ[CONTEXT]
         try:
-            return _send(context, respond(self, context, path))
+            result = respond(self, context, path)
+            return responses.render(context, environ, result if isinstance(result, Response) else Response(result))
         except Exception as error:
-            return exceptions.answer_to(pecan.request.environ, error)
+            return exceptions.answer_to(environ, error)
 
     exposed: Any = handler
-    # pecan inspects the signature to find out how many path parameters the method takes.
-    exposed.__signature__ = inspect.Signature([_SELF, *path_parameters])
-    pecan.expose(template='wsmejson:', content_type=rendering.CONTENT_TYPE)(exposed)
-    pecan.util._cfg(exposed)['argspec'] = inspect.getfullargspec(exposed)
     required = sum(parameter.default is parameter.empty for parameter in path_parameters)
     exposed.path_names = [parameter.name for parameter in path_parameters]
     exposed.path_parameters = range(required, len(path_parameters) + 1)
@@ -202,14 +279,15 @@ def accepts_json():
 
 def accepts_events():
     """Whether the Accept header of the request prefers a stream of events to JSON."""
-    header = pecan.request.environ.get('HTTP_ACCEPT', '')
-    return EVENTS in header and _preferred(header) == EVENTS
+    return _prefers_events(pecan.request.environ.get('HTTP_ACCEPT', ''))
 
 
 @functools.lru_cache(maxsize=256)
-def _preferred(header):
+def _prefers_events(header):
+    if EVENTS not in header:
+        return False
     offers = acceptparse.create_accept_header(header).acceptable_offers([rendering.CONTENT_TYPE, EVENTS])
-    return offers[0][0] if offers else None
+    return bool(offers) and offers[0][0] == EVENTS
 
 
 # Clients send few different headers. To parse one takes as long as a tenth of a short request.
@@ -219,13 +297,10 @@ def _allows_json(header):
     return not accept or bool(accept.acceptable_offers([rendering.CONTENT_TYPE]))
 
 
-_SELF = inspect.Parameter('self', inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
 def _path_parameters(method):
     """Return the path parameters of a method: the positional-only ones after self, context and grant."""
     parameters = [p for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_ONLY]
-    return [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters if p.name not in ('self', 'context', 'grant')]
+    return [p for p in parameters if p.name not in ('self', 'context', 'grant')]
 
 
 def _definition(method, returns, query, body):
@@ -241,19 +316,6 @@ def _resolved(datatype):
     return wsme.types.registry.resolve_type(wsme.types.registry.register(datatype))
 
 
-def _first_arguments(method, takes_grant, context, grant):
-    """Return the context, and the grant if a method takes it.
-
-    :raises TypeError: the grant is limited to some nodes, and the method does not take it. Without this check, a route
-        that forgets ``of`` would serve the nodes of every project.
-    """
-    if takes_grant:
-        return context, grant
-    if grant and grant.rules and grant.checked is None:
-        raise TypeError(f'{method.__qualname__}: the rule depends on the node. Set of=, or take the grant.')
-    return (context,)
-
-
 def _too_early(status, since):
     """Return the failure for a route that a later version brought, with the HTTP status."""
     what = f'{pecan.request.method} {pecan.request.environ[ROUTE]}'
@@ -264,37 +326,21 @@ def _too_early(status, since):
     return failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
 
 
-def _arguments(context, exposed, read):
-    """Return the query parameters and the body as the keyword arguments of a method.
-
-    :param exposed: the route.
-    :param read: function of the context and the WSME type of the body that returns the body; None for no body.
-    """
-    arguments = _query(exposed.definition)
-    for name, since in exposed.query_since.items():
-        if name.replace('-', '_') in arguments:
-            context.needs(since, f"the argument '{name}'")
-    if read:
-        arguments['body'] = read(context, exposed.definition.body_type)
-    else:
-        request_body.refuse(context)
-    return arguments
-
-
 def _query(definition):
-    arguments = {argument.name: argument.datatype for argument in definition.arguments}
-    unknown = sorted(set(pecan.request.GET) - set(arguments))
+    """Return the query parameters as keyword arguments."""
+    parameters = pecan.request.GET
+    datatypes = {argument.name: argument.datatype for argument in definition.arguments}
+    unknown = sorted(set(parameters) - set(datatypes))
     if unknown:
         raise failures.UnexpectedArguments(names=', '.join(unknown))
     return {
-        name.replace('-', '_'): _argument(name, datatype)
-        for name, datatype in arguments.items()
-        if name in pecan.request.GET
+        name.replace('-', '_'): _argument(name, datatype, parameters.getall(name))
+        for name, datatype in datatypes.items()
+        if name in parameters
     }
 
 
-def _argument(name, datatype):
-    values = pecan.request.GET.getall(name)
+def _argument(name, datatype, values):
     if not wsme.types.isarray(datatype):
         if len(values) > 1:
             raise failures.InvalidInput(reason=f'Parameter {name} may be given only once')
@@ -305,38 +351,3 @@ def _argument(name, datatype):
         raise failures.InvalidInput(reason=f'Invalid {name}: {error}') from error
     except wsme.exc.InvalidInput as error:
         raise failures.InvalidInput(reason=f'Invalid {name}: {error.msg}') from error
-
-
-class _EventStream(pecan.Response):
-    """The response with a stream of events."""
-
-    def __init__(self, events):
-        super().__init__(app_iter=events, content_type=EVENTS, charset=None, headerlist=None)
-        self.headers.update(_EVENT_HEADERS)
-
-    @property
-    def body(self):
-        """Not the body: pecan only looks whether it is empty, and to read it would take as long as the stream."""
-        return b'events'
-
-
-def _send(context, result):
-    if not isinstance(result, Response):
-        result = Response(result)
-    response = pecan.response
-    response.status = result.status
-    if result.location:
-        response.headers['Location'] = context.url(result.location)
-    response.headers.update(result.headers)
-    if result.body is None:
-        # pecan sends a returned response as it is.
-        response.body, response.content_type = b'', None
-        return response
-    if isinstance(result.body, Events):
-        return _EventStream(result.body)
-    if isinstance(result.body, bytes):
-        response.body, response.content_type = result.body, rendering.CONTENT_TYPE
-        return response
-    if pecan.request.method == 'GET' and context.protocol is BARE_METAL:
-        return conditional.respond(response, result.body)
-    return {'result': result.body}

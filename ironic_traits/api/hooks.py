@@ -1,10 +1,30 @@
-"""The hook and the request class that pecan is configured with."""
+"""pecan's application, and the hook and the request class that it is configured with."""
 
 import pecan
+from pecan import core
 from pecan.hooks import PecanHook
 from webob import acceptparse
 
 from ironic_traits.api import exceptions
+
+
+class Application(pecan.Pecan):
+    """pecan's application, for a root that finds the route of a request itself (``resource.Resource``).
+
+    pecan would look through the attributes of controllers and the signatures of methods in each request, and would
+    choose a renderer by the Accept header. Here a route returns the complete response.
+    """
+
+    def find_controller(self, state):
+        """Return the route of a request, its arguments, and no keyword arguments."""
+        # pecan.request and pecan.response stand for these.
+        core.state.request, core.state.response = state.request, state.response
+        route, parameters = self.root.route(state.request)
+        return route, parameters, {}
+
+    def invoke_controller(self, controller, args, kwargs, state):
+        """Call the route of a request."""
+        state.response = controller(*args)
 
 
 class FailureHook(PecanHook):

@@ -124,6 +124,7 @@ indicators, inventory, NMIs, vendor passthru and virtual media.
 =====  ============================================================================
 """
 
+import functools
 import re
 
 import microversion_parse
@@ -174,8 +175,9 @@ def negotiate(headers):
     return minor
 
 
+@functools.cache
 def headers(minor):
-    """Return the version headers of a response: [(name, value), …]."""
+    """Return the version headers of a response: [(name, value), …], which the caller does not change."""
     return [
         ('X-OpenStack-Ironic-API-Minimum-Version', text(MINIMUM)),
         ('X-OpenStack-Ironic-API-Maximum-Version', text(MAXIMUM)),

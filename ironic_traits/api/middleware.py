@@ -4,6 +4,7 @@ It assigns the request id, negotiates the API version and creates the context of
 and the version headers to each response, including those of the authentication and of the router.
 """
 
+import functools
 import logging
 import re
 import time
@@ -33,6 +34,9 @@ class Middleware:
     def __init__(self, inside, service):
         self._inside = inside
         self._service = service
+        self._protocols = protocols.selector(service.conf.api.serve)
+        self._public_endpoint = service.conf.api.public_endpoint
+        self._has_prefix = service.conf.api.serve != 'placement'
         self._request_log = request_log.RequestLog(service.conf)
         self._worker_check = worker_check.WorkerCheck(service)
 
@@ -52,10 +56,10 @@ class Middleware:
 
     def _respond(self, environ, start_response):
         request_id = oslo_context.generate_request_id()
-        protocol = protocols.of(self._service.conf, environ['PATH_INFO'])
+        protocol = self._protocols(environ['PATH_INFO'])
         minor, failure = protocol.minimum, None
         try:
-            minor = protocol.negotiate(_headers(environ))
+            minor = protocol.minor(environ)
         except failures.Failure as error:
             failure = error
         environ[CONTEXT] = self._context(environ, protocol, minor, request_id)
@@ -82,31 +86,40 @@ class Middleware:
             return exceptions.answer_to(environ, error)(environ, start)
 
     def _context(self, environ, protocol, minor, request_id):
-        conf = self._service.conf
-        # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
-        environ.setdefault('HTTP_HOST', f'{conf.host}:{conf.port}')
-        base = conf.api.public_endpoint or webob_request.Request(environ).application_url
+        if 'HTTP_HOST' not in environ:
+            # An HTTP/1.0 request may have no Host header. Its links get the name of this host.
+            conf = self._service.conf
+            environ['HTTP_HOST'] = f'{conf.host}:{conf.port}'
+        base = self._public_endpoint or _url(
+            environ['wsgi.url_scheme'], environ['HTTP_HOST'], environ.get('SCRIPT_NAME', '')
+        )
         global_request_id = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         return Context(
             self._service,
             protocol,
             minor,
-            base=base.rstrip('/') + ('' if conf.api.serve == 'placement' else protocol.prefix),
+            base=base.rstrip('/') + (protocol.prefix if self._has_prefix else ''),
             request_id=request_id,
             global_request_id=global_request_id if _REQUEST_ID.fullmatch(global_request_id) else None,
         )
 
 
-def _headers(environ):
-    """Return the headers of a request: {name: value}, names in lower case."""
-    return {name[5:].replace('_', '-').lower(): value for name, value in environ.items() if name.startswith('HTTP_')}
+# Clients use few different addresses.
+@functools.lru_cache(maxsize=256)
+def _url(scheme, host, script_name):
+    """Return the URL at which the application is mounted."""
+    environ = {'wsgi.url_scheme': scheme, 'HTTP_HOST': host, 'SCRIPT_NAME': script_name}
+    return webob_request.Request(environ).application_url
 
 
 def _url_failure(environ):
     """Return the failure of a URL that is not UTF-8 or contains a NUL character; None for any other URL."""
+    path, query = environ.get('PATH_INFO', ''), environ.get('QUERY_STRING', '')
+    if path.isascii() and not query and '\0' not in path:
+        return None
     try:
-        path = environ.get('PATH_INFO', '').encode('latin-1').decode()
-        query = urllib.parse.unquote_to_bytes(environ.get('QUERY_STRING', '').encode('latin-1')).decode()
+        path = path.encode('latin-1').decode()
+        query = urllib.parse.unquote_to_bytes(query.encode('latin-1')).decode()
     except UnicodeError:
         return failures.InvalidInput(reason='The URL is not UTF-8.')
     if '\0' in path + query:

@@ -13,7 +13,6 @@ then sees what the other wrote. A transaction that lost a lock is retried from i
 import contextlib
 import copy
 
-import pecan
 from oslo_utils import uuidutils
 from pecan import core
 from webob import exc
@@ -33,19 +32,25 @@ def refuse(environ):
         raise _unsupported(environ)
 
 
-@contextlib.contextmanager
-def guard(context, path):
-    """Make the writes of the request in the block depend on its If-Match, if it has one.
+def guard(context, path, environ):
+    """Return a context manager that makes the writes of the request in the block depend on its If-Match, if it has one.
 
     :param context: Context of the request. Its ``write`` is replaced during the block.
     :param path: the path parameters.
+    :param environ: WSGI environ of the request.
     :raises failures.IfMatchUnsupported: the route does not write to a single resource.
     :raises failures.PreconditionFailed: the ETag of the resource is another.
     """
-    environ = pecan.request.environ
     if conditional.IF_MATCH not in environ or environ['REQUEST_METHOD'] == 'GET':
-        yield
-        return
+        return _NO_GUARD
+    return _guard(context, path, environ)
+
+
+_NO_GUARD: contextlib.AbstractContextManager = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _guard(context, path, environ):
     write = context.write
     precondition = _Precondition(context, environ, path)
     context.write = precondition.write

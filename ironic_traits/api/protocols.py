@@ -1,6 +1,7 @@
 """What differs between the Bare Metal API and the Placement API outside of the routes: versions, headers, failures."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 from ironic_traits.api import microversions, rendering
@@ -8,7 +9,7 @@ from ironic_traits.api.placement import errors
 from ironic_traits.api.placement import microversions as placement_microversions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Protocol:
     """The conventions of one API.
 
@@ -38,6 +39,14 @@ class Protocol:
     failure: Callable
     failure_schema: Callable
     takes_options: bool
+
+    def minor(self, environ):
+        """Return the minor version of a request.
+
+        :param environ: its WSGI environ.
+        :raises failures.Failure: the version is not supported, or malformed.
+        """
+        return _minor(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
 
 
 #: Path of the description of the APIs (``api.description``).
@@ -75,8 +84,30 @@ PLACEMENT = Protocol(
 )
 
 
+#: {name in lower case of a header that has a version: its key in the WSGI environ}.
+_VERSION_HEADERS = {
+    name.lower(): f'HTTP_{name.upper().replace("-", "_")}' for name in (microversions.HEADER, 'OpenStack-API-Version')
+}
+
+
+# Clients send few different headers.
+@functools.lru_cache(maxsize=256)
+def _minor(protocol, *values):
+    headers = zip(_VERSION_HEADERS, values, strict=True)
+    return protocol.negotiate({name: value for name, value in headers if value is not None})
+
+
 def of(conf, path):
     """Return the Protocol of a path."""
-    if conf.api.serve == 'placement' or f'{path}/'.startswith(f'{PLACEMENT.prefix}/'):
-        return PLACEMENT
-    return BARE_METAL
+    return selector(conf.api.serve)(path)
+
+
+def selector(serve):
+    """Return the function from a path to its Protocol.
+
+    :param serve: the option [api] serve.
+    """
+    if serve == 'placement':
+        return lambda path: PLACEMENT
+    prefix = f'{PLACEMENT.prefix}/'
+    return lambda path: PLACEMENT if f'{path}/'.startswith(prefix) else BARE_METAL

@@ -13,18 +13,6 @@ FAILURE = {
 }
 
 
-class Renderer:
-    """pecan's renderer ``wsmejson``, which serializes the results of controllers."""
-
-    def __init__(self, path, extra_vars):
-        pass
-
-    @staticmethod
-    def render(template, namespace):
-        """Return the result in {'result': …} as JSON bytes."""
-        return dump(namespace['result'])
-
-
 def dump(document):
     """Return a document as JSON bytes. Datetimes are written in UTC, with an offset."""
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)

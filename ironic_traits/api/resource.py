@@ -1,6 +1,7 @@
 """The base class of the controllers, which routes requests to their methods."""
 
-import pecan
+import functools
+
 from webob import exc
 
 #: The methods of a Resource for each HTTP method.
@@ -27,9 +28,9 @@ _PARAMETER = '/{{{}}}'
 class Resource:
     """A resource of the API, with methods for HTTP methods, and other resources below it.
 
-    pecan passes the rest of a path to ``_route``. pecan's own RestController is not used: it serves any attribute of
-    the controller that a path names, lets ``_method`` in a query override the HTTP method, and spends half of the time
-    of a request on the inspection of signatures.
+    The application (``hooks.Application``) asks the root for the route of each request. pecan's own RestController is
+    not used: it serves any attribute of the controller that a path names, lets ``_method`` in a query override the HTTP
+    method, and spends half of the time of a request on the inspection of signatures.
 
     :cvar children: {path segment: Resource} below the resource itself, such as detail in /v1/nodes/detail.
     :cvar since: the minor version that brought the resource.
@@ -40,9 +41,14 @@ class Resource:
     children: 'dict[str, Resource]' = {}
     members: 'dict[str, Resource]' = {}
 
-    @pecan.expose()
-    def _route(self, args, request=None):
-        route, parameters, path = self.locate([segment for segment in args if segment], request)
+    def route(self, request):
+        """Return the route of a request and its path parameters, and put its path into the environ.
+
+        :param request: webob.Request.
+        """
+        route, parameters, path = self.locate(
+            [segment for segment in request.path_info.split('/')[1:] if segment], request
+        )
         request.environ[ROUTE] = path.format(*route.path_names) or '/'
         return route, parameters
 
@@ -72,7 +78,7 @@ class Resource:
             member_path = f'{path}{_PARAMETER}/{segments[1]}'
             return self.members[segments[1]].find(segments[2:], method, [*taken, segments[0]], member_path)
         parameters = [*taken, *segments]
-        routes = self._routes(len(parameters))
+        routes = _routes(self, len(parameters))
         if not routes:
             raise exc.HTTPNotFound
         if method not in routes:
@@ -81,7 +87,9 @@ class Resource:
             raise error
         return routes[method], parameters, path + _PARAMETER * len(segments)
 
-    def _routes(self, count):
-        """Return the routes that have this many path parameters: {HTTP method: route}."""
-        routes = ((method, getattr(self, name, None)) for method, names in METHODS.items() for name in names)
-        return {method: route for method, route in routes if route and count in route.path_parameters}
+
+@functools.lru_cache(maxsize=1024)
+def _routes(resource, count):
+    """Return the routes of a resource that have this many path parameters: {HTTP method: route}."""
+    routes = ((method, getattr(resource, name, None)) for method, names in METHODS.items() for name in names)
+    return {method: route for method, route in routes if route and count in route.path_parameters}

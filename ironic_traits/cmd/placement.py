@@ -1,5 +1,6 @@
 """ironic-traits-manage placement import|export: from and to another Placement, through its API."""
 
+import functools
 import os
 import sys
 
@@ -8,6 +9,7 @@ from oslo_db.exception import DBDuplicateEntry
 
 from ironic_traits import failures
 from ironic_traits.cmd import setup
+from ironic_traits.conf.mirror import claims_nodes
 from ironic_traits.placement_transfer import outcome
 from ironic_traits.placement_transfer.exporting import Export
 from ironic_traits.placement_transfer.exporting import read as read_own
@@ -33,7 +35,8 @@ def import_all(conf, database):
         source = _read(remote, conf.command)[1]
     except Unusable as error:
         sys.exit(printable(f'Nothing was imported: {error}'))
-    transfer = Import(database, source, remote.minor >= TYPES_SINCE, conf.command.prune)
+    needs_claim = functools.partial(claims_nodes, conf)
+    transfer = Import(database, source, remote.minor >= TYPES_SINCE, conf.command.prune, needs_claim=needs_claim)
     unknown = transfer.unknown_names()
     if unknown:
         print(f'Not in the os-traits and os-resource-classes that are installed here: {", ".join(unknown)}.')

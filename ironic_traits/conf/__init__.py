@@ -27,6 +27,7 @@ from ironic_traits.conf import (
     inventory,
     metrics,
     mirror,
+    nova,
     placement,
     reservations,
 )
@@ -45,6 +46,7 @@ GROUPS = (
     reservations,
     placement,
     glance,
+    nova,
     metrics,
     mirror,
 )

@@ -93,6 +93,13 @@ OPTIONS = [
         'authenticate. With false, the service answers 403.',
     ),
     cfg.BoolOpt(
+        'enable_ui',
+        default=True,
+        help='Whether to serve the web page at /ui/. The page needs no authentication, but shows only what the API '
+        'returns to its user. With keystone, it sends user names and passwords to /ui/login, where the service gets '
+        'tokens for them. With false, neither is served.',
+    ),
+    cfg.BoolOpt(
         'access_log',
         default=False,
         help='Whether to log a line for each request to the logger ironic_traits.access: method, path, status, '

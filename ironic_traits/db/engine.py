@@ -20,6 +20,7 @@ from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
 
 from ironic_traits.db import hosts, lookout, outage, pool, timeouts
+from ironic_traits.db.kept import Kept
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
@@ -75,11 +76,14 @@ class Database:
         for engine in (self._reader, self._writer):
             # The parameters of statements that fail are not logged, because they may contain passwords.
             engine.hide_parameters = True
+        self._kept = {name: Kept(engine, self._is_usable) for name, engine in self._engines().items()}
+        for kept, each in zip(self._kept.values(), self._lookouts, strict=False):
+            kept.listen(each.take, each.give)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Yield a connection for reading: each statement sees what was committed when it began."""
-        with self._watch(), self._reader.connect() as connection:
+        with self._watch(), self._kept['reader'].use() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -97,7 +101,7 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
-        with self._watch(), self._writer.begin() as connection:
+        with self._watch(), self._kept['writer'].use(begin=True) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -116,7 +120,11 @@ class Database:
 
     def pools(self) -> dict[str, sa.Pool]:
         """Return the connection pools, {'reader' or 'writer': sqlalchemy.Pool}."""
-        return {'reader': self._reader.pool, 'writer': self._writer.pool}
+        return {name: engine.pool for name, engine in self._engines().items()}
+
+    def kept(self) -> dict[str, Kept]:
+        """Return the connections that are used again, {'reader' or 'writer': Kept}."""
+        return self._kept
 
     def watch_outages(self) -> None:
         """Log the beginning and the end of outages of the database (``db.outage``)."""
@@ -129,10 +137,25 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        for kept in self._kept.values():
+            kept.close()
         for each in self._lookouts:
             each.end()
         self._reader.dispose()
         self._writer.dispose()
+
+    def _engines(self) -> dict[str, sa.Engine]:
+        return {'reader': self._reader, 'writer': self._writer}
+
+    def _is_usable(self, connection: Any, info: dict[Any, Any]) -> bool:
+        """Whether a connection that was used a moment ago can be used again without a ping.
+
+        :param connection: of the driver.
+        :param info: of the pool's record of the connection.
+        """
+        if self.url.get_backend_name() == 'sqlite':
+            return info['file'] == _identity(str(self.url.database))
+        return self._hosts.is_current(info) and pool.is_silent(connection, info)
 
     def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, is_patient: bool = False) -> sa.Engine:
         if self.url.get_backend_name() == 'sqlite':
@@ -200,7 +223,8 @@ def _sqlite_engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa
     def check_file(connection: Any, record: Any, proxy: Any) -> None:
         # A connection to a file that was removed or replaced would still write to the old file, and the data would be
         # lost.
-        if record.info.setdefault('file', _identity(path)) != _identity(path):
+        identity = _identity(path)
+        if record.info.setdefault('file', identity) != identity:
             raise sa.exc.DisconnectionError('the file of the database was replaced')
 
     @sa.event.listens_for(engine, 'connect')

@@ -66,6 +66,7 @@ class Hosts:
         :raises Exception: the error of the first host that was tried; none can be used.
         """
         first: Exception | None = None
+        switches = self._switches
         for number in self._order():
             try:
                 connection = self._connect(number, dialect, arguments, options)
@@ -73,29 +74,42 @@ class Hosts:
                 self._failures[number] = time.monotonic()
                 first = first or error
             else:
-                record.info[_SWITCH] = self._take(number)
+                record.info[_SWITCH] = self._take(number, switches)
                 return connection
         if first is None or isinstance(first, Unready):
             raise dialect.loaded_dbapi.OperationalError(str(first)) from first
         raise first
 
-    def probe(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        """Raise an exception unless the host in use responds, within the limit for a connection."""
-        self._connect(self._current, dialect, arguments, options).close()
+    @property
+    def current(self) -> int:
+        """The number of the host in use."""
+        return self._current
+
+    def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Raise an exception unless a host responds, within the limit for a connection."""
+        self._connect(number, dialect, arguments, options).close()
 
     def check(self, connection: Any, record: Any, proxy: Any) -> None:
         """Raise DisconnectionError for a connection to another host than that in use: a listener for ``checkout``.
 
         :raises sqlalchemy.exc.DisconnectionError: SQLAlchemy connects anew upon it.
         """
-        if record.info.get(_SWITCH) != self._switches:
+        if not self.is_current(record.info):
             raise sa.exc.DisconnectionError('another host of the database is in use')
 
-    def leave(self) -> None:
-        """Take the host in use for dead: the next connections are to the others, if they respond."""
+    def is_current(self, info: dict[Any, Any]) -> bool:
+        """Whether a connection is to the host in use.
+
+        :param info: of the pool's record of the connection.
+        """
+        return info.get(_SWITCH) == self._switches
+
+    def leave(self, number: int) -> None:
+        """Take a host for dead: the next connections are to the others, if they respond."""
         with self._lock:
-            self._failures[self._current] = time.monotonic()
-            self._switches += 1
+            self._failures[number] = time.monotonic()
+            if number == self._current:
+                self._switches += 1
 
     def prefer(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         """Go back to the first host if another node of the same Galera cluster is in use, and the first is ready.
@@ -111,18 +125,24 @@ class Hosts:
         except Exception:
             return
         if is_node:
-            self._take(0)
+            self._take(0, self._switches)
 
     def _order(self) -> list[int]:
         now = time.monotonic()
         numbers = sorted(range(len(self._addresses)), key=lambda number: number != self._current)
         return sorted(numbers, key=lambda number: now - self._failures.get(number, -AVOIDED) < AVOIDED)
 
-    def _take(self, number: int) -> int:
-        """Use a host from now on, and return the number of switches so far."""
+    def _take(self, number: int, before: int) -> int:
+        """Use a host from now on, unless another one was taken meanwhile.
+
+        :param before: the number of switches when the connection to it was begun.
+        :returns: the number of switches with which ``check`` accepts the connection.
+        """
         with self._lock:
             self._failures.pop(number, None)
             if number != self._current:
+                if self._switches != before:
+                    return before
                 self._current = number
                 self._switches += 1
                 LOG.warning('The host of the database is now %s, port %s', *self._addresses[number])

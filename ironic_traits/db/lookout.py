@@ -31,7 +31,7 @@ def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'Lookout':
     """Return a lookout for the connections of an engine."""
     arguments, options = engine.dialect.create_connect_args(engine.url)
     target = (engine.dialect, list(arguments), dict(options))
-    lookout = Lookout(its_hosts, lambda: its_hosts.probe(*target), lambda: its_hosts.prefer(*target))
+    lookout = Lookout(its_hosts, lambda number: its_hosts.probe(number, *target), lambda: its_hosts.prefer(*target))
     sa.event.listen(engine, 'checkout', lookout.take)
     sa.event.listen(engine, 'checkin', lookout.give)
     sa.event.listen(engine, 'invalidate', lookout.give)
@@ -42,27 +42,27 @@ class Lookout:
     """A thread that looks at the connections of one database. It begins with the first one that is in use.
 
     :param its_hosts: hosts.Hosts.
-    :param probe: function that raises an exception unless the host in use responds.
+    :param probe: function of the number of a host that raises an exception unless it responds.
     :param back: function that goes back to the first host if it is ready.
     """
 
-    def __init__(self, its_hosts: hosts.Hosts, probe: Callable[[], None], back: Callable[[], None]) -> None:
+    def __init__(self, its_hosts: hosts.Hosts, probe: Callable[[int], None], back: Callable[[], None]) -> None:
         self._hosts, self._probe, self._back = its_hosts, probe, back
-        #: {id of the pool's record: (the driver's connection, when it was taken, when it must be back or None)}.
+        #: {id of the driver's connection: (the connection, when it was taken, when it must be back or None)}.
         self._in_use: dict[int, tuple[Any, float, float | None]] = {}
         self._lock = threading.Lock()
         self._pid = 0
         self._ended = threading.Event()
 
-    def take(self, connection: Any, record: Any, proxy: Any) -> None:
+    def take(self, connection: Any, record: Any, *proxy: Any) -> None:
         """Note that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
-        self._in_use[id(record)] = (connection, time.monotonic(), timeouts.deadline())
         if self._pid != os.getpid():
             self._begin()
+        self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
         """Note that a connection is not in use any more: a listener for the events ``checkin`` and ``invalidate``."""
-        self._in_use.pop(id(record), None)
+        self._in_use.pop(id(connection), None)
 
     def end(self) -> None:
         """End the thread. It begins again when a connection is used."""
@@ -75,10 +75,12 @@ class Lookout:
                 return
             if self._pid:
                 # This process is a fork. What its parent uses is not its own.
-                self._in_use = {key: value for key, value in self._in_use.items() if value[1] > time.monotonic() - 0.1}
-            self._pid = os.getpid()
+                self._in_use.clear()
             self._ended = threading.Event()
-            threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
+            # Without a thread, which the system may not have, requests wait as long as the driver does.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
+                self._pid = os.getpid()
 
     def _run(self, ended: threading.Event) -> None:
         went_back = time.monotonic()
@@ -97,14 +99,14 @@ class Lookout:
                     self._back()
 
     def _check(self) -> None:
-        before = time.monotonic()
+        before, host = time.monotonic(), self._hosts.current
         try:
-            self._probe()
+            self._probe(host)
         except Exception as error:
             if _is_response(error):
                 return
-            LOG.warning('The database does not answer: %s', error)
-            self._hosts.leave()
+            LOG.warning('The host of the database does not answer a check: %s', error)
+            self._hosts.leave(host)
             # What was taken since may be of another host.
             _shut_down([each for each in self._in_use.values() if each[1] < before])
 

@@ -59,6 +59,19 @@ def is_unavailable(error: BaseException) -> bool:
     return any(words in str(cause.orig) for words in _SQLITE)
 
 
+def log(logger: logging.Logger, error: BaseException, message: str, *arguments: Any) -> None:
+    """Log an exception of work that is tried again. One that means an outage is logged by ``Outages``.
+
+    :param message: what has failed, a format for the arguments.
+    """
+    if is_one(error):
+        return
+    if is_unavailable(error):
+        logger.warning(f'{message}: %s', *arguments, str(error).splitlines()[0])
+    else:
+        logger.error(message, *arguments, exc_info=error)
+
+
 def note_unready(context: sa.engine.ExceptionContext) -> None:
     """Take an error of a server that is not ready for a lost connection: a listener for the event ``handle_error``.
 

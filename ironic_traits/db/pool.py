@@ -69,7 +69,7 @@ def _check(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:
 
     :raises sqlalchemy.exc.InvalidatePoolError: all connections that were opened before are lost, too.
     """
-    if time.monotonic() - record.info[_USED] < MAX_IDLE and _is_silent(connection):
+    if time.monotonic() - record.info[_USED] < MAX_IDLE and is_silent(connection, record.info):
         return
     try:
         dialect.do_ping(connection)
@@ -77,8 +77,12 @@ def _check(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:
         raise sa.exc.InvalidatePoolError from error
 
 
-def _is_silent(connection: Any) -> bool:
-    """Whether the server has sent nothing since the last response. The end of the connection would be something."""
+def is_silent(connection: Any, info: dict[Any, Any]) -> bool:
+    """Whether the server has sent nothing since the last response. The end of the connection would be something.
+
+    :param connection: of the driver.
+    :param info: of the pool's record of the connection.
+    """
     # PyMySQL has no public name for its socket.
     socket = connection if hasattr(connection, 'fileno') else getattr(connection, '_sock', None)
     if socket is None or getattr(connection, 'closed', False):

@@ -104,7 +104,14 @@ def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
 
     So one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
     """
-    return sa.type_coerce(sa.func.aggregate_strings(column, ','), Names())
+    return sa.type_coerce(joined(column), Names())
+
+
+def joined(column: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+    """Return the aggregate function that joins the strings in a column by commas."""
+    # As a parameter, SQLAlchemy would put the comma into the statement at each execution.
+    comma: Any = sa.literal_column("','")
+    return sa.func.aggregate_strings(column, comma)
 
 
 class position(sa.sql.functions.FunctionElement):

@@ -174,6 +174,22 @@ class HostNotAllowed(Failure):
     text = "The host name '{host}' is not one of this service. If it should be, add it to [api] allowed_hosts."
 
 
+class OriginNotAllowed(Failure):
+    """A web page of another origin sends a write. This is checked under noauth and http_basic."""
+
+    status = 403
+    code = 'baremetal.origin_not_allowed'
+    text = "A web page of the origin '{origin}' may not write. If it should, add the origin to [cors] allowed_origin."
+
+
+class LoginRefused(Failure):
+    """Keystone refused the user, the password or the scope of a login of the web page."""
+
+    status = 401
+    code = 'baremetal.login_refused'
+    text = 'Keystone refused the login: check name, password, project and domains.'
+
+
 class Overloaded(Failure):
     """Nearly all threads of the process are blocked."""
 
@@ -228,6 +244,14 @@ class UsersUnavailable(Failure):
     code = 'baremetal.identity_unavailable'
     text = 'The file of users cannot be read. The log has the cause, with the request id of this response.'
     routing = True
+
+
+class NovaUnavailable(Failure):
+    """The flavors could not be read from nova."""
+
+    status = 503
+    code = 'baremetal.nova_unavailable'
+    text = 'The flavors could not be read from nova: it did not respond, or its response is no list of flavors.'
 
 
 class GlanceUnavailable(Failure):

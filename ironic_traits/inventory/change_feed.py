@@ -217,6 +217,49 @@ def _state(connection: sa.Connection) -> sa.Row:
     return connection.execute(sa.select(tables.change_numbers)).one()
 
 
+class Seen(NamedTuple):
+    """What a reader of snapshots has seen of the feed.
+
+    :ivar token: the place after all changes with a number.
+    :ivar unnumbered: uuids of the objects with changes that had no number yet.
+    """
+
+    token: Token
+    unnumbered: frozenset[str]
+
+
+class News(NamedTuple):
+    """What has changed between two snapshots.
+
+    :ivar uuids: of the objects that may have changed; None if that is not known: all may have.
+    :ivar seen: the Seen of the later snapshot.
+    """
+
+    uuids: frozenset[str] | None
+    seen: Seen
+
+
+def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
+    """Return what has changed between two snapshots, however late it gets its number.
+
+    :param connection: of the later snapshot (``Database.snapshot``).
+    :param kind: one of ``KINDS``.
+    :param before: of the snapshot before; None for the first one.
+    """
+    state = _state(connection)
+    log = tables.change_log.c
+    unnumbered = frozenset(connection.scalars(sa.select(log.uuid).where(log.kind == kind)))
+    seen = Seen(Token(state.feed, state.last), unnumbered)
+    token = before.token if before else None
+    # A member of a cluster that lags behind may show fewer changes than another one has shown before.
+    if token is None or token.feed != state.feed or not state.forgotten <= token.number <= state.last:
+        return News(None, seen)
+    columns = tables.changes.c
+    since_then = sa.select(columns.uuid).where(columns.number > token.number, columns.kind == kind)
+    uuids = unnumbered.union(connection.scalars(since_then), before.unnumbered if before else ())
+    return News(uuids, seen)
+
+
 def _number_all(context: Database) -> Token:
     """Number the changes that are committed, and return the place after them."""
     batches = 0

@@ -7,11 +7,24 @@ from ironic_traits.inventory.eligibility import LIVE
 
 _CLAIMS = tables.mirror_claims
 TAKING, TAKEN, UNDOING, WATCHED = 'taking', 'taken', 'undoing', 'watched'
-#: Conditions on claims: the claim is open (OPEN); the reservation or the allocation that it is for exists (HELD).
+#: Condition on claims: the node is allocated to the instance in Placement.
+_ALLOCATED = (
+    sa.exists()
+    .where(
+        tables.consumers.c.uuid == _CLAIMS.c.instance_uuid,
+        tables.allocations.c.consumer_id == tables.consumers.c.id,
+        tables.resource_providers.c.id == tables.allocations.c.resource_provider_id,
+        tables.resource_providers.c.uuid == _CLAIMS.c.node_uuid,
+    )
+    .correlate(_CLAIMS)
+)
+#: Conditions on claims: the claim is open (OPEN); the reservation or the allocation that it is for exists, or the
+#: instance has an allocation in Placement (HELD).
 OPEN = _CLAIMS.c.state != WATCHED
 HELD = sa.or_(
     sa.exists().where(tables.reservations.c.uuid == _CLAIMS.c.holder_uuid, LIVE).correlate(_CLAIMS),
     sa.exists().where(tables.node_allocations.c.uuid == _CLAIMS.c.holder_uuid).correlate(_CLAIMS),
+    _ALLOCATED,
 )
 #: Condition on claims: the node is, or may be, held on one side only.
 UNSETTLED = sa.or_(_CLAIMS.c.state.in_((TAKING, UNDOING)), sa.and_(_CLAIMS.c.state == TAKEN, ~HELD))

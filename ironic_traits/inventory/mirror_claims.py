@@ -3,7 +3,7 @@
 The transaction that holds a mirrored node here, for a reservation or an allocation, inserts a claim. Only after its
 commit the node is taken there. So whatever ends in between, the claim says what has to be settled
 (``mirror_settlements``). A claim is never changed when its holder ends: that the reservation or the allocation is gone,
-or has expired, is the reason to settle it.
+or has expired, is the reason to settle it. If by then its instance has allocated the node in Placement, that holds it.
 
 =============  =========================================================================================================
 state          meaning
@@ -181,6 +181,24 @@ def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
     statement = sa.select(_CLAIMS, HELD.label('is_held')).where(_CLAIMS.c.holder_uuid.in_(list(holders)), OPEN)
     with service.read() as connection:
         return connection.execute(statement.order_by(_CLAIMS.c.uuid)).all()
+
+
+def without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.Row]:
+    """Return the claims that nothing holds any more, as ``of_holders``.
+
+    :param instances: uuids of their instances.
+    """
+    # By their nodes: claims have no index of their instances.
+    with_instance = sa.select(_NODES.c.uuid).where(_NODES.c.instance_uuid.in_(list(instances)))
+    over = _CLAIMS.c.node_uuid.in_(with_instance), _CLAIMS.c.state == TAKEN, ~HELD
+    with service.read() as connection:
+        return connection.execute(sa.select(_CLAIMS, HELD.label('is_held')).where(*over)).all()
+
+
+def cloud_of(service: Reader, node_uuid: str) -> str | None:
+    """Return the name of the cloud of a node; None for an own one."""
+    with service.read() as connection:
+        return connection.scalar(sa.select(_NODES.c.origin).where(_NODES.c.uuid == node_uuid))
 
 
 @retried

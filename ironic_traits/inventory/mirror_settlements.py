@@ -68,9 +68,10 @@ def begin(context: Context, uuid: str, is_mine: bool = False) -> sa.Row | None:
     :returns: the row of ``mirror_claims`` before that, with ``is_held``.
     """
     with context.write() as connection:
-        row = connection.execute(
-            sa.select(_CLAIMS, HELD.label('is_held')).where(_CLAIMS.c.uuid == uuid).with_for_update()
-        ).first()
+        same_claim = _CLAIMS.c.uuid == uuid
+        connection.execute(sa.select(_CLAIMS.c.uuid).where(same_claim).with_for_update())
+        # Read after the lock: another transaction may have written an allocation in Placement (``node_claims.check``).
+        row = connection.execute(sa.select(_CLAIMS, HELD.label('is_held')).where(same_claim)).first()
         moment = read_clock(connection)
         if row is None or not _can_begin(row, moment, is_mine):
             return None

@@ -42,14 +42,24 @@ def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list
 
     :param list_all: the policy rule that allows the caller to see all nodes, or the records of all nodes.
     :returns: [condition on nodes]; [] when the request may show all of them.
+    :raises failures.Forbidden: as ``visible_project``.
+    """
+    project = visible_project(context, grant, list_all)
+    return [] if project is None else [_is_of(project)]
+
+
+def visible_project(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> str | None:
+    """Return the project to whose nodes a request is limited, as owner or lessee; None if it may show all nodes.
+
+    :param list_all: as for ``visible``.
     :raises failures.Forbidden: policy does not allow it for all nodes, and the caller has no project (a token for a
         domain, for example).
     """
     if not grant.rules and context.may(list_all):
-        return []
+        return None
     if not context.project_id:
         raise failures.Forbidden(rule=list_all)
-    return [_is_of(context.project_id)]
+    return context.project_id
 
 
 def seen(context: Context) -> sa.Label[bool]:
@@ -70,6 +80,16 @@ def _is_of(project: str) -> Condition:
     return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
 
+def _has_text(text: str) -> Condition:
+    """Return the condition on nodes that their names or descriptions have a text, or that a uuid begins with it."""
+    names = tables.nodes.c.name, tables.nodes.c.instance_name, tables.nodes.c.description
+    uuids = tables.nodes.c.uuid, tables.nodes.c.instance_uuid
+    return sa.or_(
+        *(column.icontains(text, autoescape=True) for column in names),
+        *(column.istartswith(text, autoescape=True) for column in uuids),
+    )
+
+
 _child = tables.nodes.alias('child')
 _CHILDREN = sa.select(_child.c.id).where(_child.c.parent_node.is_not(None))
 _RESERVED = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
@@ -88,5 +108,6 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'project': _is_of,
     'trait_source': trait_filters.held_by,
     'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),
+    'search': _has_text,
     'conductor': lambda host: host.nodes,
 }

@@ -7,7 +7,7 @@ One transaction, under the node's lock, checks the request, moves the node to th
 import datetime
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -50,6 +50,20 @@ _POWERED = tuple(
 _PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 'provision_updated_at', 'power_state'))
 
 
+class _Request(NamedTuple):
+    """What a client wants of a node, as the arguments of ``provision``."""
+
+    verb: str
+    arguments: dict[str, Any]
+    configdrive: str | None
+    reservation_uuid: str | None
+
+    @property
+    def event(self) -> str:
+        """The event of the state machine."""
+        return states.VERBS[self.verb].event
+
+
 @waiting_for_lock
 @retried
 def provision(
@@ -82,35 +96,17 @@ def provision(
     :raises failures.ReservationUnknown: the node's live reservation is not ``reservation_uuid``.
     :raises failures.InstanceAssociated: the reservation's instance is on another node.
     """
-    event = states.VERBS[verb].event
+    request = _Request(verb, arguments, configdrive, reservation_uuid)
     changes: Values = {}
     try:
         with context.write() as connection:
             locked_node = take(connection, ident, *_VISIBLE)
             origins.check_own(connection, locked_node)
             node = _as_dict(locked_node)
-            state = _next(node, verb, event)
-            _check_flags(node, event)
-            _check_interface(node, event)
-            if event in ('deploy', 'rebuild'):
-                _check_deploy(context, connection, node, arguments.get('deploy_steps', ()))
+            state = _check(context, connection, node, request)
             moment = read_clock(connection)
-            changes = _changes(node, verb, state, moment)
-            if event == 'deploy':
-                changes |= reservations.use(context, connection, locked_node, reservation_uuid, moment)
-                holder = changes.get('instance_uuid', locked_node.instance_uuid)
-                node_providers.check_allocation(connection, locked_node, holder)
-            if configdrive is not None:
-                changes['configdrive'] = configdrive
-            action = states.VERBS[verb].action if state in states.WORKING else None
-            if action:
-                workers.check_host(connection, context.conf.deploy, node)
-            if event == 'unhold':
-                transitions.release(connection, node['id'], moment)
-            else:
-                work = runbooks.expanded(connection, context.minor, node, verb, arguments)
-                transitions.replace(connection, node['id'], action, work, moment)
-            changes['reservation'] = context.conf.host if action else None
+            changes = _changes(node, verb, state, moment) | _instance(context, connection, locked_node, request, moment)
+            changes['reservation'] = _hand_over(context, connection, node, request, state, moment)
             change(connection, locked_node, changes)
             history.record(connection, history.transition(_author(context, verb), locked_node, moment, changes))
     except db_exception.DBDuplicateEntry as error:
@@ -234,6 +230,54 @@ def _author(context: Context, verb: str) -> history.Author:
 
 def _as_dict(row: sa.Row) -> Values:
     return {name: value for name, value in row._mapping.items() if name in _NAMES}
+
+
+def _check(context: Context, connection: sa.Connection, node: Values, request: _Request) -> str:
+    """Raise unless the request is allowed for the node; return the node's next provision state."""
+    state = _next(node, request.verb, request.event)
+    _check_flags(node, request.event)
+    _check_interface(node, request.event)
+    if request.event in ('deploy', 'rebuild'):
+        _check_deploy(context, connection, node, request.arguments.get('deploy_steps', ()))
+    return state
+
+
+def _instance(
+    context: Context, connection: sa.Connection, locked_node: sa.Row, request: _Request, moment: datetime.datetime
+) -> Values:
+    """Return the changes of the node for its instance, after the checks of who holds the node: {column: value}."""
+    changes: Values = {}
+    if request.event == 'deploy':
+        changes |= reservations.use(context, connection, locked_node, request.reservation_uuid, moment)
+        holder = changes.get('instance_uuid', locked_node.instance_uuid)
+        node_providers.check_allocation(connection, locked_node, holder)
+    if request.configdrive is not None:
+        changes['configdrive'] = request.configdrive
+    return changes
+
+
+def _hand_over(
+    context: Context,
+    connection: sa.Connection,
+    node: Values,
+    request: _Request,
+    state: str,
+    moment: datetime.datetime,
+) -> str | None:
+    """Store what a worker is to do.
+
+    :param state: the node's next provision state.
+    :returns: who holds the node's lock from now on; None for nobody.
+    """
+    action = states.VERBS[request.verb].action if state in states.WORKING else None
+    if action:
+        workers.check_host(connection, context.conf.deploy, node)
+    if request.event == 'unhold':
+        transitions.release(connection, node['id'], moment)
+    else:
+        work = runbooks.expanded(connection, context.minor, node, request.verb, request.arguments)
+        transitions.replace(connection, node['id'], action, work, moment)
+    return context.conf.host if action else None
 
 
 def _next(node: Values, verb: str, event: str) -> str:

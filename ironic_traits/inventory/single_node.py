@@ -18,6 +18,7 @@ from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import change_feed, node_providers, origins
+from ironic_traits.inventory.node_names import is_stored_uuid
 from ironic_traits.inventory.secrets import with_masks
 
 #: A column for ``take``: the time by the database's clock, once the lock is taken.
@@ -126,4 +127,4 @@ def _of_the_row(column: sa.ColumnElement[Any]) -> bool:
 
 
 def _key(ident: str) -> str:
-    return 'uuid' if uuidutils.is_uuid_like(ident) else 'name'
+    return 'uuid' if is_stored_uuid(ident) or uuidutils.is_uuid_like(ident) else 'name'

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.together import Write
-from ironic_traits.db.types import elements, position
+from ironic_traits.db.types import elements, joined, position
 from ironic_traits.inventory.trait_writers import Writers
 from ironic_traits.matching.sources import Edit, Traits
 
@@ -99,17 +99,16 @@ def _string(selected: sa.Select) -> sa.ScalarSelect[Any]:
 #: The own traits with the ids of their writers, as 'CUSTOM_A=7,CUSTOM_B=0', where 0 is an unknown writer.
 _OWN_STRING = _string(
     sa.select(
-        sa.func.aggregate_strings(
+        joined(
             tables.node_traits.c.trait
             + sa.literal_column("'='")
-            + sa.cast(sa.func.coalesce(tables.node_traits.c.writer_id, sa.literal_column('0')), sa.String),
-            ',',
+            + sa.cast(sa.func.coalesce(tables.node_traits.c.writer_id, sa.literal_column('0')), sa.String)
         )
     ).where(tables.node_traits.c.node_id == tables.nodes.c.id)
 ).label('own')
 _HAS_MORE = sa.or_(_has(tables.node_trait_sources), _has(tables.node_trait_vetoes)).label('has_more')
 _FOREIGN_STRING = _string(
-    sa.select(sa.func.aggregate_strings(tables.traits.c.name, ','))
+    sa.select(joined(tables.traits.c.name))
     .join(_foreign, _foreign.c.trait_id == tables.traits.c.id)
     .join(_provider, _provider.c.id == _foreign.c.resource_provider_id)
     .where(_provider.c.node_id == tables.nodes.c.id)

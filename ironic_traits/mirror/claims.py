@@ -78,12 +78,20 @@ def release(context, holder):
 
     :param holder: uuid of the reservation or of the allocation.
     """
-    claims = mirror_claims.of_holders(context, [holder]) if claims_any_nodes(context.conf) else []
+    if claims_any_nodes(context.conf):
+        give_back(context, mirror_claims.of_holders(context, [holder]))
+
+
+def give_back(context, claims):
+    """Settle claims whose holders have ended, as ``release``.
+
+    :param claims: [row of ``mirror_claims`` with ``is_held``, …].
+    """
     unreachable = mirror_claims.exclusions(context).clouds if claims else {}
     for claim in claims:
         try:
             if claim.cloud not in unreachable and not Settler(context, connected(context, claim.cloud)).settle(claim):
-                _await(context, holder)
+                _await(context, claim.holder_uuid)
         except Unreadable as error:
             LOG.warning('Node %s is not given back to cloud %s yet: %s', claim.node_uuid, claim.cloud, error)
 
@@ -195,6 +203,7 @@ class _Attempt:
         try:
             response = cloud.request('PATCH', f'/nodes/{claim.node_uuid}', json=[operation])
         except Unsent as error:
+            self._context.clouds.pop(claim.cloud, None)
             return _Outcome(_whole(claim, f'cannot be reached: {error}'))
         except Unreadable as error:
             return _Outcome(has_instance=None, failure=_unconfirmed(self._context, [claim], str(error)))
@@ -239,8 +248,8 @@ def _refused(context, claim, response):
         reason = f'the response was {status}: {text}'
         return _Outcome(has_instance=None, failure=_unconfirmed(context, [claim], reason))
     if status in (401, 403):
-        if status == 401:
-            context.clouds.pop(claim.cloud, None)
+        # The next request reads clouds.yaml again, and authenticates.
+        context.clouds.pop(claim.cloud, None)
         return _Outcome(_whole(claim, f'refuses to hold nodes: {text}'))
     if _ELSEWHERE.search(text):
         node = f'another node of cloud {claim.cloud}'

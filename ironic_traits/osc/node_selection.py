@@ -10,12 +10,13 @@ from osc_lib import exceptions
 _REPEATABLE = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
 
 
-def add_options(parser) -> Any:
-    """Add the options to a command's parser, of which one is required.
+def add_options(parser, required: bool = True) -> Any:
+    """Add the options to a command's parser, of which at most one may be used.
 
+    :param required: whether one of them is required.
     :returns: their group, for others in place of them.
     """
-    group = parser.add_mutually_exclusive_group(required=True)
+    group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
         '--where',
         metavar='<key=value>',

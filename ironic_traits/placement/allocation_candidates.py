@@ -51,7 +51,7 @@ def find(context: Context, request: Request) -> Result:
     :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
-        search = _Search(connection, context.conf.placement, request)
+        search = Search(connection, context.conf.placement, request)
         return search.plain() if search.is_plain else search.shown(search.candidates())
 
 
@@ -66,7 +66,7 @@ class _Options(NamedTuple):
     by_root: Mapping[str, Any]
 
 
-class _Search:
+class Search:
     """One search, with its intermediate results.
 
     :param connection: for reading.

@@ -14,12 +14,13 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
-from ironic_traits.placement import allocation_checks, capacity, consumers, failures
+from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
 from ironic_traits.placement.allocation_checks import Providers
 from ironic_traits.placement.consumers import Claim
 from ironic_traits.placement.inventories import Fields
+from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.single_provider import bump, read, take_all
 
 
@@ -51,30 +52,37 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
 
 
 @retried
-def replace(context: Context, claims: Sequence[Claim]) -> None:
+def replace(context: Context, claims: Sequence[Claim], needs_claim: NeedsClaim = never) -> None:
     """Replace the allocations of consumers, in one transaction.
 
     :param claims: [Claim, …].
+    :param needs_claim: which mirrored nodes must be held in their clouds.
     :raises failures.UnknownProvider: a provider does not exist.
     :raises failures.ConcurrentUpdate: a consumer has another generation than its claim.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.InventoryInvalid: a provider has no inventory of a resource class.
     :raises failures.CapacityExceeded: a provider has less free capacity than requested.
     :raises failures.ConstraintsViolated: an amount violates ``min_unit``, ``max_unit`` or ``step_size``.
+    :raises failures.NodeNotHeld: a mirrored node is not held in its cloud.
     """
     with context.write() as connection:
         providers = _lock(connection, claims)
+        node_claims.check(connection, claims, needs_claim)
         _write(connection, claims, providers)
 
 
 @retried
 def reshape(
-    context: Context, reshapes: Mapping[str, tuple[int, Mapping[str, Fields]]], claims: Sequence[Claim]
+    context: Context,
+    reshapes: Mapping[str, tuple[int, Mapping[str, Fields]]],
+    claims: Sequence[Claim],
+    needs_claim: NeedsClaim = never,
 ) -> None:
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
     :param reshapes: {uuid of a provider: (generation in the request, {resource class: {field: value}})}.
     :param claims: [Claim, …].
+    :param needs_claim: as for ``replace``.
     :raises failures.ProviderNotFound: one of these providers does not exist.
     :raises failures.ConcurrentUpdate: one of these providers has another generation.
     :raises failures.InventoryInUse: an inventory that is to be deleted has allocations.
@@ -82,6 +90,7 @@ def reshape(
     """
     with context.write() as connection:
         providers = _lock(connection, claims, reshapes)
+        node_claims.check(connection, claims, needs_claim)
         for uuid, (generation, _) in reshapes.items():
             if uuid not in providers:
                 raise failures.ProviderNotFound(uuid=uuid)

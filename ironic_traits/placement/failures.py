@@ -102,6 +102,12 @@ class Conflict(PlacementFailure):
     status = 409
 
 
+class NodeNotHeld(Conflict):
+    """A mirrored node is not held in its cloud for the consumer, as it must be before it is allocated."""
+
+    text = 'Unable to allocate inventory: node {node} cannot be held in its cloud {cloud}: {reason}'
+
+
 class ConcurrentUpdate(Conflict):
     """The generation in the request is not the present one."""
 

@@ -5,6 +5,7 @@ The plan of an import applies them to a snapshot, the import itself to locked ro
 
 from collections.abc import Collection, Mapping
 
+from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.snapshot_differences import in_order
 from ironic_traits.placement.snapshots import Consumer, Provider, Resources, Snapshot
 
@@ -44,17 +45,23 @@ def _problem(
     return None
 
 
-def consumer_problem(consumer: Consumer, providers: Mapping[str, Provider], gone: Collection[str] = ()) -> str | None:
+def consumer_problem(
+    consumer: Consumer,
+    providers: Mapping[str, Provider],
+    gone: Collection[str] = (),
+    needs_claim: NeedsClaim = never,
+) -> str | None:
     """Return why the allocations of a consumer cannot be imported; None if they can.
 
     :param providers: {uuid: Provider}: the present ones, and those that the import has created or will create.
     :param gone: uuids of consumers whose present allocations are removed before.
+    :param needs_claim: which mirrored nodes must have the consumer as their instance in their cloud.
     """
     for uuid, resources in consumer.resources.items():
         provider = providers.get(uuid)
         if provider is None:
             return f'its provider {uuid} is missing'
-        problem = _of_node(consumer.uuid, provider, resources, gone)
+        problem = _of_node(consumer.uuid, provider, resources, gone) or _of_cloud(consumer.uuid, provider, needs_claim)
         if problem:
             return problem
     return None
@@ -81,3 +88,13 @@ def _of_node(consumer: str, provider: Provider, resources: Resources, gone: Coll
     if not (node.instance_uuid or node.is_offered or consumer in node.consumers):
         return f'the state of node {provider.uuid} allows no instance'
     return None
+
+
+def _of_cloud(consumer: str, provider: Provider, needs_claim: NeedsClaim) -> str | None:
+    """Return why a consumer cannot have a mirrored node: its cloud would not know that it is held."""
+    node = provider.node
+    if node is None or not node.origin or not needs_claim(node.origin):
+        return None
+    if node.instance_uuid == consumer or consumer in node.consumers:
+        return None
+    return f'node {provider.uuid} does not have it as its instance in its cloud {node.origin} ([mirror] claims)'

@@ -24,6 +24,7 @@ from ironic_traits.placement import (
     traits,
 )
 from ironic_traits.placement.allocations import used_of_nodes
+from ironic_traits.placement.node_claims import NeedsClaim, never
 from ironic_traits.placement.single_provider import bump, take_all
 from ironic_traits.placement.snapshot_differences import Scope, in_order, of_consumer, of_provider
 from ironic_traits.placement.snapshots import Consumer, Provider
@@ -49,16 +50,23 @@ def rename(service: Writer, new_names: Mapping[str, str]) -> None:
 
 
 @retried
-def write(service: Writer, providers: Collection[Provider], consumers: Sequence[Consumer], scope: Scope) -> Problems:
+def write(
+    service: Writer,
+    providers: Collection[Provider],
+    consumers: Sequence[Consumer],
+    scope: Scope,
+    needs_claim: NeedsClaim = never,
+) -> Problems:
     """Write trees of providers, and consumers, in one transaction. Inventories are added and changed, but not deleted.
 
     :param providers: whole trees of the source; their resource classes and traits exist.
     :param consumers: those of them whose providers are written, now or before.
+    :param needs_claim: as for ``import_checks.consumer_problem``.
     :returns: Problems of consumers.
     """
     with service.write() as connection:
         _write_providers(connection, in_order(providers), scope)
-        return _write_consumers(connection, consumers, scope)
+        return _write_consumers(connection, consumers, scope, needs_claim)
 
 
 @retried
@@ -233,7 +241,9 @@ def _update(connection: sa.Connection, row: sa.Row, **values: Any) -> None:
     connection.execute(sa.update(tables.resource_providers).where(same).values(updated_at=now(), **values))
 
 
-def _write_consumers(connection: sa.Connection, consumers: Sequence[Consumer], scope: Scope) -> Problems:
+def _write_consumers(
+    connection: sa.Connection, consumers: Sequence[Consumer], scope: Scope, needs_claim: NeedsClaim
+) -> Problems:
     """Write consumers. Those that exist have the allocations already, and get the other fields only.
 
     :returns: Problems.
@@ -255,7 +265,7 @@ def _write_consumers(connection: sa.Connection, consumers: Sequence[Consumer], s
                 problems[each.uuid] = _OVERTAKEN
             else:
                 _update_consumer(connection, existing[each.uuid], each, scope)
-        elif problem := import_checks.consumer_problem(each, present):
+        elif problem := import_checks.consumer_problem(each, present, (), needs_claim):
             problems[each.uuid] = problem
         else:
             new.append(each)

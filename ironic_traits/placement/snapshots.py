@@ -32,6 +32,7 @@ class Node:
     :ivar is_offered: whether its state allows an instance (``node_providers.SCHEDULABLE``).
     :ivar reserved_for: uuid of the instance that has a live reservation of the node; None for none.
     :ivar consumers: uuids of the consumers that have an allocation of the node.
+    :ivar origin: the cloud that it is mirrored from; None for an own node.
     """
 
     own_traits: frozenset[str]
@@ -39,6 +40,7 @@ class Node:
     is_offered: bool
     reserved_for: str | None
     consumers: frozenset[str]
+    origin: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +124,8 @@ def providers(connection: sa.Connection, uuids: Collection[str] | None = None) -
     for row in connection.execute(_PROVIDERS.where(some).order_by(tables.resource_providers.c.id)):
         node = None
         if row.node_id:
-            node = Node(own[row.id], row.instance_uuid, bool(row.is_offered), row.reserved_for, holders[row.id])
+            state = row.instance_uuid, bool(row.is_offered), row.reserved_for
+            node = Node(own[row.id], *state, holders[row.id], row.origin)
             inventories[row.id] = {row.resource_class: _one(reserved=int(not row.is_offered))}
         found[row.uuid] = Provider(
             row.uuid,
@@ -170,6 +173,7 @@ _PROVIDERS = (
     sa.select(
         *COLUMNS,
         tables.nodes.c.instance_uuid,
+        tables.nodes.c.origin,
         node_providers.SCHEDULABLE.label('is_offered'),
         sa.select(tables.reservations.c.instance_uuid)
         .where(OF_NODE)

@@ -10,6 +10,7 @@ import collections
 from ironic_traits.db import names, tables
 from ironic_traits.placement import allocations, import_checks, imports, resource_providers, snapshots
 from ironic_traits.placement import failures as placement_failures
+from ironic_traits.placement.node_claims import never
 from ironic_traits.placement.snapshot_differences import Scope, compare, in_order, surplus
 from ironic_traits.placement_transfer import outcome
 
@@ -26,16 +27,18 @@ class Import:
     :param prune: whether to delete what the source does not have: providers that are not nodes', and consumers of its
         providers.
     :param batch: number of providers, or of consumers, in a transaction.
+    :param needs_claim: which mirrored nodes must have their consumers as instances in their cloud.
     :ivar problems: {(kind, key): why it cannot be imported}.
     :ivar plan: outcome.Plan of what differs now.
     """
 
-    def __init__(self, database, source, types=True, prune=False, batch=BATCH):
+    def __init__(self, database, source, types=True, prune=False, batch=BATCH, needs_claim=never):
         self._database = database
         self._source = outcome.needed(source)
         self._scope = Scope(generations=True, types=types)
         self._prune = prune
         self._batch = batch
+        self._needs_claim = needs_claim
         self.problems: dict[tuple[str, str], str] = {}
         self.plan = outcome.Plan()
         self._here = self._read()
@@ -76,7 +79,7 @@ class Import:
             self.problems['provider', uuid] = f'cannot be imported: {problem}'
             providers.pop(uuid, None)
         for consumer in self._source.consumers.values():
-            refusal = import_checks.consumer_problem(consumer, providers, self._released)
+            refusal = import_checks.consumer_problem(consumer, providers, self._released, self._needs_claim)
             if refusal:
                 self.problems['consumer', consumer.uuid] = f'cannot be imported: {refusal}'
 
@@ -109,9 +112,9 @@ class Import:
         self._rename()
         for providers, consumers in self._parts():
             first, *rest = [*self._batches(consumers)] or [[]]
-            self._note('consumer', imports.write(self._database, providers, first, self._scope))
+            self._note('consumer', imports.write(self._database, providers, first, self._scope, self._needs_claim))
             for batch in rest:
-                self._note('consumer', imports.write(self._database, [], batch, self._scope))
+                self._note('consumer', imports.write(self._database, [], batch, self._scope, self._needs_claim))
             progress(len(providers))
         self._drop_inventories()
         for provider in reversed(in_order(self._providers_to_delete())):

@@ -164,6 +164,7 @@ NODES = Resource(
         Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False),
         Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
+        Filter(Argument.LONG_TEXT, 38, 'search', in_requests=False),
         Filter(Argument.TEXT, 65, 'project'),
         Filter(Argument.BOOLEAN, 82, 'sharded'),
         Filter(Argument.BOOLEAN, 83, 'include_children'),

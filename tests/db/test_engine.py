@@ -1,5 +1,6 @@
 """What the engines guarantee on every database."""
 
+import os
 import threading
 import time
 
@@ -149,3 +150,24 @@ def test_errors_do_not_show_values(database):
     with pytest.raises(db_exception.DBDuplicateEntry) as failed:
         insert_node(database, **for_both)
     assert 'hush-hush' not in f'{failed.value} {failed.value.__cause__}'
+
+
+def test_a_fork_has_connections_of_its_own(database):
+    """And the connections of its parent stay usable."""
+
+    def used():
+        with database.read() as connection:
+            assert connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes)) == 0
+            return connection.connection.dbapi_connection
+
+    before = used()
+    assert used() is before
+    pid = os.fork()
+    if not pid:
+        try:
+            code = int(used() is before or used() is before)
+        except BaseException:
+            code = 2
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert used() is before

@@ -83,7 +83,7 @@ def test_the_next_host_is_used_until_it_fails():
     record = connect(its_hosts, driver)
     assert driver.tried == ['one']
     its_hosts.check(None, record, None)
-    its_hosts.leave()
+    its_hosts.leave(0)
     with pytest.raises(sa.exc.DisconnectionError):
         its_hosts.check(None, record, None)
     its_hosts.check(None, connect(its_hosts, driver), None)
@@ -92,6 +92,23 @@ def test_the_next_host_is_used_until_it_fails():
     driver.up = ('one',)
     connect(its_hosts, driver)
     assert driver.tried == ['three', 'one'] or driver.tried == ['three', 'replica', 'one']
+
+
+def test_a_slow_connection_does_not_switch_back():
+    """While one thread connects to a host, others have left it. The connection is replaced when it is used."""
+    its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
+    connect(its_hosts, Driver('one', 'two'))
+
+    class Slow(Driver):
+        def connect(self, **options):
+            its_hosts.leave(0)
+            connect(its_hosts, Driver('two'))
+            return super().connect(**options)
+
+    record = connect(its_hosts, Slow('one', 'two'))
+    assert its_hosts.current == 1
+    with pytest.raises(sa.exc.DisconnectionError):
+        its_hosts.check(None, record, None)
 
 
 def test_no_host():

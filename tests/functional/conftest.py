@@ -3,7 +3,10 @@
 import functools
 import json
 import pathlib
+import queue
 import shutil
+import threading
+from http.server import ThreadingHTTPServer
 
 import openstack
 import pytest
@@ -12,11 +15,13 @@ import yaml
 
 from ironic_traits.db import tables
 from ironic_traits.deploy import states
-from tests.support import http_client, personas, servers
+from tests.support import browser as browsers
+from tests.support import http_client, personas, servers, ui_inventory
+from tests.support.claims import Relay, Side
 from tests.support.cli import parsing
 from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
-from tests.support.mirror import Ironic, delete_nodes
+from tests.support.mirror import Ironic, clouds_file, delete_nodes
 from tests.support.mirrored_nodes import Store
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.servers import free_port
@@ -193,6 +198,72 @@ def real_ironic(ironic_of_all_modules):
 
 
 @pytest.fixture
+def relay(real_ironic, tmp_path, monkeypatch):
+    """A Relay server, which is the cloud "far" of clouds.yaml."""
+    server = ThreadingHTTPServer(('127.0.0.1', 0), Relay)
+    server.ironic, server.fault, server.victims, server.seen = real_ironic.url, None, queue.SimpleQueue(), []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    clouds_file(tmp_path / 'clouds.yaml', far=f'http://127.0.0.1:{server.server_port}')
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope='session')
+def empty_database(tmp_path_factory):
+    """A SQLite database with the newest schema, which is copied: these tests are not about SQL."""
+    path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
+    upgraded(f'sqlite:///{path}')
+    return path
+
+
+@pytest.fixture
+def side(real_ironic, relay, empty_database, tmp_path):
+    """A Side with three nodes."""
+    shutil.copy(empty_database, tmp_path / 'claims.sqlite')
+    url = f'sqlite:///{tmp_path}/claims.sqlite'
+    with make_app(url, mirror__claims='instance_uuid') as app:
+        yield Side(real_ironic, app, url, 3)
+
+
+@pytest.fixture
 def far(app):
     """A mirror of the cloud "far"."""
     return Store(app.service, 'far')
+
+
+@pytest.fixture(scope='session')
+def browser():
+    """A real browser, one for each process."""
+    if not browsers.path():
+        pytest.skip('chromium is not installed')
+    with browsers.running() as running:
+        yield running
+
+
+@pytest.fixture(scope='session')
+def look_around(tmp_path_factory, memory_folder):
+    """The base URL of a service without authentication, with the nodes of ``ui_inventory``."""
+    folder = pathlib.Path(memory_folder or tmp_path_factory.mktemp('ui'))
+    url = upgraded(f'sqlite:///{folder}/look-around.sqlite')
+    ui_inventory.fill(url)
+    with ForkedServer(url, '--nostart-worker') as running:
+        yield running.base
+
+
+@pytest.fixture(scope='session')
+def user(browser):
+    """A context of the browser, which most tests share: to make one takes a while."""
+    created = browsers.context(browser)
+    yield created
+    created.close()
+
+
+@pytest.fixture
+def tab(user, look_around):
+    """A tab of the browser with the web page of the service."""
+    with browsers.tab_in(user, look_around) as opened:
+        yield opened

@@ -41,6 +41,8 @@ BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/appl
 WITH_PROJECT = {
     'POST /v1/nodes',
     'POST /v1/matches',
+    'POST /v1/capacity',
+    'POST /v1/drift',
     'POST /v1/reservations',
     'POST /v1/runbooks',
     'POST /v1/allocations',

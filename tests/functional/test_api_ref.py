@@ -60,6 +60,7 @@ def test_samples(tmp_path):
 #: {sample: the route whose response it is}.
 GIVEN_BY = {
     'nodes-list': 'GET /v1/nodes',
+    'facets': 'GET /v1/facets',
     'node-show': 'GET /v1/nodes/{node_ident}',
     'node-children': 'GET /v1/nodes/{node_ident}/children',
     'node-traits': 'GET /v1/nodes/{node_ident}/traits',
@@ -78,6 +79,9 @@ GIVEN_BY = {
     'trait-edit-preview': 'POST /v1/traits/edits',
     'matches': 'POST /v1/matches',
     'match-instance': 'POST /v1/matches',
+    'capacity': 'POST /v1/capacity',
+    'drift': 'POST /v1/drift',
+    'explanation': 'POST /v1/explanations',
     'reservation': 'GET /v1/reservations/{reservation_uuid}',
     'reservations-list': 'GET /v1/reservations',
     'node-allocation-show': 'GET /v1/allocations/{allocation_ident}',
@@ -178,6 +182,9 @@ def test_every_field_has_a_type_and_a_version():
     ('noun', 'route'),
     [
         ('matches', 'POST /v1/matches'),
+        ('capacity', 'POST /v1/capacity'),
+        ('explanations', 'POST /v1/explanations'),
+        ('drift', 'POST /v1/drift'),
         ('reservations', 'POST /v1/reservations'),
         ('node_allocations', 'POST /v1/allocations'),
         ('trait_catalogue', 'PUT /v1/traits/{trait}'),

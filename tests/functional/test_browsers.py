@@ -70,6 +70,41 @@ def test_http_basic_too(basic):
     assert basic.ask('GET', '/v1/nodes', headers={**login, 'Host': 'attacker.example'}).status_int == 200
 
 
+@pytest.mark.parametrize('path', ['/v1/nodes', '/v1/reservations'])
+@pytest.mark.parametrize(
+    ('headers', 'is_refused'),
+    [
+        ({'Origin': 'https://attacker.example'}, True),
+        ({'Origin': 'null'}, True),
+        ({'Origin': 'http://localhost:8080'}, True),
+        ({'Sec-Fetch-Site': 'cross-site', 'Origin': 'http://localhost'}, True),
+        ({'Sec-Fetch-Site': 'same-site'}, True),
+        ({'Sec-Fetch-Site': 'same-origin', 'Origin': 'https://front.example'}, False),
+        ({'Sec-Fetch-Site': 'none'}, False),
+        ({'Origin': 'http://localhost'}, False),
+        ({'Origin': 'http://LOCALHOST'}, False),
+        ({}, False),
+    ],
+)
+def test_writes_of_other_origins(basic, path, headers, is_refused):
+    """A page can send a POST without a body, of which no Content-Type is known."""
+    login = {'Authorization': 'Basic ' + base64.b64encode(b'operator:hush-hush').decode()}
+    for method in ('POST', 'PUT', 'DELETE'):
+        response = basic.ask(method, path, headers={**login, **headers})
+        assert (response.status_int == 403 and 'cors' in response.text) is is_refused
+    assert basic.ask('GET', '/v1/nodes', headers={**login, **headers}).status_int == 200
+
+
+def test_writes_of_allowed_origins(url):
+    options = {'cors__allowed_origin': ['https://page.example'], 'api__public_endpoint': 'https://metal.example/api'}
+    with make_app(url, **options) as app:
+        migrations.upgrade(app.service.database)
+        for origin, status in (('page', 201), ('metal', 201), ('other', 403)):
+            headers = {'Origin': f'https://{origin}.example'}
+            response = Client(app).ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, headers=headers)
+            assert response.status_int == status
+
+
 FOREIGN = [
     'attacker.example',
     'attacker.example:6385',

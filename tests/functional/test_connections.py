@@ -62,8 +62,11 @@ def test_idle_connections_are_pinged(server_app, client):
             return ping(connection)
 
         engine.dialect.do_ping = count
+    kept = server_app.service.database.kept()['reader']
+    client.ask('GET', '/v1/nodes/a/traits')
     client.ask('GET', '/v1/nodes/a/traits')
     assert pinged == []
+    kept.release()
     client.ask('GET', '/v1/nodes/a/traits')
     assert len(pinged) == 1
 

@@ -21,7 +21,9 @@ from tests.support.service import ForkedServer, peer
 
 #: So that the lines of stdout and stderr come in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
-GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'traits.rst'
+SOURCE = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
+#: In this order, in one shell: the later ones use what the earlier ones have created.
+GUIDES = ('traits', 'capacity')
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 OPENRC = """
 unset OS_PROJECT_NAME OS_PROJECT_DOMAIN_ID OS_SYSTEM_SCOPE
@@ -51,12 +53,13 @@ def shell(tmp_path_factory):
         keystone.user('runner', 'member', 'ci')
         (home / '.ironic-traits').mkdir()
         conf = home / '.ironic-traits' / 'ironic-traits.conf'
-        options = OPTIONS.format(url=url, timeout=60)
-        conf.write_text(f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n{options}')
+        text = f'[DEFAULT]\nstate_path = {home}\n[api]\nauth_strategy = keystone\n'
+        text += f'{OPTIONS.format(url=url, timeout=60)}\n[nova]\nendpoint_override = {compute}/v2.1\n'
+        conf.write_text(text)
         for name, (user, password, scope) in WHO.items():
             text = OPENRC.format(url=url, user=user, password=password, scope=scope)
             (home / f'{name}.openrc').write_text(text)
-        for example in (GUIDE.parent / 'examples').iterdir():
+        for example in (SOURCE / 'examples').iterdir():
             shutil.copy(example, home)
         with ForkedServer(None, '--config-file', str(conf), '--debug', '--log-file', f'{home}/log', cwd=home) as server:
             for kind, address in (
@@ -137,8 +140,10 @@ def as_printed(lines):
     ]
 
 
-def test_the_guide(shell):
-    text, wrong = GUIDE.read_text(), []
+@pytest.mark.parametrize('name', GUIDES)
+def test_the_guide(shell, name):
+    guide = SOURCE / f'{name}.rst'
+    text, wrong = guide.read_text(), []
 
     def rewritten(match):
         block = ''
@@ -151,6 +156,6 @@ def test_the_guide(shell):
 
     new = _BLOCK.sub(rewritten, text)
     if os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'):
-        GUIDE.write_text(new)
+        guide.write_text(new)
         wrong = []
     assert wrong == []

@@ -113,6 +113,9 @@ class Pools:
     def pools(self):
         return {'reader': self.pool}
 
+    def kept(self):
+        return {}
+
 
 def test_connections_that_break_are_counted_once():
     own, database = registry.CollectorRegistry(), Pools()

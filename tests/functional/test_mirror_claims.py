@@ -1,58 +1,28 @@
 """Nodes of a real Ironic that are held there, too (``[mirror] claims``)."""
 
-import contextlib
 import os
-import queue
-import random
-import shutil
 import signal
 import threading
 import time
 import uuid
-from http.server import ThreadingHTTPServer
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from tests.support.claims import GOLD, INSTANCES, Relay, Side
+from tests.support.claims import GOLD, INSTANCES, Side, allocate_here, allocate_there, allocation_body, take_there
 from tests.support.client import Client, message
 from tests.support.concurrency import at_once, process
-from tests.support.mirror import catch_up, clouds_file, differences, follower, make_available
-from tests.support.service import make_app, upgraded
+from tests.support.mirror import catch_up, differences, follower
+from tests.support.service import make_app
 
 
 @pytest.fixture
-def relay(real_ironic, tmp_path, monkeypatch):
-    """A Relay server, which is the cloud "far" of clouds.yaml."""
-    server = ThreadingHTTPServer(('127.0.0.1', 0), Relay)
-    server.ironic, server.fault, server.victims, server.seen = real_ironic.url, None, queue.SimpleQueue(), []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    clouds_file(tmp_path / 'clouds.yaml', far=f'http://127.0.0.1:{server.server_port}')
-    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture(scope='module')
-def empty_database(tmp_path_factory):
-    """A SQLite database with the newest schema, which is copied: these tests are not about SQL."""
-    path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
-    upgraded(f'sqlite:///{path}')
-    return path
-
-
-@pytest.fixture
-def side(real_ironic, relay, empty_database, tmp_path):
-    """A Side with three nodes."""
-    shutil.copy(empty_database, tmp_path / 'claims.sqlite')
-    url = f'sqlite:///{tmp_path}/claims.sqlite'
-    with make_app(url, mirror__claims='instance_uuid') as app:
-        yield Side(real_ironic, app, url, 3)
+def any_side(real_ironic, relay, database_url):
+    """A Side with 30 nodes, on each database."""
+    with make_app(database_url, mirror__claims='instance_uuid') as app:
+        yield Side(real_ironic, app, database_url, 30)
 
 
 def test_reservation_is_held_on_both_sides(side):
@@ -71,15 +41,94 @@ def test_reservation_is_held_on_both_sides(side):
     assert side.reserve()['node_uuid'] in side.nodes
 
 
+def _allocate(side, number, *nodes, generation=None):
+    """Write the allocations of an instance in Placement, and return the status of the response."""
+    body = allocation_body(*nodes, generation=generation)
+    return side.client.placement('PUT', f'/allocations/{INSTANCES[number]}', body).status_int
+
+
 def test_holder_can_allocate_the_node_in_placement(side):
-    """As without claims; and nobody else can."""
-    node = side.reserve()['node_uuid']
-    claim = {
-        'allocations': {node: {'resources': {'CUSTOM_GOLD': 1}}},
-        'project_id': 'p', 'user_id': 'u', 'consumer_generation': None, 'consumer_type': 'INSTANCE',
-    }  # fmt: skip
-    assert side.client.placement('PUT', f'/allocations/{INSTANCES[1]}', claim).status_int == 409
-    assert side.client.placement('PUT', f'/allocations/{INSTANCES[0]}', claim).status_int == 204
+    """As without claims; and nobody else can. Then the node is held there as long as one of the two holds it here."""
+    reservation = side.reserve()
+    node = reservation['node_uuid']
+    assert _allocate(side, 1, node) == 409
+    assert _allocate(side, 0, node) == 204
+    side.delete(f'/v1/reservations/{reservation["uuid"]}')
+    assert side.mirror.catch_up()
+    assert (side.there(node), side.here(node)) == (INSTANCES[0], (INSTANCES[0], None))
+    assert side.client.placement('DELETE', f'/allocations/{INSTANCES[0]}').status_int == 204
+    assert side.is_free(node)
+
+
+def test_allocation_in_placement(side):
+    """It is held there, too, until it ends; all of a request, or nothing."""
+    first, second, third = side.nodes
+    assert _allocate(side, 0, first) == 204
+    assert (side.there(first), side.here(first)) == (INSTANCES[0], (INSTANCES[0], None))
+    side.pass_time()
+    assert side.mirror.catch_up()
+    assert (side.there(first), side.client.get('/v1/mirrors/far')['unsettled_claims']) == (INSTANCES[0], 0)
+    # What it has already is written again; the generation is checked after the second node was held.
+    assert _allocate(side, 0, first, generation=1) == 204
+    assert _allocate(side, 1, second, generation=7) == 409
+    assert side.is_free(second)
+    side.ironic.patch(f'/v1/nodes/{third}', instance_uuid=INSTANCES[8])
+    response = side.client.placement('POST', '/allocations', {
+        INSTANCES[1]: allocation_body(second), INSTANCES[2]: allocation_body(third)
+    })  # fmt: skip
+    assert response.status_int == 409
+    assert f'node {third} cannot be held in its cloud far: It has an instance.' in response.text
+    assert (side.is_free(second), side.here(third)) == (True, (INSTANCES[8], None))
+    assert side.client.placement('POST', '/allocations', {
+        INSTANCES[0]: allocation_body(generation=2), INSTANCES[1]: allocation_body(second)
+    }).status_int == 204  # fmt: skip
+    assert (side.is_free(first), side.there(second)) == (True, INSTANCES[1])
+    side.stop_mirror()
+    assert _allocate(side, 0, first) == 409
+    assert side.client.get('/v1/reservations')['reservations'] == []
+
+
+def test_reshape(side):
+    """It does not hold nodes there, and refuses those that are not held."""
+    node = side.nodes[0]
+
+    def document():
+        generation = side.client.placement('GET', f'/resource_providers/{node}').json['generation']
+        inventories = {node: {'resource_provider_generation': generation, 'inventories': {}}}
+        return {'inventories': inventories, 'allocations': {INSTANCES[0]: allocation_body(node)}}
+
+    response = side.client.placement('POST', '/reshaper', document())
+    assert response.status_int == 409
+    assert f'node {node} cannot be held in its cloud far: it is not held there' in response.text
+    side.reserve(0, node_uuid=node)
+    assert side.client.placement('POST', '/reshaper', document()).status_int == 204
+
+
+@pytest.mark.parametrize('is_written', [True, False])
+def test_process_is_killed_while_it_allocates(side, relay, is_written):
+    """The reservation that it has left behind expires, and the mirror decides by the allocation."""
+    node = side.nodes[0]
+    if is_written:
+        assert _allocate(side, 0, node) == 204
+        with side.app.service.write() as connection:
+            (claim,) = connection.execute(sa.select(tables.mirror_claims)).all()
+            values = {'uuid': claim.holder_uuid, 'node_uuid': node, 'instance_uuid': INSTANCES[0]}
+            connection.execute(sa.insert(tables.reservations).values(created_at=now(), expires_at=now(), **values))
+    else:
+        relay.fault = ('take', 'after', 'kill')
+        _end(relay, process(_allocate_elsewhere, side.url, _clouds(), node))
+        assert side.there(node) == INSTANCES[0]
+    side.pass_time()
+    for _ in range(2):
+        assert side.mirror.catch_up()
+    assert side.there(node) == (INSTANCES[0] if is_written else None)
+    assert side.here(node) == (side.there(node), None)
+
+
+def _allocate_elsewhere(url, clouds, node):
+    os.environ['OS_CLIENT_CONFIG_FILE'] = clouds
+    with make_app(url, mirror__claims='instance_uuid') as app:
+        Client(app).placement('PUT', f'/allocations/{INSTANCES[0]}', allocation_body(node))
 
 
 def test_lost_race(side):
@@ -295,20 +344,20 @@ def _end(relay, killed):
     assert killed.exitcode == -signal.SIGKILL
 
 
-def test_race(side, real_ironic):
+def test_race(any_side, real_ironic):
     """16 clients here and 16 there take and free the same nodes, while the mirror is killed: each has one holder."""
-    nodes = side.nodes + [real_ironic.node(name=f'more{number}', resource_class='gold') for number in range(27)]
-    make_available(real_ironic.directory)
-    assert side.mirror.catch_up()
+    side, nodes = any_side, any_side.nodes
     side.stop_mirror()
     theirs: dict[str, str] = {}
-    stop = time.monotonic() + 6
+    stop = time.monotonic() + 4
 
     def take(client, number):
         if number >= 16:
             # Few allocate: each allocation is a search of the conductor.
-            _take_there(real_ironic, nodes, theirs, stop) if number < 30 else _allocate_there(real_ironic, nodes, stop)
+            take_there(real_ironic, nodes, theirs, stop) if number < 30 else allocate_there(real_ironic, nodes, stop)
             return
+        while time.monotonic() < stop and number % 5 == 0:
+            allocate_here(client, nodes)
         while time.monotonic() < stop:
             body = {'instance_uuids': [str(uuid.uuid4()) for _ in range(number % 3 + 1)], **GOLD}
             held = client.ask('POST', '/v1/reservations', body).json.get('reservations', [])
@@ -320,9 +369,9 @@ def test_race(side, real_ironic):
     def kill():
         while time.monotonic() < stop:
             mirror = process(_follow, side.url, _clouds(), 0.3)
-            time.sleep(2)
+            time.sleep(1.3)
             mirror.kill()
-            mirror.join()
+            mirror.join(30)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -331,48 +380,10 @@ def test_race(side, real_ironic):
     side.pass_time()
     for _ in range(2):
         catch_up(side.mirror)
-    here = {each['node_uuid']: each['instance_uuid'] for each in side.client.get('/v1/reservations')['reservations']}
+    here = side.holders()
     there = {node['uuid']: node['instance_uuid'] for node in real_ironic.all('nodes').values()}
     allocations = real_ironic.all('allocations').values()
     theirs |= {each['node_uuid']: each['uuid'] for each in allocations if each['state'] == 'active'}
     assert here.keys().isdisjoint(theirs)
     assert {node: instance for node, instance in there.items() if instance} == here | theirs
     assert [each for each in differences(side.client, real_ironic, 'far') if each[0] == 'allocations'] == []
-
-
-def _take_there(ironic, nodes, theirs, stop):
-    while time.monotonic() < stop:
-        node, instance = random.choice(nodes), str(uuid.uuid4())
-        # Under load, SQLite and the HTTP server of Ironic refuse some requests: what counts is what it says afterwards.
-        with contextlib.suppress(RuntimeError, OSError):
-            ironic.patch(f'/v1/nodes/{node}', instance_uuid=instance)
-        if _instance(ironic, node) == instance:
-            theirs[node] = instance
-            time.sleep(random.random())
-            if random.random() < 0.7:
-                assert _instance(ironic, node) == instance
-                with contextlib.suppress(RuntimeError, OSError):
-                    ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
-                if _instance(ironic, node) != instance:
-                    del theirs[node]
-        time.sleep(0.1)
-
-
-def _allocate_there(ironic, nodes, stop):
-    """Allocate nodes there, and free most of them again."""
-    while time.monotonic() < stop:
-        with contextlib.suppress(RuntimeError, OSError):
-            allocation = ironic.allocate(resource_class='gold', candidate_nodes=[random.choice(nodes)])
-            time.sleep(random.random() if allocation['state'] == 'active' else 0)
-            if allocation['state'] != 'active' or random.random() < 0.7:
-                ironic.ask('DELETE', f'/v1/allocations/{allocation["uuid"]}')
-        time.sleep(0.2)
-
-
-def _instance(ironic, node):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with contextlib.suppress(RuntimeError, OSError):
-            return ironic.ask('GET', f'/v1/nodes/{node}')['instance_uuid']
-        time.sleep(0.1)
-    raise TimeoutError(node)

@@ -8,6 +8,9 @@ import pytest
 from ironic_traits.inventory import mirror_clouds, mirrored_nodes
 from ironic_traits.inventory.mirror_clouds import Turn, TurnLost
 from ironic_traits.mirror import documents, processes
+from ironic_traits.placement import imports
+from ironic_traits.placement.snapshot_differences import Scope
+from ironic_traits.placement.snapshots import Consumer
 from tests.support.client import Client, message
 from tests.support.mirrored_nodes import ENDPOINT, INSTANCE, OTHER, UUIDS, Store
 from tests.support.service import make_app
@@ -106,6 +109,38 @@ def test_allocations_leave_mirrored_nodes_out(far, client):
     allocation = client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
     assert allocation['state'] == 'error'
     assert client.get(f'/v1/nodes/{UUIDS[0]}')['instance_uuid'] is None
+
+
+def test_import_of_allocations(far, app):
+    """With claims, only those of instances that the nodes have in their cloud."""
+    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
+    consumers = [
+        Consumer(uuid, 'p', 'u', None, 1, {node: {'CUSTOM_GOLD': 1}})
+        for uuid, node in ((OTHER, UUIDS[0]), (INSTANCE, UUIDS[1]))
+    ]
+    arguments = app.service, [], consumers, Scope(generations=True, types=True)
+    reason = f'node {UUIDS[0]} does not have it as its instance in its cloud far ([mirror] claims)'
+    assert imports.write(*arguments, lambda cloud: cloud == 'far') == {OTHER: reason}
+    assert imports.write(*arguments, lambda cloud: cloud == 'near') == {}
+
+
+def test_allocations_that_must_be_held_there(far, app, client):
+    """With claims, a node that has the instance there is, and a cloud that cannot be reached does not hold any."""
+    app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
+    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
+
+    def allocate(consumer, node):
+        identity = {'project_id': 'p', 'user_id': 'u', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
+        body = {'allocations': {node: {'resources': {'CUSTOM_GOLD': 1}}}, **identity}
+        return client.placement('PUT', f'/allocations/{consumer}', body)
+
+    response = allocate(OTHER, UUIDS[0])
+    assert response.status_int == 409
+    assert f'node {UUIDS[0]} cannot be held in its cloud far: Its cloud far cannot be reached: ' in response.text
+    assert allocate(INSTANCE, UUIDS[1]).status_int == 204
+    assert client.placement('DELETE', f'/allocations/{INSTANCE}').status_int == 204
+    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}/allocations').json['allocations'] == {}
+    assert client.get('/v1/mirrors/far')['unsettled_claims'] == 0
 
 
 def test_traits_of_sources_here_stay(far, client):

@@ -309,10 +309,38 @@ def _sampled_catalogue(client):
     client.ask('PUT', '/v1/traits/CUSTOM_GOLD', {'retired': False})
 
 
+CAPACITY = {
+    'flavors': [
+        {'name': 'silver', 'extra_specs': {'resources:CUSTOM_BAREMETAL_SILVER': '1', 'trait:CUSTOM_GOLD': 'forbidden'}},
+        {'name': 'vmx', 'required': ['HW_CPU_X86_VMX'], 'owner': None},
+    ],
+    'without': ['rack1-1'],
+    'with': [{'where': {'traits': ['CUSTOM_SILVER']}, 'add': ['HW_CPU_X86_VMX']}],
+    'by': ['resource_class'],
+}
+
+
+DRIFT = {
+    'flavors': [
+        {'name': 'silver', 'extra_specs': {'resources:CUSTOM_BAREMETAL_SILVER': '1', 'trait:CUSTOM_SSD': 'required'}}
+    ],
+    'images': [{'name': 'sealed', 'properties': {'trait:CUSTOM_MEASURED_BOOT': 'required'}}],
+}
+QUERY = {
+    'query': 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD,HW_CPU_X86_AVX2&root_required=!COMPUTE_NODE'
+}
+
+
 def _sampled_matches(client):
     """Generate (name, sample) of matches."""
     yield 'match-request', MATCH
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
+    yield 'capacity-request', CAPACITY
+    yield 'capacity', client.ask('POST', '/v1/capacity', CAPACITY).json
+    yield 'drift-request', DRIFT
+    yield 'drift', client.ask('POST', '/v1/drift', DRIFT).json
+    yield 'explanation-request', QUERY
+    yield 'explanation', client.ask('POST', '/v1/explanations', QUERY).json
     yield 'reservation-by-request-request', BY_REQUEST
     yield 'reservation-no-match', client.ask('POST', '/v1/reservations', BY_REQUEST).json
 
@@ -463,6 +491,7 @@ def sampled(client):
     yield 'node-traits', client.ask('PUT', '/v1/nodes/rack1-1/traits', TRAITS).json
     yield 'changes', _sampled_changes(client, token)
     yield 'nodes-list', client.get('/v1/nodes?fields=name,traits&traits=CUSTOM_GOLD')
+    yield 'facets', client.get('/v1/facets?by=provision_state,traits')
     yield from _sampled_edits(client)
     yield from _sampled_rules(client)
     yield 'node-update-request', PATCH

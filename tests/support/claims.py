@@ -3,9 +3,12 @@
 import contextlib
 import datetime
 import os
+import random
 import signal
+import time
 import urllib.error
 import urllib.request
+import uuid
 from http.server import BaseHTTPRequestHandler
 
 import sqlalchemy as sa
@@ -133,6 +136,16 @@ class Side:
         with self.app.service.read() as connection:
             return connection.scalar(sa.select(sa.func.count()).select_from(tables.mirror_claims))
 
+    def holders(self):
+        """Return who holds nodes here, {uuid of the node: instance or consumer}."""
+        reservations = self.client.get('/v1/reservations')['reservations']
+        holders = {each['node_uuid']: each['instance_uuid'] for each in reservations}
+        for node in self.client.get('/v1/nodes')['nodes']:
+            path = f'/resource_providers/{node["uuid"]}/allocations'
+            for consumer in self.client.placement('GET', path).json['allocations']:
+                assert holders.setdefault(node['uuid'], consumer) == consumer
+        return holders
+
     def is_free(self, node):
         """Whether a node has no holder on either side."""
         return (self.there(node), *self.here(node)) == (None, None, None)
@@ -141,3 +154,63 @@ class Side:
         """Return the last events of a node about reservations."""
         history = self.client.get(f'/v1/nodes/{node}/history?detail=true')['history']
         return [each['event'] for each in history if each['event_type'] == 'reservation']
+
+
+def allocation_body(*nodes, generation=None):
+    """Return the allocations of one consumer: of nodes, or of none."""
+    allocations = {node: {'resources': {'CUSTOM_GOLD': 1}} for node in nodes}
+    identity = {'project_id': 'p', 'user_id': 'u', 'consumer_type': 'INSTANCE'}
+    return {'allocations': allocations, 'consumer_generation': generation, **identity}
+
+
+def allocate_here(client, nodes):
+    """Allocate a node in Placement, and end that again in most cases."""
+    consumer = str(uuid.uuid4())
+    response = client.placement('PUT', f'/allocations/{consumer}', allocation_body(random.choice(nodes)))
+    if response.status_int != 204:
+        time.sleep(0.2)
+    elif random.random() < 0.7:
+        client.placement('DELETE', f'/allocations/{consumer}')
+
+
+def take_there(ironic, nodes, theirs, stop):
+    """Take nodes of a cloud there, and free most of them again, until a time.
+
+    :param theirs: {uuid of the node: instance} of those that are taken.
+    :param stop: as of ``time.monotonic``.
+    """
+    while time.monotonic() < stop:
+        node, instance = random.choice(nodes), str(uuid.uuid4())
+        # Under load, SQLite and the HTTP server of Ironic refuse some requests: what counts is what it says afterwards.
+        with contextlib.suppress(RuntimeError, OSError):
+            ironic.patch(f'/v1/nodes/{node}', instance_uuid=instance)
+        if _instance(ironic, node) == instance:
+            theirs[node] = instance
+            time.sleep(random.random())
+            if random.random() < 0.7:
+                assert _instance(ironic, node) == instance
+                with contextlib.suppress(RuntimeError, OSError):
+                    ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
+                if _instance(ironic, node) != instance:
+                    del theirs[node]
+        time.sleep(0.1)
+
+
+def allocate_there(ironic, nodes, stop):
+    """Allocate nodes there, and free most of them again."""
+    while time.monotonic() < stop:
+        with contextlib.suppress(RuntimeError, OSError):
+            allocation = ironic.allocate(5, resource_class='gold', candidate_nodes=[random.choice(nodes)])
+            time.sleep(random.random() if allocation['state'] == 'active' else 0)
+            if allocation['state'] != 'active' or random.random() < 0.7:
+                ironic.ask('DELETE', f'/v1/allocations/{allocation["uuid"]}')
+        time.sleep(0.2)
+
+
+def _instance(ironic, node):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(RuntimeError, OSError):
+            return ironic.ask('GET', f'/v1/nodes/{node}')['instance_uuid']
+        time.sleep(0.1)
+    raise TimeoutError(node)

@@ -5,9 +5,11 @@ code of these classes runs unchanged.  The modules that they call are replaced b
 """
 
 import ast
+import contextlib
 import importlib.util
 import os
 import pathlib
+import re
 import types
 import unittest
 import uuid
@@ -70,6 +72,24 @@ def run(path, app, client):
         result = _Result()
         suite.run(result)
         return result.passed, result.broken
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def filled(path, client):
+    """Fill the database for a file, and yield the queries of its tests, with the values of environment variables.
+
+    :param client: as for ``run``.
+    """
+    before = dict(os.environ)
+    try:
+        document, module = utils.load_yaml(yaml_file=str(path)), _fixtures(client)
+        for name in document['fixtures']:
+            getattr(module, name)().start_fixture()
+        urls = [value for test in document['tests'] for value in (test.get('GET'), test.get('url')) if value]
+        yield [re.sub(r"\$ENVIRON\['(\w+)'\]", lambda match: os.environ.get(match[1], match[0]), url) for url in urls]
     finally:
         os.environ.clear()
         os.environ.update(before)

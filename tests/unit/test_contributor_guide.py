@@ -27,7 +27,11 @@ def _tracked():
     if listed.returncode:
         pytest.skip('not a git checkout')
     paths = [CHECKOUT / name for name in listed.stdout.splitlines()]
-    return [path for path in paths if path.is_file() and path.suffix != '.json' and path != pathlib.Path(__file__)]
+    return [
+        path
+        for path in paths
+        if path.is_file() and path.suffix not in ('.json', '.png') and path != pathlib.Path(__file__)
+    ]
 
 
 def _texts():

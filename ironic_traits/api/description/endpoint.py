@@ -9,11 +9,11 @@ import webob
 
 from ironic_traits import failures
 from ironic_traits.api import conditional, exceptions, rendering
-from ironic_traits.api.description.documents import APIS, document
 from ironic_traits.api.microversions import text
-from ironic_traits.api.protocols import PLACEMENT
+from ironic_traits.api.protocols import BARE_METAL, PLACEMENT
 
 _VERSION = re.compile(r'1\.([0-9]{1,9})')
+_PROTOCOLS = {each.name: each for each in (BARE_METAL, PLACEMENT)}
 _METHODS = ('GET', 'HEAD')
 
 
@@ -46,6 +46,9 @@ class Endpoint:
 
     def _build(self, api, minor):
         """Return a document, compressed, and its ETag."""
+        # Imported late: it is slow to import, as it has all policy rules.
+        from ironic_traits.api.description.documents import document
+
         body = rendering.dump(document(api, minor, self._conf.api.auth_strategy, not self._is_placement))
         return zlib.compress(body), conditional.digest_of(body)
 
@@ -55,11 +58,11 @@ class Endpoint:
         unknown = sorted(arguments.keys() - {'api', 'version'})
         if unknown:
             raise failures.UnexpectedArguments(names=', '.join(unknown))
-        names = [PLACEMENT.name] if self._is_placement else list(APIS)
+        names = [PLACEMENT.name] if self._is_placement else list(_PROTOCOLS)
         name = arguments.get('api', names)[0]
         if name not in names:
             raise failures.InvalidInput(reason=f"Invalid api: '{name}'. This service has {' and '.join(names)}.")
-        return name, _minor(APIS[name][0], arguments.get('version', ['latest'])[0])
+        return name, _minor(_PROTOCOLS[name], arguments.get('version', ['latest'])[0])
 
 
 def _minor(protocol, requested):

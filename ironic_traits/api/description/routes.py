@@ -34,7 +34,7 @@ def _walk(resource, path, placeholders):
             function = getattr(resource, name, None)
             if function is None:
                 continue
-            parameters = list(function.__signature__.parameters)[1:]
+            parameters = function.path_names
             for count in function.path_parameters:
                 own = ''.join(f'/{{{parameter}}}' for parameter in parameters[len(placeholders) : count])
                 if count >= len(placeholders):
@@ -50,4 +50,4 @@ def _ident(resource, position):
     """Return the name of a path parameter of a resource's routes."""
     names = itertools.chain.from_iterable(METHODS.values())
     function = next(function for name in names if (function := getattr(resource, name, None)))
-    return list(function.__signature__.parameters)[1 + position]
+    return function.path_names[position]

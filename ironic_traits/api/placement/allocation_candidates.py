@@ -1,11 +1,15 @@
 """/placement/allocation_candidates"""
 
 import re
+import urllib.parse
 
 from oslo_utils import uuidutils
+from webob.multidict import MultiDict
 
 from ironic_traits.api.placement import query as arguments
+from ironic_traits.api.placement import validation
 from ironic_traits.api.placement.expose import Response, expose, now
+from ironic_traits.api.placement.microversions import MAXIMUM
 from ironic_traits.api.placement.schemas import (
     MAX_INTEGER,
     NAME,
@@ -103,6 +107,9 @@ _SHOWN = {
 }
 
 
+_VALIDATORS = validation.validators(_QUERY)
+
+
 class AllocationCandidatesController(Resource):
     """The allocations that would fulfil a request."""
 
@@ -125,6 +132,19 @@ class AllocationCandidatesController(Resource):
             },
         }
         return Response(body, now())
+
+
+def parse(text):
+    """Return the Request of a query string at the newest version.
+
+    :raises failures.PlacementFailure: it is not valid.
+    """
+    query = MultiDict(urllib.parse.parse_qsl(text.removeprefix('?'), keep_blank_values=True))
+    # Of a repeated parameter, the last and the first value are validated.
+    items = list(query.items())
+    for each in (dict(items), dict(reversed(items))):
+        validation.check(_VALIDATORS[SUBTREES_SINCE], each, 'Invalid query string parameters')
+    return _request(query, MAXIMUM)
 
 
 def _request(query, minor):

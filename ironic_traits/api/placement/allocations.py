@@ -22,6 +22,7 @@ from ironic_traits.api.placement.schemas import (
     table,
 )
 from ironic_traits.api.resource import Resource
+from ironic_traits.mirror import placement_claims
 from ironic_traits.placement import allocations, consumers, failures
 
 #: The minor versions that brought projects and users, objects by provider, POST, generations of consumers, mappings and
@@ -116,7 +117,7 @@ class AllocationsController(Resource):
     )
     def post(self, context, /, *, body):
         with allocation_failures('Unable to allocate inventory'):
-            allocations.replace(context, claims(context, body))
+            placement_claims.replace(context, claims(context, body))
         return Response(status=204)
 
     @expose('placement:allocations:list', returns=returning(_OF_CONSUMER_SHOWN))
@@ -146,12 +147,12 @@ class AllocationsController(Resource):
             }
             body = body | {'allocations': by_provider}
         with allocation_failures(f'Unable to allocate inventory for consumer {uuid}:'):
-            allocations.replace(context, claims(context, {uuid: body}))
+            placement_claims.replace(context, claims(context, {uuid: body}))
         return Response(status=204)
 
     @expose('placement:allocations:delete')
     def delete(self, context, consumer_uuid, /):
-        allocations.delete(context, _consumer(consumer_uuid))
+        placement_claims.delete(context, _consumer(consumer_uuid))
         return Response(status=204)
 
 

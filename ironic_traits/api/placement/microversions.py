@@ -44,6 +44,8 @@
 =====  ============================================================================
 """
 
+import functools
+
 import microversion_parse
 
 from ironic_traits.placement import failures
@@ -77,6 +79,7 @@ def negotiate(headers):
         raise failures.VersionNotSupported(str(error), text(MINIMUM), text(MAXIMUM)) from error
 
 
+@functools.cache
 def headers(minor):
-    """Return the version headers of a response: [(name, value), …]."""
+    """Return the version headers of a response: [(name, value), …], which the caller does not change."""
     return [(HEADER.lower(), f'{SERVICE_TYPE} {text(minor)}'), ('vary', HEADER.lower())]

@@ -2,7 +2,7 @@
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_fields, node_types
 from ironic_traits.api.v1.inspection_types import RAMDISK_DATA, max_size
@@ -35,8 +35,7 @@ class ContinueInspectionController(Resource):
         'baremetal:driver:ipa_continue_inspection',
         InspectedNode,
         query={'node_uuid': types.UUID},
-        body=RAMDISK_DATA,
-        max_body_size=max_size,
+        body=Body(RAMDISK_DATA, max_size=max_size),
         statuses=(202,),
     )
     def post(self, context, /, *, body, node_uuid=None):

@@ -37,5 +37,5 @@ class NodeInventory(types.Base):
 
 
 def max_size(conf):
-    """Return the largest body with the data of an inspection, in bytes: ``max_body_size`` of ``expose``."""
+    """Return the largest body with the data of an inspection, in bytes: ``max_size`` of ``expose.Body``."""
     return conf.inspection.max_data_size

@@ -5,7 +5,7 @@ import re
 from oslo_utils import uuidutils
 
 from ironic_traits import failures
-from ironic_traits.inventory.node_names import PATTERN, RESERVED
+from ironic_traits.inventory.node_names import PATTERN, RESERVED, is_stored_uuid
 
 #: A host name, which names had to be before version 1.10.
 _HOST_NAME = re.compile(
@@ -19,6 +19,8 @@ def ident(context, text):
     :raises failures.InvalidIdent: the text can be neither.
     :raises failures.NodeNotFound: it is a name, and the version of the request does not have names.
     """
+    if is_stored_uuid(text):
+        return text
     if uuidutils.is_uuid_like(text):
         return str(uuidutils.uuid.UUID(text))
     if not is_ident(text):

@@ -3,7 +3,7 @@
 import orjson
 
 from ironic_traits.api import types
-from ironic_traits.api.expose import expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.api.v1.inspection_types import CLIENT_DATA, NodeInventory, max_size
@@ -32,8 +32,7 @@ class NodeInventoryController(Resource):
         of=access.node,
         since=SINCE,
         before=405,
-        body=CLIENT_DATA,
-        max_body_size=max_size,
+        body=Body(CLIENT_DATA, max_size=max_size),
     )
     def put(self, context, node_ident, /, *, body):
         return orjson.Fragment(inspections.put(context, node_ident, body).json)

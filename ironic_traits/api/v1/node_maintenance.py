@@ -3,7 +3,7 @@
 import wsme.types
 
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory import nodes
@@ -22,8 +22,7 @@ class NodeMaintenanceController(Resource):
         'baremetal:node:set_maintenance',
         of=access.node,
         query={'reason': types.TEXT},
-        body=MaintenanceBody,
-        optional_body=True,
+        body=Body(MaintenanceBody, optional=True),
         statuses=(202,),
     )
     def put(self, context, node_ident, /, *, body, reason=None):

@@ -4,7 +4,7 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import patch, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access
 from ironic_traits.deploy import states
@@ -26,7 +26,7 @@ class PowerBody(types.Base):
 class NodePowerController(Resource):
     """The power state of a node."""
 
-    @expose('baremetal:node:set_power_state', of=access.node, body=PowerBody, optional_body=True, statuses=(202,))
+    @expose('baremetal:node:set_power_state', of=access.node, body=Body(PowerBody, optional=True), statuses=(202,))
     def put(self, context, node_ident, /, *, body):
         arguments = read_arguments(body)
         target = arguments.pop('target')

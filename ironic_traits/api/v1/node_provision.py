@@ -6,7 +6,7 @@ import orjson
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, runbooks
 from ironic_traits.api.v1.node_power import read_arguments
@@ -55,7 +55,7 @@ class NodeProvisionController(Resource):
     """The provision state of a node."""
 
     @expose(
-        'baremetal:node:set_provision_state', of=access.node, body=ProvisionBody, optional_body=True, statuses=(202,)
+        'baremetal:node:set_provision_state', of=access.node, body=Body(ProvisionBody, optional=True), statuses=(202,)
     )
     def put(self, context, grant, node_ident, /, *, body):
         arguments = read_arguments(body)

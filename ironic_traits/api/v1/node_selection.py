@@ -91,5 +91,5 @@ def names(fields, key):
     """
     values = fields.get(key, [])
     if None in values:
-        raise failures.InvalidInput(reason=f"'{key}' must be a list of strings, without null.")
+        raise failures.InvalidInput(reason=f"'{key}' must be a list without null.")
     return values

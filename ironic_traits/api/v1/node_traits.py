@@ -4,7 +4,7 @@ import wsme.types
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, past_traits, trait_sources
 from ironic_traits.inventory import node_traits, trait_catalogue
@@ -74,8 +74,7 @@ class NodeTraitsController(Resource):
         before=405,
         query=_SOURCE,
         query_since=_SOURCE_SINCE,
-        body=TraitsBody,
-        optional_body=True,
+        body=Body(TraitsBody, optional=True),
         statuses=(200, 204),
     )
     def put(self, context, node_ident, trait=None, /, *, body, source=None):

@@ -6,7 +6,7 @@ from oslo_utils import uuidutils
 
 from ironic_traits import failures
 from ironic_traits.api import paging, types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import access, match_types, node_ident
 from ironic_traits.api.v1.records import FIELDS_QUERY, parse_node
@@ -78,7 +78,9 @@ def _allowed(context, grant, text):
 class ReservationRenewController(Resource):
     """The renewal of a reservation."""
 
-    @expose('baremetal:reservation:renew', OneReservation, of=_allowed, since=SINCE, body=RenewBody, optional_body=True)
+    @expose(
+        'baremetal:reservation:renew', OneReservation, of=_allowed, since=SINCE, body=Body(RenewBody, optional=True)
+    )
     def post(self, context, reservation_uuid, /, *, body):
         return _one(reservations.renew(context, reservation_uuid, _expiry(body)))
 

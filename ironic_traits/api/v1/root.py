@@ -11,12 +11,16 @@ from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
 from ironic_traits.api.v1 import unserved
 from ironic_traits.api.v1.allocations import AllocationsController
+from ironic_traits.api.v1.capacity import CapacityController
 from ironic_traits.api.v1.changes import ChangesController
 from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
+from ironic_traits.api.v1.drift import DriftController
 from ironic_traits.api.v1.drivers import DriversController
+from ironic_traits.api.v1.explanations import ExplanationsController
+from ironic_traits.api.v1.facets import FacetsController
 from ironic_traits.api.v1.history import HistoryController
 from ironic_traits.api.v1.inspection_rules import InspectionRulesController
 from ironic_traits.api.v1.matches import MatchesController
@@ -58,17 +62,21 @@ class Root(types.Base):
 
 _CHILDREN = {
     'allocations': AllocationsController(),
+    'capacity': CapacityController(),
     'changes': ChangesController(),
     'chassis': ChassisController(),
     'conductors': ConductorsController(),
     'continue_inspection': ContinueInspectionController(),
     'deploy_templates': DeployTemplatesController(),
+    'explanations': ExplanationsController(),
+    'facets': FacetsController(),
     'history': HistoryController(),
     'inspection_rules': InspectionRulesController(),
     'matches': MatchesController(),
     'mirrors': MirrorsController(),
     'nodes': NodesController(),
     'ports': PortsController(),
+    'drift': DriftController(),
     'drivers': DriversController(),
     'portgroups': PortgroupsController(),
     'reservations': ReservationsController(),

@@ -4,7 +4,7 @@ import orjson
 
 from ironic_traits import failures
 from ironic_traits.api import types
-from ironic_traits.api.expose import expose
+from ironic_traits.api.expose import Body, expose
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import node_selection
@@ -45,18 +45,16 @@ class ApplyBody(_Selection):
     digest = types.TEXT
 
 
+def _max_size(conf):
+    return max(conf.api.max_request_body_size, conf.inspection.max_data_size)
+
+
 class RulePreviewController(Resource):
     """Previews of runs of inspection rules."""
 
     since = SINCE
 
-    @expose(
-        rule_previews.RULE,
-        RulePreview,
-        since=SINCE,
-        body=PreviewBody,
-        max_body_size=lambda conf: max(conf.api.max_request_body_size, conf.inspection.max_data_size),
-    )
+    @expose(rule_previews.RULE, RulePreview, since=SINCE, body=Body(PreviewBody, max_size=_max_size))
     def post(self, context, grant, /, *, body):
         fields = _fields(body)
         draft = _draft(context, fields)

@@ -5,7 +5,7 @@ import wsme.types
 from ironic_traits import failures
 from ironic_traits.api import patch as patches
 from ironic_traits.api import types
-from ironic_traits.api.expose import Response, expose
+from ironic_traits.api.expose import Body, Response, expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS, TRAITS_SINCE, Runbook, RunbookBody, Runbooks, Traits
@@ -60,7 +60,7 @@ class RunbookTraitsController(Resource):
     def get_all(self, context, runbook_ident, /):
         return {'traits': runbooks.traits(context, runbook_ident)}
 
-    @expose(_UPDATE, of=allowed, since=TRAITS_SINCE, body=Traits, optional_body=True)
+    @expose(_UPDATE, of=allowed, since=TRAITS_SINCE, body=Body(Traits, optional=True))
     def put(self, context, runbook_ident, trait=None, /, *, body):
         names = body.traits if body else wsme.types.Unset
         if (names is wsme.types.Unset) == (trait is None):

@@ -1,0 +1,70 @@
+"""The responses to requests that have succeeded."""
+
+import pecan
+
+from ironic_traits.api import conditional, rendering
+from ironic_traits.api.protocols import BARE_METAL
+from ironic_traits.change_streams import Events
+
+#: Content type of a stream of events.
+EVENTS = 'text/event-stream'
+#: Proxies must not store or collect events: nginx collects unless it reads X-Accel-Buffering.
+_EVENT_HEADERS = {'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no'}
+
+_CONTENT_TYPE = ('Content-Type', rendering.CONTENT_TYPE)
+_NO_LENGTH = ('Content-Length', '0')
+
+
+def render(context, environ, response):
+    """Return the response to a request, as webob has it.
+
+    :param response: ironic_traits.api.expose.Response.
+    :returns: webob.Response.
+    """
+    headers = [*response.headers.items()]
+    if response.location:
+        headers.insert(0, ('Location', context.url(response.location)))
+    if response.body is None:
+        return _Document(response.status, b'', [*headers, _NO_LENGTH])
+    if isinstance(response.body, Events):
+        return _EventStream(response.body)
+    if environ['REQUEST_METHOD'] != 'GET' or context.protocol is not BARE_METAL:
+        body = response.body if isinstance(response.body, bytes) else rendering.dump(response.body)
+        return _Document(response.status, body, [*headers, ('Content-Length', str(len(body))), _CONTENT_TYPE])
+    body, tag = conditional.result(environ, response.body)
+    etag = ('ETag', f'"{tag}"')
+    if not body:
+        return _Document(304, body, [*headers, _NO_LENGTH, etag])
+    return _Document(response.status, body, [*headers, _CONTENT_TYPE, ('Content-Length', str(len(body))), etag])
+
+
+class _Document(pecan.Response):
+    """A response with a JSON document, or with none.
+
+    webob changes the list of headers for each header that is set, and looks at it again to return the body, whether or
+    not it has a charset. Here all is known from the beginning.
+
+    :param status: HTTP status.
+    :param body: the document as bytes; b'' for none.
+    :param headers: all headers, [(name, value), …].
+    """
+
+    charset = None
+    body = b''
+
+    def __init__(self, status, body, headers):
+        super().__init__(app_iter=[body], status=None if status == 200 else status, headerlist=headers)
+        self.body = body
+
+
+class _EventStream(pecan.Response):
+    """The response with a stream of events."""
+
+    def __init__(self, events):
+        super().__init__(app_iter=events, content_type=EVENTS, charset=None, headerlist=None)
+        self.headers.update(_EVENT_HEADERS)
+
+    @property
+    def body(self):
+        """Not the body: pecan only looks whether it is empty, and to read it would take as long as the stream."""
+        return b'events'

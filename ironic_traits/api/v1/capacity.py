@@ -1,0 +1,227 @@
+"""/v1/capacity: how many nodes match flavors, and how many of these are free."""
+
+import dataclasses
+
+import wsme.types
+
+from ironic_traits import failures, nova
+from ironic_traits.api import body as bodies
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import match_types, node_ident, node_selection
+from ironic_traits.inventory import capacity, trait_catalogue
+from ironic_traits.inventory.capacity import Flavor, TraitChange, WhatIf
+from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.matching import requests
+from ironic_traits.matching.traits import MAX_NAMES
+
+SINCE = 38
+#: Most flavors, nodes and changes in one request.
+MAX_FLAVORS, MAX_NODES, MAX_CHANGES, MAX_BY = 1000, 1000, 100, 10
+
+
+class FlavorBody(match_types.RequestBody):
+    """A flavor with a name and ``extra_specs``, or any other request for nodes with a name."""
+
+    name = types.TEXT_255
+    extra_specs = types.Any()
+
+
+class ChangeBody(types.Base):
+    """A change of the traits of nodes."""
+
+    node = types.TEXT
+    where = types.OBJECT
+    add = [types.Trait()]
+    remove = [types.TEXT]
+
+
+#: A request for the capacity. Built by ``type``, because ``with`` cannot be the name of an attribute of a class.
+CapacityBody = type(
+    'CapacityBody',
+    (types.Base,),
+    {
+        '__doc__': 'Flavors, and what is supposed to be different.',
+        'flavors': [types.OBJECT],
+        'nova_flavors': types.Any(),
+        'without': [types.TEXT],
+        'with': [types.OBJECT],
+        'by': [types.TEXT],
+    },
+)
+
+
+class Figures(types.Base):
+    """Numbers of nodes."""
+
+    matching = int
+    free = int
+    held = int
+    unavailable = {str: int}
+
+
+class GroupFigures(Figures):
+    """Numbers of nodes that have something in common."""
+
+    value = str
+    difference = Figures
+
+
+class FlavorFigures(Figures):
+    """Numbers of nodes that match a flavor, and how they would change."""
+
+    name = str
+    difference = Figures
+    by = {str: wsme.types.ArrayType(GroupFigures)}
+
+
+class Capacity(types.Base):
+    """The capacity for each flavor."""
+
+    flavors = [FlavorFigures]
+    warnings = [str]
+
+
+class CapacityController(Resource):
+    """Capacity."""
+
+    since = SINCE
+
+    @expose('baremetal:capacity:get', Capacity, since=SINCE, body=CapacityBody)
+    def post(self, context, grant, /, *, body):
+        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        flavors, sentences = read_flavors(context, grant, fields)
+        counted = capacity.count(context, grant, flavors, _what_if(context, fields), _by(fields))
+        return {
+            'flavors': [_show(each) for each in counted],
+            'warnings': [*sentences, *warnings(context, flavors)],
+        }
+
+
+def read_flavors(context, grant, fields):
+    """Return the flavors in the fields of a body.
+
+    :param fields: {field: value}, of which ``flavors`` and ``nova_flavors`` count.
+    :returns: ([ironic_traits.inventory.capacity.Flavor, …], [sentence about a flavor of nova that is left out, …]).
+    :raises failures.Failure: as ``match_types.read_request`` and ``nova.flavors``.
+    """
+    documents = node_selection.names(fields, 'flavors')
+    if bool(documents) == ('nova_flavors' in fields):
+        raise failures.InvalidInput(
+            reason="The request needs either 'flavors' (a list of at least one) or 'nova_flavors' (true, or names)."
+        )
+    _check_count('flavors', documents, MAX_FLAVORS)
+    if 'nova_flavors' in fields:
+        return _nova_flavors(context, grant, fields['nova_flavors'])
+    return [_flavor(context, grant, number, document) for number, document in enumerate(documents)], []
+
+
+def _nova_flavors(context, grant, names):
+    """Return the flavors of nova that are for nodes, and sentences about the others."""
+    if names is not True and not (isinstance(names, list) and names and all(isinstance(each, str) for each in names)):
+        raise failures.InvalidInput(reason="'nova_flavors' must be true, for all flavors, or a list of names.")
+    flavors, left_out = [], []
+    for each in nova.flavors(context, None if names is True else names):
+        try:
+            request = requests.understand(flavor=each)
+            if not request.resource_class:
+                raise failures.InvalidInput(reason='it requests no CUSTOM_ resource class.')
+            flavors.append(Flavor(each['name'], NodeRequest(grant, request)))
+        except (failures.InvalidInput, failures.InvalidTrait, failures.ConflictingTraits) as error:
+            left_out.append(f'Flavor {each["name"]} of nova is not for nodes, and is left out: {error}')
+    _check_count('nova_flavors', flavors, MAX_FLAVORS)
+    return flavors, left_out
+
+
+def warnings(context, flavors):
+    """Return what is to be said about flavors: [sentence, …], each once."""
+    names = frozenset().union(*(flavor.node_request.request.names for flavor in flavors))
+    sentences = [
+        f'Flavor {flavor.name}: {sentence}' for flavor in flavors for sentence in flavor.node_request.request.warnings
+    ]
+    return list(dict.fromkeys([*sentences, *trait_catalogue.warnings(context, names)]))
+
+
+def _flavor(context, grant, number, document):
+    where = f"'flavors', number {number}"
+    typed = _typed(FlavorBody, document, where)
+    name = stated_fields(typed).get('name')
+    if not name:
+        raise failures.InvalidInput(reason=f"{where} needs a 'name'.")
+    return Flavor(name, match_types.read_request(context, grant, _as_request(typed)))
+
+
+def _as_request(typed):
+    """Return the body of a flavor as a request: ``extra_specs`` beside the name are those of the flavor."""
+    extra_specs = stated_fields(typed).get('extra_specs')
+    if extra_specs is not None:
+        if stated_fields(typed).get('flavor') is not None:
+            raise failures.InvalidInput(reason="'extra_specs' and 'flavor' cannot be combined.")
+        typed.flavor = {'extra_specs': extra_specs}
+    return typed
+
+
+def _what_if(context, fields):
+    idents = node_selection.names(fields, 'without')
+    changes = node_selection.names(fields, 'with')
+    _check_count('without', idents, MAX_NODES)
+    _check_count('with', changes, MAX_CHANGES)
+    without = dict.fromkeys(node_ident.ident(context, ident) for ident in idents)
+    return WhatIf(tuple(without), [_change(context, number, change) for number, change in enumerate(changes)])
+
+
+def _change(context, number, document):
+    where = f"'with', number {number}"
+    fields = {
+        name: value for name, value in stated_fields(_typed(ChangeBody, document, where)).items() if value is not None
+    }
+    if ('node' in fields) == ('where' in fields):
+        raise failures.InvalidInput(reason=f"{where} needs either 'node' (a uuid or a name) or 'where' (filters).")
+    selected = {'nodes': [fields['node']]} if 'node' in fields else {'where': fields['where']}
+    add, remove = (frozenset(node_selection.names(fields, key)) for key in ('add', 'remove'))
+    if not add | remove or add & remove:
+        raise failures.InvalidInput(reason=f"{where} needs traits to 'add' or to 'remove', and each of them once.")
+    if len(add | remove) > MAX_NAMES:
+        raise failures.InvalidInput(reason=f'{where} names more than {MAX_NAMES} traits.')
+    return TraitChange(node_selection.parse(context, selected), add, remove)
+
+
+def _typed(datatype, document, where):
+    unknown = sorted(document.keys() - {attribute.name for attribute in datatype._wsme_attributes})
+    if unknown:
+        raise failures.InvalidInput(reason=f'{where} has unknown keys: {", ".join(unknown)}')
+    return bodies.typed(datatype, document)
+
+
+def _by(fields):
+    by = tuple(dict.fromkeys(node_selection.names(fields, 'by')))
+    _check_count('by', by, MAX_BY)
+    for each in by:
+        if each not in capacity.COLUMNS and not each.startswith(capacity.TRAIT_PREFIX):
+            allowed = f'{", ".join(capacity.COLUMNS)} and {capacity.TRAIT_PREFIX}PREFIX'
+            raise failures.InvalidInput(reason=f"'by' may have {allowed}, not {each!r:.100}.")
+    return by
+
+
+def _check_count(key, values, most):
+    if len(values) > most:
+        raise failures.InvalidInput(reason=f"'{key}' has {len(values)} items. At most {most} are allowed.")
+
+
+def _show(counted):
+    document = {'name': counted.name} | _figures(counted)
+    if counted.groups:
+        document['by'] = {
+            by: [{'value': group.value} | _figures(group) for group in groups] for by, groups in counted.groups.items()
+        }
+    return document
+
+
+def _figures(counted):
+    """Return figures, with the difference of those with what is supposed to be different."""
+    document = dataclasses.asdict(counted.now)
+    if counted.then:
+        document['difference'] = dataclasses.asdict(counted.then.minus(counted.now))
+    return document

@@ -1,0 +1,53 @@
+"""/v1/facets"""
+
+import wsme.types
+
+from ironic_traits import failures
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import node_filters
+from ironic_traits.inventory import facets
+
+SINCE = 38
+#: The number of values of a field, unless the request says how many.
+_LIMIT = 100
+_PAGING = ('marker', 'sort_key', 'sort_dir')
+_QUERY = {name: datatype for name, datatype in node_filters.QUERY.items() if name not in _PAGING}
+
+
+class Count(types.Base):
+    """A value of a field, and the number of nodes that have it."""
+
+    value = types.Any()
+    nodes = int
+
+
+class Facets(types.Base):
+    """The number of nodes, and how many of them have each value of a field."""
+
+    nodes = int
+    facets = {str: wsme.types.ArrayType(Count)}
+
+
+class FacetsController(Resource):
+    """The facets of a list of nodes."""
+
+    since = SINCE
+
+    @expose('baremetal:node:list', Facets, since=SINCE, query=_QUERY | {'by': types.Names()})
+    def get_all(self, context, grant, /, *, by=(), **query):
+        unknown = [name for name in by if name not in (*facets.FIELDS, facets.TRAITS)]
+        if unknown:
+            known = ', '.join((*facets.FIELDS, facets.TRAITS))
+            raise failures.InvalidInput(reason=f"Nodes cannot be counted by '{unknown[0]}', but by: {known}.")
+        filters, traits = node_filters.parse(context, query)
+        limit = min(query.get('limit', _LIMIT), context.conf.api.max_limit)
+        counts = facets.count(context, grant, by, filters, traits, limit)
+        return {
+            'nodes': counts.nodes,
+            'facets': {
+                name: [{'value': value, 'nodes': nodes} for value, nodes in values]
+                for name, values in counts.facets.items()
+            },
+        }

@@ -1,0 +1,116 @@
+"""Connections that are used again without a way through the pool.
+
+SQLAlchemy makes a new Connection for each use of a pooled connection, and joins the listeners of the engine to it. That
+takes as long as all else that SQLAlchemy does for a short statement. So a Connection is used again for some seconds by
+any thread. Then it goes back to the pool, which pings and replaces the connections of the driver as ever.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+#: Seconds for which a Connection is used again.
+MAX_AGE = 5
+#: Most Connections that wait for their next use. The requests of a process run one after the other, nearly always.
+_MAX_IDLE = 4
+
+_Listener = Callable[[Any, Any], None]
+
+
+class _Entry(NamedTuple):
+    """A Connection, the driver's connection in it, the pool's information of that, and until when it is used again."""
+
+    connection: sa.Connection
+    driver: Any
+    info: dict[Any, Any]
+    until: float
+
+
+class Kept:
+    """The Connections of an engine that are used again.
+
+    :param engine: SQLAlchemy engine.
+    :param is_usable: function from the driver's connection, and the pool's information of it, to whether it can be used
+        without a ping.
+    """
+
+    def __init__(self, engine: sa.Engine, is_usable: Callable[[Any, dict[Any, Any]], bool]) -> None:
+        self._engine, self._is_usable = engine, is_usable
+        self._idle: list[_Entry] = []
+        self._pid = os.getpid()
+        #: Connections of the process of which this one is a fork. To close them would end them for that process.
+        self._inherited: list[_Entry] = []
+        self._is_closed = False
+        self._listeners: list[tuple[_Listener, _Listener]] = []
+
+    @contextlib.contextmanager
+    def use(self, begin: bool = False) -> Iterator[sa.Connection]:
+        """Yield a Connection.
+
+        :param begin: whether to use it in a transaction, which is committed at the end, or rolled back after an
+            exception.
+        """
+        entry = self._take()
+        connection = entry.connection
+        try:
+            if begin:
+                with connection.begin():
+                    yield connection
+            else:
+                yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._put(entry)
+
+    def listen(self, taken: _Listener, kept: _Listener) -> None:
+        """Call a function when a Connection is used again, and another one when it waits for its next use.
+
+        :param taken: function with the parameters of a listener to the pool's ``checkout``.
+        :param kept: the same.
+        """
+        self._listeners.append((taken, kept))
+
+    def close(self) -> None:
+        """Release the Connections, now and from now on."""
+        self._is_closed = True
+        self.release()
+
+    def release(self) -> None:
+        """Return the Connections that are not in use to the pool."""
+        while (entry := self._pop()) is not None:
+            entry.connection.close()
+
+    def _take(self) -> _Entry:
+        while (entry := self._pop()) is not None:
+            if time.monotonic() < entry.until and self._is_usable(entry.driver, entry.info):
+                for taken, _ in self._listeners:
+                    taken(entry.driver, entry.connection.connection)
+                return entry
+            # The pool finds out what is wrong with it.
+            entry.connection.close()
+        connection = self._engine.connect()
+        pooled = connection.connection
+        return _Entry(connection, pooled.dbapi_connection, pooled.info, time.monotonic() + MAX_AGE)
+
+    def _put(self, entry: _Entry) -> None:
+        connection = entry.connection
+        is_lost = connection.invalidated or connection.closed
+        if self._is_closed or is_lost or len(self._idle) >= _MAX_IDLE or time.monotonic() >= entry.until:
+            connection.close()
+            return
+        for _, kept in self._listeners:
+            kept(entry.driver, connection.connection)
+        self._idle.append(entry)
+
+    def _pop(self) -> _Entry | None:
+        if self._pid != os.getpid():
+            self._pid, self._inherited, self._idle = os.getpid(), self._idle, []
+        # The last one, so that what is not needed goes back to the pool.
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        return None

@@ -1,0 +1,108 @@
+"""Facets: how many nodes of a list have each value of a field, and each trait."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ironic_traits.context import Context, Grant
+from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
+from ironic_traits.inventory import node_filters, trait_filters
+from ironic_traits.matching.traits import Filter
+
+TRAITS = 'traits'
+#: What nodes can be counted by, besides their traits: fields that many nodes share a value of.
+FIELDS = (
+    'provision_state',
+    'resource_class',
+    'maintenance',
+    'owner',
+    'lessee',
+    'shard',
+    'conductor_group',
+    'origin',
+    'driver',
+)
+
+#: Of more nodes, traits are counted in the order of the traits.
+_MANY = 20000
+
+
+class Counts(NamedTuple):
+    """The facets of a list of nodes.
+
+    :ivar nodes: the number of nodes in the list.
+    :ivar facets: {field, or TRAITS: [(value, number of nodes), …]}, the most frequent values first.
+    """
+
+    nodes: int
+    facets: dict[str, list[tuple[Any, int]]]
+
+
+def count(
+    context: Context, grant: Grant, by: Collection[str], filters: Mapping[str, Any], traits: Filter, limit: int
+) -> Counts:
+    """Count the nodes of a list by their values of fields.
+
+    :param by: of FIELDS and TRAITS.
+    :param filters: {filter: value}, as for ``node_filters.conditions``.
+    :param limit: the maximum number of values of each field.
+    :returns: Counts of the nodes that the caller may see.
+    """
+    conditions = [
+        *node_filters.visible(context, grant),
+        *node_filters.conditions(filters).values(),
+        *trait_filters.where(traits),
+        *node_filters.without_children(filters),
+    ]
+    is_everything = len(conditions) == 1 and bool(node_filters.without_children(filters))
+    with context.read() as connection:
+        number = connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes).where(*conditions)) or 0
+        facets = _of_fields(connection, [name for name in dict.fromkeys(by) if name != TRAITS], conditions, limit)
+        if TRAITS in by:
+            statement = _traits(_CHILDLESS if is_everything else _selected(conditions, number))
+            facets[TRAITS] = [(name, nodes) for name, nodes in connection.execute(statement.limit(limit))]
+    return Counts(number, facets)
+
+
+def _of_fields(
+    connection: sa.Connection, names: Sequence[str], conditions: Sequence[Condition], limit: int
+) -> dict[str, list[tuple[Any, int]]]:
+    """Return the facets of fields. The nodes are read once for all of them: they have few combinations of values."""
+    counters: dict[str, Counter[Any]] = {name: Counter() for name in names}
+    columns = [tables.nodes.c[name] for name in names]
+    if columns:
+        statement = sa.select(*columns, sa.func.count()).where(*conditions).group_by(*columns)
+        for *values, nodes in connection.execute(statement):
+            for name, value in zip(names, values, strict=True):
+                counters[name][value] += nodes
+    return {
+        name: sorted(counter.items(), key=lambda item: (-item[1], str(item[0])))[:limit]
+        for name, counter in counters.items()
+    }
+
+
+# An alias, because the trait filters have subqueries on the same table.
+_HOLDS = tables.node_traits.alias('holds').c
+#: Of all nodes that are no children, which are nearly all nodes: to leave out the few is quicker than to find the many.
+_CHILDLESS = _HOLDS.node_id.not_in(sa.select(tables.nodes.c.id).where(tables.nodes.c.parent_node.is_not(None)))
+
+
+def _selected(conditions: Sequence[Condition], number: int) -> Condition:
+    """Return the condition on traits that they are of nodes that fulfil conditions.
+
+    :param number: how many nodes do.
+    """
+    ids = sa.select(tables.nodes.c.id).where(*conditions)
+    # For many nodes, SQLite would look up the traits of each, and sort them. The sum keeps it from using that index: it
+    # reads the traits in their order.
+    return (_HOLDS.node_id + 0 if number > _MANY else _HOLDS.node_id).in_(ids)
+
+
+def _traits(condition: Condition) -> sa.Select:
+    """Return the SELECT of the traits with the number of nodes of each."""
+    number = sa.func.count()
+    statement = sa.select(_HOLDS.trait, number).where(condition).group_by(_HOLDS.trait)
+    return statement.order_by(number.desc(), _HOLDS.trait)

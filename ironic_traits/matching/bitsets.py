@@ -1,0 +1,120 @@
+"""Sets of nodes as bits of integers. Pure: no database access.
+
+Each node has a position, and bit n of an integer stands for the node at position n. So the nodes with two traits are
+one ``&`` of two integers, and their number is ``int.bit_count``: some microseconds for 100,000 nodes.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+#: A set with fewer members than one in _SPARSE positions is stored as a list of positions, of 4 bytes each.
+_SPARSE = 32
+_POSITION = 'I'
+#: Nodes whose masks are computed at once. Their number limits the number of masks, and so the memory.
+_CHUNK = 1 << 14
+
+
+def of(positions: Iterable[int], size: int) -> int:
+    """Return the integer with a bit for each of some positions.
+
+    :param size: a number that is larger than each position.
+    """
+    bits = bytearray(size // 8 + 1)
+    for position in positions:
+        bits[position >> 3] |= 1 << (position & 7)
+    return int.from_bytes(bits, 'little')
+
+
+def positions(bits: int) -> Iterator[int]:
+    """Yield the positions of the bits that are set, the lowest first."""
+    for number, byte in enumerate(bits.to_bytes(bits.bit_length() // 8 + 1, 'little')):
+        while byte:
+            low = byte & -byte
+            yield number * 8 + low.bit_length() - 1
+            byte ^= low
+
+
+def failing(considered: int, fulfilled: Sequence[int], size: int) -> Counter[int]:
+    """Return how many nodes fail which clauses.
+
+    :param considered: set of nodes.
+    :param fulfilled: for each clause, the set of the nodes that fulfil it.
+    :param size: a number that is larger than each position.
+    :returns: {mask of the clauses, as of ``matching.explanations``: number of nodes}.
+    """
+    counts: Counter[int] = Counter()
+    for begin in range(0, size, _CHUNK):
+        groups = {0: considered >> begin & (1 << _CHUNK) - 1}
+        for bit, members in enumerate(fulfilled):
+            chunk = members >> begin & (1 << _CHUNK) - 1
+            split = [(mask, group & chunk, group & ~chunk) for mask, group in groups.items()]
+            groups = {mask: some for mask, some, _ in split if some}
+            groups |= {mask | 1 << bit: others for mask, _, others in split if others}
+        for mask, group in groups.items():
+            counts[mask] += group.bit_count()
+    return counts
+
+
+class Bitsets:
+    """Named sets of nodes. Names are any hashable values; the set of an unknown name is empty.
+
+    A node in a set costs at most 4 bytes, however many sets there are and however few nodes they have.
+
+    :ivar size: a number that is larger than the position of each node.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._sets: dict[Hashable, int | array] = {}
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._sets)
+
+    def get(self, name: Hashable) -> int:
+        """Return the set of a name."""
+        members = self._sets.get(name, 0)
+        return members if isinstance(members, int) else of(members, self.size)
+
+    def replace(self, changed: Mapping[int, Iterable[Hashable]], size: int) -> None:
+        """Put nodes into the sets that they belong to now, and into no others.
+
+        :param changed: {position: names of the sets}.
+        :param size: as the attribute.
+        """
+        old = {position for position in changed if position < self.size}
+        self._remove(old)
+        self.size = max(self.size, size)
+        added: dict[Hashable, list[int]] = defaultdict(list)
+        for position, names in changed.items():
+            for name in names:
+                added[name].append(position)
+        for name, members in added.items():
+            self._add(name, members)
+
+    def _remove(self, changed: set[int]) -> None:
+        if not changed:
+            return
+        mask = of(changed, self.size)
+        for name, members in list(self._sets.items()):
+            if isinstance(members, int):
+                if members & mask:
+                    self._set(name, members & ~mask)
+            elif not changed.isdisjoint(members):
+                self._set(name, array(_POSITION, (each for each in members if each not in changed)))
+
+    def _add(self, name: Hashable, new: list[int]) -> None:
+        members = self._sets.get(name, array(_POSITION))
+        self._set(name, members | of(new, self.size) if isinstance(members, int) else members + array(_POSITION, new))
+
+    def _set(self, name: Hashable, members: int | array) -> None:
+        """Store a set in the form that needs less memory; forget an empty one."""
+        if not members:
+            self._sets.pop(name, None)
+            return
+        if isinstance(members, int):
+            if members.bit_count() * _SPARSE * 2 < self.size:
+                members = array(_POSITION, positions(members))
+        elif len(members) * _SPARSE > self.size:
+            members = of(members, self.size)
+        self._sets[name] = members

@@ -1,0 +1,79 @@
+"""Flavors of nova, with the extra specs that request traits and a resource class.
+
+They are not cached: extra specs may change at any time.
+"""
+
+import logging
+
+from keystoneauth1 import adapter, loading, noauth, token_endpoint
+from keystoneauth1.exceptions import ClientException
+
+from ironic_traits import failures
+
+LOG = logging.getLogger(__name__)
+
+#: The first version of nova's API in which lists of flavors have their extra specs.
+_VERSION = '2.61'
+#: Flavors in one page, and most of them.
+_PAGE, MAX_FLAVORS = 1000, 10_000
+
+
+def flavors(context, names=None):
+    """Return flavors of nova, as the caller may see them.
+
+    :param names: names or ids of the flavors; None for all.
+    :returns: [{'name': …, 'extra_specs': {…}}, …], by name.
+    :raises failures.InvalidInput: nova has no such flavor, or [nova] endpoint_override is not set.
+    :raises failures.NovaUnavailable: nova does not respond, or its response is no list of flavors.
+    """
+    if not context.conf.nova.endpoint_override:
+        raise failures.InvalidInput(
+            reason='Flavors cannot be read from nova, because [nova] endpoint_override is not set. Send them as '
+            "'flavors' instead."
+        )
+    try:
+        every = _read(_client(context))
+    except (ClientException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        # All but the first are for JSON that is no list of flavors.
+        LOG.warning('The flavors could not be read from nova: %s: %s', type(error).__name__, error)
+        raise failures.NovaUnavailable from error
+    if names is None:
+        return sorted(every.values(), key=lambda flavor: flavor['name'])
+    by_name = {flavor['name']: flavor for flavor in every.values()}
+    unknown = [name for name in names if name not in by_name and name not in every]
+    if unknown:
+        raise failures.InvalidInput(reason=f'nova has no flavor {unknown[0]:.255}, or you may not see it.')
+    return [by_name.get(name) or every[name] for name in dict.fromkeys(names)]
+
+
+def _read(client):
+    """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors."""
+    every: dict[str, dict] = {}
+    # is_public=none: private flavors, too, for those who may see them.
+    query = {'is_public': 'none', 'limit': _PAGE}
+    while len(every) < MAX_FLAVORS:
+        page = client.get('/flavors/detail', params=query, microversion=_VERSION).json()['flavors']
+        new = {
+            str(flavor['id']): {'name': str(flavor['name']), 'extra_specs': dict(flavor.get('extra_specs') or {})}
+            for flavor in page
+            if str(flavor['id']) not in every
+        }
+        if not new:
+            break
+        every |= new
+        query['marker'] = list(new)[-1]
+    return every
+
+
+def _client(context):
+    """Return a client of nova with the token of the request."""
+    endpoint, token = context.conf.nova.endpoint_override.rstrip('/'), context.auth_token
+    auth = token_endpoint.Token(endpoint, token) if token else noauth.NoAuth(endpoint=endpoint)
+    return adapter.Adapter(
+        session=loading.load_session_from_conf_options(context.conf, 'nova', auth=auth),
+        service_type='compute',
+        endpoint_override=endpoint,
+        # No retries: the client is waiting, and can retry itself.
+        status_code_retries=0,
+        connect_retries=0,
+    )

@@ -1,0 +1,158 @@
+"""openstack baremetal capacity"""
+
+import yaml
+from cliff import columns
+from osc_lib import exceptions
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.osc import node_selection, requests, trait_options
+
+_FIGURES = ('matching', 'free', 'held')
+_COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
+
+
+class Capacity(command.Lister):
+    """Count the nodes that match flavors: how many are free, held, or not available
+
+    Choose the flavors with --flavors-from-nova or --flavors; without either, the other options describe one. With
+    --without, or with --add, --remove and nodes to change, also show how the figures would change. Nothing is changed.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        add_flavor_options(parser)
+        requests.add_options(parser)
+        parser.add_argument(
+            '--without', metavar='<node>', nargs='+', action='extend', help='Suppose that these nodes do not exist'
+        )
+        trait_options.add(parser, '--add', help='Suppose that nodes had these traits')
+        trait_options.add(parser, '--remove', help='Suppose that nodes did not have these traits')
+        node_selection.add_options(parser, required=False)
+        parser.add_argument(
+            '--by',
+            metavar='<what>',
+            nargs='+',
+            action='extend',
+            default=[],
+            help='Break the figures down by resource_class, owner, shard, or trait:PREFIX',
+        )
+        return parser
+
+    def take_action(self, parsed_args):
+        body = flavors(self.app, parsed_args) | _what_if(parsed_args)
+        if parsed_args.by:
+            body['by'] = parsed_args.by
+        response = osc.client(self.app).capacity(**body)
+        for warning in response['warnings']:
+            self.log.warning(warning)
+        if not parsed_args.by:
+            return ('Flavor', *_COLUMNS), [(each['name'], *_cells(each)) for each in response['flavors']]
+        return ('Flavor', 'By', 'Value', *_COLUMNS), [
+            (each['name'], *row) for each in response['flavors'] for row in _rows(each)
+        ]
+
+
+class Figure(columns.FormattableColumn):
+    """A number of nodes, with what would be added to it."""
+
+    def human_readable(self):
+        number, difference = self._value
+        return f'{number} ({difference:+})' if difference else str(number)
+
+    def machine_readable(self):
+        number, difference = self._value
+        return number if difference is None else {'now': number, 'difference': difference}
+
+
+class Reasons(columns.FormattableColumn):
+    """Why nodes are not available: numbers of nodes, and what would be added to them."""
+
+    def human_readable(self):
+        return ', '.join(f'{reason} {Figure(figures).human_readable()}' for reason, figures in self._value.items())
+
+    def machine_readable(self):
+        return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}
+
+
+def add_flavor_options(parser, required=False):
+    """Add the options that choose flavors.
+
+    :param required: whether one of them is required.
+    """
+    group = parser.add_mutually_exclusive_group(required=required)
+    group.add_argument(
+        '--flavors-from-nova',
+        metavar='<flavor>',
+        nargs='*',
+        help='Flavors of nova by name, or all of them, as the service reads them ([nova] endpoint_override)',
+    )
+    group.add_argument(
+        '--flavors',
+        metavar='<file>',
+        help='Flavors in a file, YAML or JSON: {name: {extra spec: value}} ("-": stdin)',
+    )
+
+
+def flavors(app, parsed):
+    """Return the flavors of the options, a part of a request: {'nova_flavors': …} or {'flavors': …}.
+
+    :raises osc_lib.exceptions.CommandError: the file cannot be read, or has no flavors.
+    """
+    if parsed.flavors_from_nova is not None:
+        return {'nova_flavors': parsed.flavors_from_nova or True}
+    if parsed.flavors:
+        return {'flavors': [{'name': name, 'extra_specs': specs} for name, specs in _read(parsed.flavors).items()]}
+    return {'flavors': [{'name': parsed.flavor or 'request', **requests.request(app, parsed)}]}
+
+
+def _read(path):
+    try:
+        with open(0 if path == '-' else path, encoding='utf-8') as file:
+            document = yaml.safe_load(file)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise exceptions.CommandError(f'{path}: {error}') from error
+    if not isinstance(document, dict) or not all(isinstance(specs, dict) for specs in document.values()):
+        raise exceptions.CommandError(f'{path} must have flavors: {{name: {{extra spec: value}}}}')
+    return {str(name): specs for name, specs in document.items()}
+
+
+def _what_if(parsed):
+    """Return what is supposed to be different, a part of a request.
+
+    :raises osc_lib.exceptions.CommandError: an option needs another one.
+    """
+    body = {'without': parsed.without} if parsed.without else {}
+    selects = bool(parsed.where or parsed.nodes or parsed.all)
+    if bool(parsed.add or parsed.remove) != selects:
+        raise exceptions.CommandError('--add and --remove need --where, --nodes or --all, and these need one of them')
+    if not selects:
+        return body
+    selection = node_selection.of(parsed)
+    chosen = [{'node': node} for node in selection['nodes']] if 'nodes' in selection else [selection]
+    traits = {name: names for name, names in (('add', parsed.add), ('remove', parsed.remove)) if names}
+    return body | {'with': [each | traits for each in chosen]}
+
+
+def _rows(flavor):
+    """Generate the rows of a flavor: of all nodes, and of each group."""
+    yield '', '', *_cells(flavor)
+    for by, groups in flavor['by'].items():
+        for group in groups:
+            yield by, '-' if group['value'] is None else group['value'], *_cells(group)
+
+
+def _cells(figures):
+    difference = figures.get('difference')
+    for name in _FIGURES:
+        yield Figure((figures[name], difference and difference[name]))
+    reasons = dict.fromkeys([*figures['unavailable'], *(difference or figures)['unavailable']])
+    yield Reasons(
+        {
+            reason: (
+                figures['unavailable'].get(reason, 0),
+                difference and difference['unavailable'].get(reason, 0),
+            )
+            for reason in reasons
+        }
+    )

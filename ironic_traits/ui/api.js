@@ -1,0 +1,134 @@
+// Requests to the API, and the session.
+
+/** The version of the Bare Metal API that the page uses. */
+export const VERSION = '1.115';
+/** The version of the Placement API in commands to copy. */
+export const PLACEMENT_VERSION = '1.39';
+
+const KEY = 'ironic-traits.session';
+/** The URL of the service: the page is at ui/ below it. */
+const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
+const listeners = new Set();
+
+/** An error response, or none: status is 0 if the service does not answer. */
+export class ApiError extends Error {
+  constructor(status, message, body = {}) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** The session of this tab: {token, expires_at, user, project, system, roles}; null without one. */
+export const session = {
+  value: read(),
+  set(value, message = null) {
+    this.value = value;
+    try {
+      if (value) sessionStorage.setItem(KEY, JSON.stringify(value));
+      else sessionStorage.removeItem(KEY);
+    } catch {
+      // The browser stores nothing: the session ends when the page is loaded again.
+    }
+    listeners.forEach((listener) => listener(message));
+  },
+  expire() {
+    this.set(null, 'Your session has ended. Log in again to go on where you were.');
+  },
+  listen(listener) {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+function read() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY));
+  } catch {
+    return null;
+  }
+}
+
+/** Return the URL of a path of the API. */
+export function url(path) {
+  return BASE + path;
+}
+
+/**
+ * Send a request, and return the document of the response; null if it has no body.
+ *
+ * Throws ApiError.
+ */
+export async function request(method, path, body, { signal, headers = {} } = {}) {
+  const token = session.value?.token;
+  const options = {
+    method,
+    signal,
+    cache: 'no-store',
+    redirect: 'error',
+    headers: { Accept: 'application/json', 'X-OpenStack-Ironic-API-Version': VERSION, ...headers },
+  };
+  if (token) options.headers['X-Auth-Token'] = token;
+  if (body !== undefined) {
+    options.headers['Content-Type'] = 'application/json';
+    options.body = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(url(path), options);
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError(0, 'The service does not answer. Check that it runs, and your network; then try again.');
+  }
+  const text = await response.text();
+  if (response.ok) return text ? JSON.parse(text) : null;
+  if (response.status === 401 && token && token === session.value?.token) session.expire();
+  throw failure(response.status, text);
+}
+
+export const get = (path, options) => request('GET', path, undefined, options);
+
+/** Return the ApiError of a response that failed. Its message is that of the Bare Metal API or of the Placement API. */
+function failure(status, text) {
+  let body = {};
+  let message = '';
+  try {
+    body = JSON.parse(text);
+    const inner = typeof body.error_message === 'string' ? JSON.parse(body.error_message) : body.error_message;
+    message = inner?.faultstring ?? inner?.description ?? body.errors?.[0]?.detail ?? '';
+  } catch {
+    message = '';
+  }
+  if (status === 401 && !message) message = 'The service needs a user and a password. Reload the page to enter them.';
+  return new ApiError(status, message || `The service answered with status ${status}.`, body);
+}
+
+/** Return the query of a list from its parameters: {name: value, or list of values}. Empty values are left out. */
+export function query(parameters) {
+  const pairs = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== '') pairs.append(name, each);
+    }
+  }
+  const text = pairs.toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
+  return text ? `?${text}` : '';
+}
+
+/** Return all items of a list, page by page. onProgress gets the number so far. */
+export async function everything(path, key, onProgress, signal) {
+  const items = [];
+  while (path) {
+    const page = await get(path, { signal });
+    for (const item of page[key]) items.push(item);
+    onProgress(items.length);
+    path = page.next ? nextPath(page.next) : null;
+  }
+  return items;
+}
+
+/** Return the path of a link to the next page. The host of the link may differ behind a proxy. */
+export function nextPath(link) {
+  const { pathname, search } = new URL(link);
+  return pathname.slice(pathname.indexOf('/v1/')) + search;
+}

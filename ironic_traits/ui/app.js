@@ -1,0 +1,121 @@
+// The shell: navigation, login, and the view of the place.
+import { get, session } from './api.js';
+import { useData } from './data.js';
+import { html } from './html.js';
+import { Login, endSession } from './login.js';
+import { usePlace, link } from './router.js';
+import { render } from './vendor/preact.js';
+import { useEffect, useErrorBoundary, useRef, useState } from './vendor/hooks.js';
+import { Busy, Problem } from './widgets.js';
+import { Capacity } from './views/capacity.js';
+import { Changes } from './views/changes.js';
+import { Node } from './views/node.js';
+import { Nodes } from './views/nodes.js';
+import { Reservations } from './views/reservations.js';
+import { Rules } from './views/rules.js';
+import { Why } from './views/why.js';
+
+const VIEWS = {
+  nodes: ['Nodes', Nodes],
+  why: ['Why', Why],
+  capacity: ['Capacity', Capacity],
+  reservations: ['Reservations', Reservations],
+  rules: ['Rules', Rules],
+  changes: ['Changes', Changes],
+};
+const THEMES = ['auto', 'light', 'dark'];
+/** Where the browser remembers the colours. */
+const THEME = 'ironic-traits.theme';
+
+function App() {
+  const [ended, setEnded] = useState(null);
+  const [, setTurn] = useState(0);
+  const strategy = useData('login', () => get('/ui/login'));
+  useEffect(
+    () =>
+      session.listen((message) => {
+        setEnded(message);
+        setTurn((turn) => turn + 1);
+      }),
+    [],
+  );
+  if (strategy.error) return html`<main class="alone"><${Problem} error=${strategy.error} retry=${strategy.reload} /></main>`;
+  if (!strategy.data) return html`<main class="alone"><${Busy} /></main>`;
+  const auth = strategy.data.auth_strategy;
+  if ((auth === 'keystone' || auth === 'noauth2') && !session.value) return html`<${Login} strategy=${auth} message=${ended} />`;
+  return html`<${Shell} key=${session.value?.token} strategy=${auth} />`;
+}
+
+function Shell({ strategy }) {
+  const { path, parameters } = usePlace();
+  const name = Object.hasOwn(VIEWS, path[0]) ? path[0] : 'nodes';
+  const main = useRef(null);
+  const title = path[1] ?? VIEWS[name][0];
+  const shown = useRef(title);
+  useEffect(() => {
+    document.title = `${title} – ironic-traits`;
+    // A new view takes the focus, so that a screen reader begins to read it.
+    if (shown.current !== title) main.current.focus();
+    shown.current = title;
+  }, [title]);
+  const View = name === 'nodes' && path[1] ? Node : VIEWS[name][1];
+  return html`
+    <button type="button" class="skip" onClick=${() => main.current.focus()}>Skip to the content</button>
+    <header class="top">
+      <a class="brand" href="#/nodes"><span class="logo" aria-hidden="true"></span>ironic-traits</a>
+      <nav aria-label="Views">
+        ${Object.entries(VIEWS).map(
+          ([each, [label]]) =>
+            html`<a href=${link([each])} aria-current=${each === name ? 'page' : undefined}>${label}</a>`,
+        )}
+      </nav>
+      <div class="session">
+        <${Theme} />
+        ${strategy === 'noauth' && html`<span class="muted">no login</span>`}
+        ${session.value && html`<${User} />`}
+      </div>
+    </header>
+    <main ref=${main} tabindex="-1">
+      <${Guard} key=${location.hash.split('?')[0]}>
+        <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
+      <//>
+    </main>`;
+}
+
+/** What is shown in place of a view that fails. */
+function Guard({ children }) {
+  const [error, reset] = useErrorBoundary((reason) => console.error(reason));
+  return error ? html`<${Problem} error=${new Error(`This view failed: ${error.message}`)} retry=${reset} />` : children;
+}
+
+function User() {
+  const { user, project, system } = session.value;
+  const scope = system ? 'system' : project;
+  return html`<span class="user">${user ?? 'token'}${scope && html`<span class="muted"> · ${scope}</span>`}</span>
+    <button type="button" class="small" onClick=${endSession}>Log out</button>`;
+}
+
+/** The choice of colours, which the browser remembers. */
+function Theme() {
+  const [theme, setTheme] = useState(() => document.documentElement.dataset.theme ?? 'auto');
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+  const change = () => {
+    setTheme(next);
+    document.documentElement.dataset.theme = next;
+    try {
+      localStorage.setItem(THEME, next);
+    } catch {
+      // The browser stores nothing: the choice ends with the tab.
+    }
+  };
+  return html`<button type="button" class="small" onClick=${change} title="Change the colours">
+    <span class="visually-hidden">Colours: </span>${{ auto: '◐ auto', light: '☀ light', dark: '☾ dark' }[theme]}
+  </button>`;
+}
+
+try {
+  document.documentElement.dataset.theme = localStorage.getItem(THEME) ?? 'auto';
+} catch {
+  document.documentElement.dataset.theme = 'auto';
+}
+render(html`<${App} />`, document.getElementById('app'));

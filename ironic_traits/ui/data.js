@@ -1,0 +1,45 @@
+// Hooks that load data.
+import { useCallback, useEffect, useState } from './vendor/hooks.js';
+
+/**
+ * Load data whenever a key changes.
+ *
+ * load gets an AbortSignal. Returns {data, error, loading, reload, set}; data of the last key stays until the new data
+ * come, so that tables do not flicker.
+ */
+export function useData(key, load) {
+  const [state, setState] = useState({ loading: true });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    if (key === null) {
+      setState({ loading: false });
+      return undefined;
+    }
+    const abort = new AbortController();
+    setState((old) => ({ data: old.data, loading: true }));
+    load(abort.signal).then(
+      (data) => abort.signal.aborted || setState({ data, key, loading: false }),
+      (error) => abort.signal.aborted || setState({ error, key, loading: false }),
+    );
+    return () => abort.abort();
+  }, [key, turn]);
+  const reload = useCallback(() => setTurn((old) => old + 1), []);
+  return { ...state, reload };
+}
+
+/** Run an action: returns [run, {error, running, result}, reset]. */
+export function useAction(action) {
+  const [state, setState] = useState({});
+  const run = async (...values) => {
+    setState({ running: true });
+    try {
+      const result = await action(...values);
+      setState({ result, done: true });
+      return result;
+    } catch (error) {
+      setState({ error });
+      return undefined;
+    }
+  };
+  return [run, state, () => setState({})];
+}

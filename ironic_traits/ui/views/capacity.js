@@ -1,0 +1,140 @@
+// How many nodes are free for each flavor, and what would change that.
+import { get, request } from '../api.js';
+import { useData } from '../data.js';
+import { curl, number, plural } from '../format.js';
+import { html } from '../html.js';
+import { go } from '../router.js';
+import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
+import { words } from './requests.js';
+
+/** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
+const FIELDS = ['flavors', 'without', 'nodes', 'gains', 'loses', 'by'];
+const EXAMPLE = `{
+  "gold": {"resources:CUSTOM_GOLD": "1"},
+  "vmx": {"trait:HW_CPU_X86_VMX": "required"}
+}`;
+const GROUPS = ['resource_class', 'owner', 'shard', 'conductor_group', 'origin'];
+/** The most resource classes that get a bar when no flavor is named. */
+const MAX_CLASSES = 100;
+
+/** Return the flavors of a text: [{name, …}]; null for an empty one. Throws Error with a sentence for people. */
+function flavorsOf(text) {
+  if (!text.trim()) return null;
+  let document;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The flavors are not JSON: ${error.message}`);
+  }
+  if (Array.isArray(document)) return document.map((each) => ('extra_specs' in each ? { name: each.name, extra_specs: each.extra_specs } : each));
+  return Object.entries(document).map(([name, specs]) => ({ name, extra_specs: specs }));
+}
+
+/** Return what-if parts of the body: {without, with}, without those that are empty. */
+function supposed(parameters) {
+  const names = (name) => (parameters.get(name) ?? '').split(/[\s,]+/).filter(Boolean);
+  const change = { add: words(parameters.get('gains') ?? ''), remove: words(parameters.get('loses') ?? '') };
+  const traits = Object.fromEntries(Object.entries(change).filter(([, each]) => each.length));
+  const nodes = names('nodes');
+  const where = nodes.length ? nodes.map((node) => ({ node, ...traits })) : [{ where: {}, ...traits }];
+  return {
+    ...(names('without').length && { without: names('without') }),
+    ...(Object.keys(traits).length && { with: where }),
+    ...(parameters.get('by') && { by: [parameters.get('by')] }),
+  };
+}
+
+export function Capacity({ parameters }) {
+  let flavors = null;
+  let wrong = null;
+  try {
+    flavors = flavorsOf(parameters.get('flavors') ?? '');
+  } catch (error) {
+    wrong = error;
+  }
+  const key = wrong ? null : JSON.stringify([flavors, supposed(parameters)]);
+  const state = useData(key, async (signal) => {
+    const body = { flavors: flavors ?? (await classes(signal)), ...supposed(parameters) };
+    if (!body.flavors.length) return { flavors: [], warnings: [], body };
+    return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
+  });
+  return html`
+    <div class="title"><h1>Capacity</h1><span class="muted">${flavors ? 'by flavor' : 'by resource class'}</span></div>
+    <div class="columns why">
+      <${Form} key=${location.hash} parameters=${parameters} wrong=${wrong} />
+      <div class="stack">
+        <section class="card" aria-label="Capacity">
+          <${Problem} error=${state.error} retry=${state.reload} />
+          ${!state.data && state.loading && html`<${Busy}>Counting …<//>`}
+          ${state.data && html`<${Result} ...${state.data} loading=${state.loading} />`}
+        </section>
+        ${state.data?.flavors.length > 0 &&
+        html`<${Card} title="The same with a command"><${Command} label="curl">${curl('/v1/capacity', { method: 'POST', body: state.data.body })}<//><//>`}
+      </div>
+    </div>`;
+}
+
+/** Return a flavor for each resource class of the nodes. */
+async function classes(signal) {
+  const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES}`, { signal });
+  return facets.resource_class.filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
+}
+
+function Form({ parameters, wrong }) {
+  const submit = (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    go(['capacity'], Object.fromEntries(FIELDS.map((name) => [name, form.get(name).trim()])));
+  };
+  const value = (name) => parameters.get(name) ?? '';
+  return html`<form class="card request" onSubmit=${submit}>
+    <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavors-help">${value('flavors')}</textarea></label>
+    <p id="flavors-help" class="muted">JSON: an object with the extra specs of each flavor, or a list of flavors. Empty: each resource class.</p>
+    <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each} selected=${each === value('by')}>${each}</option>`)}</select></label>
+    <h2>What if</h2>
+    <label>these nodes did not exist <input name="without" placeholder="names or uuids" defaultValue=${value('without')} /></label>
+    <label>nodes had these traits <input name="gains" class="mono" defaultValue=${value('gains')} /></label>
+    <label>and not these <input name="loses" class="mono" defaultValue=${value('loses')} /></label>
+    <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" defaultValue=${value('nodes')} /></label>
+    <${Problem} error=${wrong} />
+    <div class="buttons"><a class="button" href="#/capacity">Reset</a><button type="submit" class="primary">Count</button></div>
+  </form>`;
+}
+
+function Result({ flavors, warnings, loading }) {
+  if (!flavors.length) {
+    return html`<${Empty} title="No node has a resource class."><p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
+  }
+  const rows = flavors.flatMap((flavor) => [
+    { ...flavor, label: flavor.name, isGroup: false },
+    ...Object.values(flavor.by ?? {}).flat().map((group) => ({ ...group, label: group.value ?? '(none)', isGroup: true })),
+  ]);
+  const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
+  return html`
+    ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
+    <p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>
+    <div class="chart capacity ${loading ? 'stale' : ''}" role="table" aria-label="Nodes for each flavor">
+      <div class="row-of-chart" role="row"><span role="columnheader">Flavor</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>
+        ${['free', 'held', 'not'].map((name) => html`<span role="columnheader" class="number">${name === 'not' ? 'unavailable' : name}</span>`)}</div>
+      ${rows.map((row) => html`<${Row} row=${row} whole=${whole} />`)}
+    </div>`;
+}
+
+function Row({ row, whole }) {
+  const lost = Object.values(row.unavailable).reduce((sum, each) => sum + each, 0);
+  const reasons = Object.entries(row.unavailable).map(([reason, count]) => `${reason}: ${number(count)}`).join(', ');
+  const width = (count) => ({ width: `${(100 * count) / whole}%` });
+  const lostDifference = row.difference && Object.values(row.difference.unavailable).reduce((sum, each) => sum + each, 0);
+  return html`<div class="row-of-chart" role="row">
+    <span role="rowheader" class=${row.isGroup ? 'group' : ''}>${row.isGroup ? row.label : html`<strong>${row.label}</strong> <span class="count">${plural(row.matching, 'node')}</span>`}</span>
+    <span role="cell" class="bar-cell"><span class="bar parts" aria-hidden="true"><span class="free" style=${width(row.free)}></span><span class="held" style=${width(row.held)}></span><span class="lost" style=${width(lost)}></span></span></span>
+    <span role="cell" class="number">${number(row.free)}<${Difference} value=${row.difference?.free} /></span>
+    <span role="cell" class="number">${number(row.held)}<${Difference} value=${row.difference?.held} /></span>
+    <span role="cell" class="number">${number(lost)}<${Difference} value=${lostDifference} />${reasons && html`<span class="reasons">${reasons}</span>`}</span>
+  </div>`;
+}
+
+function Difference({ value }) {
+  if (!value) return null;
+  return html` <span class="difference ${value > 0 ? 'more' : 'less'}">${value > 0 ? '+' : '−'}${number(Math.abs(value))}</span>`;
+}

@@ -1,0 +1,66 @@
+// The last history entries of all nodes.
+import { get, query } from '../api.js';
+import { useData } from '../data.js';
+import { curl } from '../format.js';
+import { html } from '../html.js';
+import { go, link } from '../router.js';
+import { useEffect, useState } from '../vendor/hooks.js';
+import { Busy, Command, Empty, Pager, Problem, Time } from '../widgets.js';
+import { What } from './node_timeline.js';
+
+const TYPES = ['provisioning', 'power', 'maintenance', 'reservation', 'node', 'trait', 'inspection'];
+const FILTERS = ['event_type', 'node', 'trait', 'source'];
+const SIZE = 50;
+/** Milliseconds between two looks at what is new. */
+const PAUSE = 5000;
+
+export function Changes({ parameters }) {
+  const [following, setFollowing] = useState(false);
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name)]));
+  const marker = parameters.get('marker');
+  const path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: SIZE, marker })}`;
+  const { data, error, loading, reload } = useData(path, (signal) => get(path, { signal }));
+  useEffect(() => {
+    if (!following) return undefined;
+    const timer = setInterval(reload, PAUSE);
+    return () => clearInterval(timer);
+  }, [following]);
+  const search = (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    go(['changes'], Object.fromEntries(FILTERS.map((name) => [name, form.get(name).trim()])));
+  };
+  return html`
+    <div class="title"><h1>Changes</h1><span class="muted">the newest first</span></div>
+    <section class="card" aria-label="Changes">
+      <form class="row" key=${location.hash} onSubmit=${search}>
+        <label>Kind <select name="event_type" defaultValue=${filters.event_type ?? ''}>
+          <option value="">all</option>${TYPES.map((type) => html`<option value=${type} selected=${type === filters.event_type}>${type}</option>`)}
+        </select></label>
+        <label>Node <input name="node" defaultValue=${filters.node ?? ''} placeholder="name or uuid" /></label>
+        <label>Trait <input name="trait" class="mono" defaultValue=${filters.trait ?? ''} /></label>
+        <label>Source <input name="source" defaultValue=${filters.source ?? ''} placeholder="operator, rules, …" /></label>
+        <button type="submit">Filter</button>
+        <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> every 5 seconds</label>
+      </form>
+      <${Problem} error=${error} retry=${reload} />
+      ${!data && loading && html`<${Busy} />`}
+      ${data && !data.history.length && html`<${Empty} title="Nothing is recorded.">
+        <p>Old entries are purged: see [history] in the configuration. With filters, remove one.</p><//>`}
+      ${data?.history.length > 0 &&
+      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of changes"><table>
+        <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
+        <tbody>${data.history.map(
+          (entry) => html`<tr key=${entry.uuid}>
+            <td><${Time} at=${entry.created_at} ago /></td>
+            <td><a class="mono" href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})}>${entry.node_uuid.slice(0, 8)}</a></td>
+            <td><span class="state ${entry.severity === 'ERROR' ? 'bad' : 'plain'}">${entry.event_type}</span></td>
+            <td class="wrap"><${What} entry=${entry} /></td>
+            <td>${entry.user ?? '–'}</td>
+          </tr>`,
+        )}</tbody>
+      </table></div>
+      <${Pager} path=${['changes']} parameters=${{ ...filters, marker }} next=${data.next} />`}
+      <details class="commands"><summary>The same with a command</summary><${Command} label="curl">${curl(`/v1/history${query({ ...filters, sort_dir: 'desc' })}`)}<//></details>
+    </section>`;
+}

@@ -1,0 +1,97 @@
+// The facets beside the list of nodes: how many nodes have each value, and each trait.
+import { get, query } from '../api.js';
+import { useData } from '../data.js';
+import { html } from '../html.js';
+import { link } from '../router.js';
+import { useState } from '../vendor/hooks.js';
+import { Busy, Count, Problem } from '../widgets.js';
+import { FIELDS, changed, filtersOf, withTrait } from './filters.js';
+
+const OPEN = new Set(['provision_state', 'resource_class']);
+/** Fields whose null can be filtered by: {field: [filter, value]}. */
+const NULLS = { shard: ['sharded', 'false'], origin: ['origin', ''] };
+
+export function Facets({ parameters, fields }) {
+  const filters = filtersOf(parameters);
+  const key = query(filters);
+  const traits = useData(key, (signal) => get(`/v1/facets${query({ by: 'traits', limit: 1000, ...filters })}`, { signal }));
+  return html`<aside class="card facets ${fields.loading ? 'stale' : ''}" aria-label="Filters with counts">
+    <${Traits} state=${traits} parameters=${parameters} />
+    <${Problem} error=${fields.error} retry=${fields.reload} />
+    ${!fields.data && fields.loading && html`<${Busy} />`}
+    ${fields.data &&
+    Object.entries(FIELDS).map(
+      ([name, label]) => html`<${Field} key=${name} name=${name} label=${label} values=${fields.data.facets[name]} parameters=${parameters} />`,
+    )}
+  </aside>`;
+}
+
+function Field({ name, label, values, parameters }) {
+  const chosen = parameters.get(name);
+  if (values.length <= 1 && chosen === null && (values[0]?.value ?? '') === '') return null;
+  return html`<details open=${OPEN.has(name) || chosen !== null}>
+    <summary>${label}</summary>
+    <ul class="values" tabindex="0" aria-label=${label}>
+      ${values.map(({ value, nodes }) => html`<li key=${String(value)}><${Value} ...${{ name, value, nodes, parameters }} /></li>`)}
+    </ul>
+  </details>`;
+}
+
+function Value({ name, value, nodes, parameters }) {
+  const text = value === null || value === '' ? '(none)' : String(value);
+  const [filter, wanted] = value === null ? (NULLS[name] ?? []) : [name, String(value)];
+  // The API has no filter for nodes without an owner, a lessee or a class.
+  const target = filter && wanted !== '' ? link(['nodes'], changed(parameters, { [filter]: wanted })) : null;
+  return html`<div class="value">
+    ${target ? html`<a href=${target} title=${text}>${text}</a>` : html`<span class="name" title=${text}>${text}</span>`}
+    <span></span><${Count} value=${nodes} />
+  </div>`;
+}
+
+function Traits({ state, parameters }) {
+  const [prefix, setPrefix] = useState('');
+  const values = (state.data?.facets.traits ?? []).filter(({ value }) => value.includes(prefix.toUpperCase()));
+  const groups = Map.groupBy ? Map.groupBy(values, (each) => namespace(each.value)) : grouped(values);
+  return html`<details open>
+    <summary>Traits</summary>
+    <input class="mono" type="search" aria-label="Find a trait" placeholder="Find a trait" value=${prefix}
+      onInput=${(event) => setPrefix(event.target.value)} size="24" />
+    <${Problem} error=${state.error} retry=${state.reload} />
+    ${state.loading && !state.data && html`<${Busy} />`}
+    <div class="values ${state.loading ? 'stale' : ''}" tabindex="0" role="group" aria-label="Traits of these nodes">
+      ${state.data && !values.length && html`<p class="muted">No trait.</p>`}
+      ${[...groups].map(
+        ([name, members]) => html`<div class="namespace">${name}</div>
+          <ul>${members.slice(0, prefix ? 200 : 12).map((each) => html`<li key=${each.value}><${TraitValue} ...${each} parameters=${parameters} /></li>`)}
+          ${members.length > 12 && !prefix && html`<li class="muted">and ${members.length - 12} more: find them above</li>`}</ul>`,
+      )}
+    </div>
+  </details>`;
+}
+
+function TraitValue({ value, nodes, parameters }) {
+  const to = (kind) => link(['nodes'], withTrait(parameters, kind, value));
+  return html`<div class="value">
+    <span class="name mono" title=${value}>${value}</span>
+    <${Count} value=${nodes} />
+    <span class="pm">
+      <a href=${to('traits')} aria-label=${`Nodes with ${value}`} title="must have it">+</a>
+      <a href=${to('not-traits-any')} aria-label=${`Nodes without ${value}`} title="must not have it">−</a>
+    </span>
+  </div>`;
+}
+
+/** Return the namespace of a trait: HW_CPU_X86_VMX is in HW_CPU, CUSTOM_X in CUSTOM. */
+function namespace(name) {
+  const words = name.split('_');
+  return words[0] === 'HW' || words[0] === 'COMPUTE' ? words.slice(0, 2).join('_') : words[0];
+}
+
+function grouped(values) {
+  const groups = new Map();
+  for (const each of values) {
+    const name = namespace(each.value);
+    groups.set(name, [...(groups.get(name) ?? []), each]);
+  }
+  return groups;
+}

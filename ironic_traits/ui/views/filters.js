@@ -1,0 +1,109 @@
+// The filters of the list of nodes, as they are in the URL of the page and in requests.
+
+/** Fields with a facet: {filter: label}. */
+export const FIELDS = {
+  provision_state: 'Provision state',
+  resource_class: 'Resource class',
+  maintenance: 'Maintenance',
+  owner: 'Owner',
+  lessee: 'Lessee',
+  shard: 'Shard',
+  conductor_group: 'Conductor group',
+  origin: 'Origin (mirrored cloud)',
+  driver: 'Driver',
+};
+/** Filters by yes or no: {filter: [words for true, words for false]}. */
+export const FLAGS = {
+  eligible: ['can be reserved', 'cannot be reserved'],
+  reserved: ['reserved', 'not reserved'],
+  associated: ['with an instance', 'without an instance'],
+  retired: ['retired', 'not retired'],
+};
+/** The trait filters: {filter: words}. */
+export const TRAIT_FILTERS = {
+  traits: 'all of',
+  'traits-any': 'any of',
+  'not-traits-any': 'none of',
+  'not-traits': 'not all of',
+};
+const OTHERS = ['search', 'sharded', 'trait-source'];
+const ALL = [...OTHERS, ...Object.keys(FIELDS), ...Object.keys(FLAGS), ...Object.keys(TRAIT_FILTERS)];
+
+/** Return all parameters of a place: {name: [value, …]}. */
+export function all(parameters) {
+  return Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
+}
+
+/** Return the filters in the parameters: {name: [value, …]}. */
+export function filtersOf(parameters) {
+  return Object.fromEntries(Object.entries(all(parameters)).filter(([name]) => ALL.includes(name)));
+}
+
+/** Return the parameters with changes, on the first page. */
+export function changed(parameters, changes) {
+  return { ...all(parameters), marker: '', ...changes };
+}
+
+/** Return the parameters with a trait added to a trait filter. */
+export function withTrait(parameters, kind, name) {
+  const values = parameters.getAll(kind);
+  const names = new Set((values[0] ?? '').split(',').filter(Boolean));
+  names.add(name);
+  return changed(parameters, { [kind]: [[...names].join(','), ...values.slice(1)] });
+}
+
+/** Return the chips of the filters: [{kind, words, name, without: parameters}, …]. */
+export function chips(parameters) {
+  const result = [];
+  for (const [name, values] of Object.entries(filtersOf(parameters))) {
+    values.forEach((value, index) => {
+      const others = values.filter((_, each) => each !== index);
+      const drop = (rest) => changed(parameters, { [name]: rest ? [rest, ...others] : others });
+      if (name === 'traits' || name === 'not-traits-any') {
+        for (const trait of value.split(',')) {
+          const rest = value.split(',').filter((each) => each !== trait).join(',');
+          result.push({ name, words: name === 'traits' ? 'has' : 'lacks', text: trait, without: drop(rest) });
+        }
+      } else if (name in TRAIT_FILTERS) {
+        result.push({ name, words: TRAIT_FILTERS[name], text: value.replaceAll(',', ', '), without: drop('') });
+      } else if (name in FLAGS) {
+        result.push({ name, words: '', text: FLAGS[name][value === 'true' ? 0 : 1], without: drop('') });
+      } else {
+        result.push({ name, words: FIELDS[name] ?? name, text: value, without: drop('') });
+      }
+    });
+  }
+  return result;
+}
+
+/** The options of "baremetal node list" for yes and no: {filter: [for true, for false]}. */
+const FLAG_OPTIONS = {
+  maintenance: ['--maintenance', '--no-maintenance'],
+  associated: ['--associated', '--unassociated'],
+  retired: ['--retired', '--no-retired'],
+  sharded: ['--sharded', '--unsharded'],
+};
+/** Those that take values, joined by commas: {filter: option}. */
+const LIST_OPTIONS = {
+  traits: '--trait',
+  'traits-any': '--trait-any',
+  'not-traits-any': '--not-trait',
+  'not-traits': '--not-all-traits',
+  shard: '--shards',
+};
+const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source'];
+
+/** Return the options of "baremetal node list" for the filters; null if it has no option for one of them. */
+export function options(filters) {
+  const result = [];
+  for (const [name, values] of Object.entries(filters)) {
+    // It can repeat none of them as a query can.
+    if (values.length > 1) return null;
+    const [value] = values;
+    if (name in FLAG_OPTIONS) result.push(FLAG_OPTIONS[name][value === 'true' ? 0 : 1]);
+    else if (name in LIST_OPTIONS) result.push(LIST_OPTIONS[name], ...value.split(','));
+    else if (OPTIONS.includes(name)) result.push(`--${name.replaceAll('_', '-')}`, value);
+    else return null;
+  }
+  return result;
+}

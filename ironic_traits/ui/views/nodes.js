@@ -1,0 +1,272 @@
+// The list of nodes.
+import { everything, get, query } from '../api.js';
+import { useAction, useData } from '../data.js';
+import { csv, curl, plural, quote, save, text } from '../format.js';
+import { html } from '../html.js';
+import { go, link } from '../router.js';
+import { useEffect, useRef, useState } from '../vendor/hooks.js';
+import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
+import { Facets } from './facets.js';
+import { FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
+
+/** The columns: {field: [label, whether it can be sorted by]}. */
+const COLUMNS = {
+  name: ['Name', true],
+  uuid: ['UUID', true],
+  resource_class: ['Class', true],
+  provision_state: ['State', true],
+  power_state: ['Power', true],
+  maintenance: ['Maintenance', true],
+  traits: ['Traits', false],
+  owner: ['Owner', true],
+  lessee: ['Lessee', true],
+  instance_uuid: ['Instance', true],
+  reservation_uuid: ['Reservation', false],
+  origin: ['Origin', true],
+  shard: ['Shard', true],
+  conductor_group: ['Conductor group', true],
+  driver: ['Driver', true],
+  description: ['Description', true],
+  last_error: ['Last error', false],
+  updated_at: ['Updated', true],
+};
+const DEFAULT = ['name', 'resource_class', 'provision_state', 'power_state', 'maintenance', 'traits'];
+/** Fields that a request cannot select, but a list can be sorted by. */
+const UNSELECTABLE = ['updated_at'];
+const SIZE = 50;
+const SHOWN_TRAITS = 5;
+
+export function Nodes({ parameters }) {
+  const columns = (parameters.get('columns')?.split(',') ?? DEFAULT).filter((name) => Object.hasOwn(COLUMNS, name));
+  const filters = filtersOf(parameters);
+  const paging = { sort_key: parameters.get('sort_key'), sort_dir: parameters.get('sort_dir') };
+  const fields = ['uuid', 'name', ...columns.filter((name) => !['uuid', 'name'].includes(name))];
+  const list = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging })}`;
+  const page = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging, limit: SIZE, marker: parameters.get('marker') })}`;
+  const state = useData(page, (signal) => get(page, { signal }));
+  const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), ...filters })}`, { signal }));
+  const section = useRef(null);
+  const [aside, setAside] = useState(() => matchMedia('(min-width: 901px)').matches);
+  return html`
+    <div class="title">
+      <h1>Nodes</h1>
+      <span class="muted" role="status">${facets.data ? plural(facets.data.nodes, 'node') : ''}</span>
+      <${Search} parameters=${parameters} />
+    </div>
+    <div class="browse">
+      <div class="stack">
+        <button type="button" class="only-narrow" aria-expanded=${aside} onClick=${() => setAside(!aside)}>
+          ${aside ? 'Hide filters' : 'Show filters'}
+        </button>
+        ${aside && html`<button type="button" class="skip" onClick=${() => section.current.focus()}>Skip the filters</button>`}
+        ${aside && html`<${Facets} parameters=${parameters} fields=${facets} />`}
+      </div>
+      <section class="card" aria-label="Nodes" ref=${section} tabindex="-1">
+        <div class="tools">
+          <${AddTrait} parameters=${parameters} />
+          <${AddFlag} parameters=${parameters} />
+          <span class="spread"></span>
+          <${Columns} columns=${columns} parameters=${parameters} />
+          <${Download} path=${list} columns=${fields} />
+        </div>
+        <${Chips} parameters=${parameters} />
+        <${Problem} error=${state.error} retry=${state.reload} />
+        ${!state.data && state.loading && html`<${Busy} />`}
+        ${state.data && html`<${Table} ...${{ nodes: state.data.nodes, columns, parameters, loading: state.loading }} />`}
+        ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} />`}
+        <details class="commands">
+          <summary>The same with a command</summary>
+          <${Command} label="curl">${curl(list)}<//>
+          <${Baremetal} filters=${filters} columns=${columns} />
+        </details>
+      </section>
+    </div>`;
+}
+
+/** Return the parameters, with a single value where there is one. */
+function flat(parameters) {
+  return { ...all(parameters), marker: parameters.get('marker') ?? '' };
+}
+
+function Search({ parameters }) {
+  const input = useRef(null);
+  const present = parameters.get('search') ?? '';
+  useEffect(() => {
+    input.current.value = present;
+  }, [present]);
+  const submit = (event) => {
+    event.preventDefault();
+    go(['nodes'], changed(parameters, { search: input.current.value.trim() }));
+  };
+  return html`<form class="search" role="search" onSubmit=${submit}>
+    <input ref=${input} type="search" aria-label="Search nodes" placeholder="Name, description, or the beginning of a uuid" />
+    <button type="submit">Search</button>
+  </form>`;
+}
+
+function Chips({ parameters }) {
+  const present = chips(parameters);
+  if (!present.length) return null;
+  return html`<ul class="chips" aria-label="Filters">
+    ${present.map(
+      ({ name, words, text: value, without }) => html`<li key=${name + value} class="chip ${name.startsWith('not-') ? 'not' : ''}">
+        <span>${words} <b>${value}</b></span>
+        <a href=${link(['nodes'], without)} aria-label=${`Remove the filter: ${words} ${value}`}>×</a>
+      </li>`,
+    )}
+    <li><a href=${link(['nodes'], { columns: parameters.get('columns') })}>Remove all</a></li>
+  </ul>`;
+}
+
+function AddTrait({ parameters }) {
+  const [prefix, setPrefix] = useState('');
+  const names = useData(prefix.length > 1 ? prefix : null, async (signal) => {
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    if (signal.aborted) return [];
+    const found = await get(`/v1/traits${query({ name: `startswith:${prefix}`, all: true, limit: 20 })}`, { signal });
+    return found.traits.map((trait) => trait.name);
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    const list = form.get('names').toUpperCase().split(/[\s,]+/).filter(Boolean);
+    const kind = form.get('kind');
+    if (!list.length) return;
+    const merged = list.reduce(
+      (current, name) => new URLSearchParams(link([], withTrait(current, kind, name)).split('?')[1] ?? ''),
+      parameters,
+    );
+    event.target.reset();
+    setPrefix('');
+    go(['nodes'], changed(merged, {}));
+  };
+  return html`<form class="row" onSubmit=${submit}>
+    <select name="kind" aria-label="How the traits filter">
+      ${Object.entries(TRAIT_FILTERS).map(([kind, words]) => html`<option value=${kind}>${words}</option>`)}
+    </select>
+    <input name="names" class="mono" list="trait-names" size="26" aria-label="Traits" placeholder="Traits, e.g. HW_CPU_X86_VMX"
+      autocomplete="off" onInput=${(event) => setPrefix(event.target.value.toUpperCase().split(/[\s,]+/).pop())} />
+    <datalist id="trait-names">${(names.data ?? []).map((name) => html`<option value=${name} />`)}</datalist>
+    <button type="submit">Add</button>
+  </form>`;
+}
+
+function AddFlag({ parameters }) {
+  const change = (event) => {
+    const [name, value] = event.target.value.split('=');
+    event.target.value = '';
+    go(['nodes'], changed(parameters, { [name]: value }));
+  };
+  return html`<select aria-label="Add a filter" onChange=${change}>
+    <option value="">More filters …</option>
+    ${Object.entries(FLAGS).flatMap(([name, words]) =>
+      words.map((label, index) => html`<option value=${`${name}=${index === 0}`}>${label}</option>`),
+    )}
+  </select>`;
+}
+
+function Columns({ columns, parameters }) {
+  const toggle = (name) => {
+    const chosen = columns.includes(name) ? columns.filter((each) => each !== name) : [...columns, name];
+    const sorted = Object.keys(COLUMNS).filter((each) => chosen.includes(each));
+    go(['nodes'], { ...all(parameters), columns: sorted.join(',') }, { replace: true });
+  };
+  return html`<details class="menu">
+    <summary>Columns</summary>
+    <div>
+      ${Object.entries(COLUMNS)
+        .filter(([name]) => !UNSELECTABLE.includes(name))
+        .map(
+          ([name, [label]]) => html`<label class="check">
+            <input type="checkbox" checked=${columns.includes(name)} onChange=${() => toggle(name)} /> ${label}
+          </label>`,
+        )}
+    </div>
+  </details>`;
+}
+
+function Download({ path, columns }) {
+  const [progress, setProgress] = useState(0);
+  const abort = useRef(null);
+  const [run, state] = useAction(async (kind) => {
+    abort.current = new AbortController();
+    setProgress(0);
+    const nodes = await everything(`${path}&limit=1000`, 'nodes', setProgress, abort.current.signal);
+    if (kind === 'csv') save('nodes.csv', 'text/csv', csv(columns, nodes));
+    else save('nodes.json', 'application/json', JSON.stringify({ nodes }, null, 1));
+  });
+  useEffect(() => () => abort.current?.abort(), []);
+  if (state.running) {
+    return html`<span role="status">${plural(progress, 'node')} …</span>
+      <button type="button" onClick=${() => abort.current.abort()}>Cancel</button>`;
+  }
+  return html`
+    ${state.error && state.error.name !== 'AbortError' && html`<${Problem} error=${state.error} />`}
+    <button type="button" onClick=${() => run('csv')}>CSV</button>
+    <button type="button" onClick=${() => run('json')}>JSON</button>`;
+}
+
+function Baremetal({ filters, columns }) {
+  const words = options(filters);
+  if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
+  const fields = columns.filter((name) => !UNSELECTABLE.includes(name) && name !== 'reservation_uuid' && name !== 'origin');
+  // Before --fields, because options with traits take all words up to the next option.
+  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), '--fields', ...fields].join(' ')}<//>`;
+}
+
+function Table({ nodes, columns, parameters, loading }) {
+  if (!nodes.length) return html`<${None} parameters=${parameters} />`;
+  return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
+    <table>
+      <thead><tr>${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
+      <tbody>
+        ${nodes.map((node) => html`<tr key=${node.uuid}>${columns.map((name) => html`<td key=${name} class=${name}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function Heading({ name, parameters }) {
+  const [label, sortable] = COLUMNS[name];
+  if (!sortable) return html`<th scope="col">${label}</th>`;
+  const isKey = parameters.get('sort_key') === name;
+  const descending = parameters.get('sort_dir') === 'desc';
+  const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });
+  const order = isKey ? (descending ? 'descending' : 'ascending') : undefined;
+  return html`<th scope="col" aria-sort=${order}>
+    <a href=${link(['nodes'], target)}>${label}${isKey ? (descending ? ' ↓' : ' ↑') : ''}</a>
+  </th>`;
+}
+
+function Cell({ node, name, parameters }) {
+  const value = node[name];
+  if (name === 'name') return html`<${NodeLink} uuid=${node.uuid} name=${value} />`;
+  if (name === 'uuid') return html`<a class="mono" href=${link(['nodes', value])}>${value}</a>`;
+  if (name === 'provision_state') return html`<${State} state=${value} />`;
+  if (name === 'maintenance') return value ? html`<span class="state moving">yes</span>` : html`<span class="muted">no</span>`;
+  if (name === 'updated_at') return html`<${Time} at=${value} ago />`;
+  if (name === 'traits') return html`<${Traits} names=${value} parameters=${parameters} />`;
+  return value === null || value === '' ? html`<span class="muted">–</span>` : text(value);
+}
+
+/** The first traits of a node; those that the filters name come first. */
+function Traits({ names, parameters }) {
+  const wanted = new Set(['traits', 'traits-any'].flatMap((kind) => parameters.getAll(kind)).flatMap((each) => each.split(',')));
+  const sorted = [...names.filter((name) => wanted.has(name)), ...names.filter((name) => !wanted.has(name))];
+  return html`<div class="traits">
+    ${sorted.slice(0, SHOWN_TRAITS).map((name) => html`<${Trait} key=${name} name=${name} />`)}
+    ${sorted.length > SHOWN_TRAITS && html`<span class="muted" title=${sorted.slice(SHOWN_TRAITS).join(', ')}>+${sorted.length - SHOWN_TRAITS}</span>`}
+  </div>`;
+}
+
+function None({ parameters }) {
+  if (chips(parameters).length) {
+    return html`<${Empty} title="No node matches these filters.">
+      <p>Remove a filter above, or ask <a href=${link(['why'], { required: parameters.get('traits') })}>why no node matches</a>.</p>
+    <//>`;
+  }
+  return html`<${Empty} title="There are no nodes yet, or none that you may see.">
+    <p>Register one:</p>
+    <${Command} label="baremetal">baremetal node create --driver fake-hardware --name rack1-1 --resource-class gold<//>
+  <//>`;
+}

@@ -1,0 +1,54 @@
+// Flavors and images as people have them: as JSON of several tools, or as lines with key=value.
+
+/** Return the names in a text. */
+export function words(text) {
+  return text.toUpperCase().split(/[\s,]+/).filter(Boolean);
+}
+
+/** Return {extra_specs} of a text; null for an empty one. Throws Error with a sentence for people. */
+export function flavorOf(text) {
+  const document = parsed(text, 'flavor');
+  if (!document) return null;
+  const flavor = document.flavor ?? document;
+  return { extra_specs: strings(flavor.extra_specs ?? dictionary(flavor.properties) ?? flavor) };
+}
+
+/** Return {properties} of a text; null for an empty one. Throws Error with a sentence for people. */
+export function imageOf(text) {
+  const document = parsed(text, 'image');
+  if (!document) return null;
+  const image = document.image ?? document;
+  return { properties: strings(dictionary(image.properties) ?? image) };
+}
+
+/** Return a value as an object, or undefined. "openstack … show" may print one as text: a='b', c='d'. */
+function dictionary(value) {
+  if (typeof value === 'string') {
+    return Object.fromEntries([...value.matchAll(/([^\s,=']+)='([^']*)'/g)].map(([, name, text]) => [name, text]));
+  }
+  return value && typeof value === 'object' ? value : undefined;
+}
+
+function parsed(text, what) {
+  const trimmed = text.trim();
+  if (!trimmed) return null;
+  if (!trimmed.startsWith('{')) {
+    const lines = trimmed.split('\n').map((line) => line.trim()).filter(Boolean);
+    const pairs = lines.map((line) => /^([^=\s]+)\s*=\s*(\S.*)$/.exec(line));
+    if (pairs.every(Boolean)) return Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
+  }
+  let document;
+  try {
+    document = JSON.parse(trimmed);
+  } catch (error) {
+    throw new Error(`The ${what} is not JSON: ${error.message}. Lines like trait:HW_CPU_X86_VMX=required work, too.`);
+  }
+  if (!document || typeof document !== 'object' || Array.isArray(document)) throw new Error(`The ${what} must be a JSON object.`);
+  return document;
+}
+
+/** Return the entries that the service reads: traits and resources, as strings. */
+function strings(values) {
+  const entries = Object.entries(values).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value));
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+}

@@ -1,0 +1,82 @@
+// The live reservations.
+import { get, query, request } from '../api.js';
+import { useAction, useData } from '../data.js';
+import { curl, plural } from '../format.js';
+import { html } from '../html.js';
+import { go } from '../router.js';
+import { useState } from '../vendor/hooks.js';
+import { Busy, Command, Confirm, Empty, NodeLink, Pager, Problem, Time } from '../widgets.js';
+
+const SIZE = 50;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export function Reservations({ parameters }) {
+  const marker = parameters.get('marker');
+  const sought = parameters.get('search') ?? '';
+  const filter = sought && { [UUID.test(sought) ? 'instance_uuid' : 'node']: sought };
+  const path = `/v1/reservations${query({ ...filter, limit: SIZE, marker })}`;
+  const { data, error, loading, reload } = useData(path, (signal) => load(path, signal));
+  const [asking, setAsking] = useState(null);
+  const [run, state] = useAction(async (method, target, body) => {
+    await request(method, target, body);
+    reload();
+  });
+  const search = (event) => {
+    event.preventDefault();
+    go(['reservations'], { search: new FormData(event.target).get('search').trim() });
+  };
+  return html`
+    <div class="title"><h1>Reservations</h1><span class="muted" role="status">${data && `${plural(data.reservations.length, 'reservation')}${data.next || marker ? ' on this page' : ''}`}</span>
+      <form class="search" role="search" onSubmit=${search}>
+        <input type="search" name="search" aria-label="Find a reservation" placeholder="Name of a node, or uuid of an instance" defaultValue=${sought} />
+        <button type="submit">Search</button>
+      </form>
+    </div>
+    <section class="card" aria-label="Reservations">
+      <${Problem} error=${error} retry=${reload} />
+      <${Problem} error=${state.error} />
+      ${!data && loading && html`<${Busy} />`}
+      ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>
+        <p>The view <a href="#/why">Why</a> finds a node that matches, and reserves it.</p><//>`}
+      ${data?.reservations.length > 0 &&
+      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of reservations"><table>
+        <thead><tr><th scope="col">Node</th><th scope="col">Instance</th><th scope="col">Project</th><th scope="col">Since</th><th scope="col">Until</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+        <tbody>${data.reservations.map(
+          (each) => html`<tr key=${each.uuid}>
+            <td><${NodeLink} uuid=${each.node_uuid} name=${data.nodes.get(each.node_uuid)?.name} /></td>
+            <td class="mono">${each.instance_uuid}</td>
+            <td>${owner(data.nodes.get(each.node_uuid))}</td>
+            <td><${Time} at=${each.created_at} ago /></td>
+            <td>${each.expires_at ? html`<${Time} at=${each.expires_at} ago />` : 'it is released'}</td>
+            <td><button type="button" class="small" disabled=${state.running} aria-label=${`Extend by an hour: ${each.instance_uuid}`}
+                  onClick=${() => run('POST', `/v1/reservations/${each.uuid}/renew`, { expires_in: 3600 })}>1 hour from now</button>${' '}
+                <button type="button" class="small" disabled=${state.running} aria-label=${`Release ${each.instance_uuid}`} onClick=${() => setAsking(each)}>Release</button></td>
+          </tr>`,
+        )}</tbody>
+      </table></div>
+      <${Pager} path=${['reservations']} parameters=${{ search: sought, marker }} next=${data.next} />`}
+      <details class="commands"><summary>The same with a command</summary>
+        <${Command} label="curl">${curl(`/v1/reservations${query({ ...filter })}`)}<//>
+        <${Command} label="baremetal">baremetal reservation list<//>
+      </details>
+    </section>
+    ${asking &&
+    html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)} onConfirm=${() => run('DELETE', `/v1/reservations/${asking.uuid}`)}>
+      <p>${data.nodes.get(asking.node_uuid)?.name ?? asking.node_uuid} is held for <span class="mono">${asking.instance_uuid}</span>. Others can take it then.</p>
+    <//>`}`;
+}
+
+function owner(node) {
+  return [node?.owner && `owner ${node.owner}`, node?.lessee && `lessee ${node.lessee}`].filter(Boolean).join(', ') || '–';
+}
+
+/** Load a page of reservations, with the names and projects of their nodes. */
+async function load(path, signal) {
+  const page = await get(path, { signal });
+  const nodes = new Map();
+  if (page.reservations.length) {
+    const list = await get('/v1/nodes?reserved=true&fields=uuid,name,owner,lessee&limit=1000&include_children=true', { signal });
+    list.nodes.forEach((node) => nodes.set(node.uuid, node));
+  }
+  return { ...page, nodes };
+}

@@ -1,0 +1,116 @@
+// The inspection rules, and what a draft of a rule would do to stored data.
+import { get, query, request } from '../api.js';
+import { useAction, useData } from '../data.js';
+import { plural } from '../format.js';
+import { html } from '../html.js';
+import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
+
+const DRAFT = `{
+  "name": "big-memory",
+  "conditions": [
+    {"op": "gt", "args": {"values": ["{inventory[memory][physical_mb]}", 200000]}}
+  ],
+  "actions": [
+    {"op": "add-trait", "args": {"name": "CUSTOM_BIG_MEMORY"}}
+  ]
+}`;
+const SIZE = 50;
+const SHOWN = 50;
+
+export function Rules({ parameters }) {
+  const marker = parameters.get('marker');
+  const path = `/v1/inspection_rules${query({ detail: true, limit: SIZE, marker })}`;
+  const { data, error, loading, reload } = useData(path, (signal) => get(path, { signal }));
+  return html`
+    <div class="title"><h1>Rules</h1><span class="muted">traits that follow from inspections</span></div>
+    <div class="columns">
+      <${Preview} />
+      <${Card} title="Rules of the API">
+        <p class="muted">Rules in files and the standard rules are in force, too. A preview shows what they do.</p>
+        <${Problem} error=${error} retry=${reload} />
+        ${!data && loading && html`<${Busy} />`}
+        ${data && !data.inspection_rules.length && html`<${Empty} title="No rule was created here.">
+          <p>Try one in the preview, then create it: <code>baremetal inspection rule create --from-file rule.yaml</code></p><//>`}
+        <div class="stack">${(data?.inspection_rules ?? []).map((rule) => html`<${Rule} key=${rule.uuid} rule=${rule} />`)}</div>
+        ${data && html`<${Pager} path=${['rules']} parameters=${{ marker }} next=${data.next} />`}
+      <//>
+    </div>`;
+}
+
+function Rule({ rule }) {
+  const { conditions, actions } = rule;
+  return html`<article>
+    <h3>${rule.name ?? rule.uuid}</h3>
+    ${rule.description && html`<p>${rule.description}</p>`}
+    <p class="muted">priority ${rule.priority}${rule.phase && `, ${rule.phase}`}${rule.sensitive && ', sensitive: its actions and conditions are not shown'}</p>
+    <details><summary>Conditions and actions</summary><pre tabindex="0">${JSON.stringify({ conditions, actions }, null, 2)}</pre></details>
+  </article>`;
+}
+
+function Preview() {
+  const [run, state] = useAction(async (form) => {
+    const text = form.get('rules').trim();
+    const names = form.get('nodes').split(/[\s,]+/).filter(Boolean);
+    const body = { limit: SHOWN, ...(names.length ? { nodes: names } : { where: {} }) };
+    if (text) {
+      let draft;
+      try {
+        draft = JSON.parse(text);
+      } catch (error) {
+        throw new Error(`The draft is not JSON: ${error.message}`);
+      }
+      body.rules = Array.isArray(draft) ? draft : [draft];
+    }
+    return request('POST', '/v1/inspection_rules/preview', body);
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    run(new FormData(event.target));
+  };
+  return html`<${Card} title="Preview">
+    <form class="request" onSubmit=${submit}>
+      <label>Draft of a rule, or a list of rules <textarea name="rules" rows="10" spellcheck=${false} defaultValue=${DRAFT} aria-describedby="draft-help"></textarea></label>
+      <p id="draft-help" class="muted">JSON. It replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
+      <label>Nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
+      <div class="buttons"><button type="submit" class="primary" disabled=${state.running}>${state.running ? 'Running …' : 'Preview'}</button></div>
+    </form>
+    <${Problem} error=${state.error} />
+    ${state.running && html`<${Busy}>The rules run over the stored data …<//>`}
+    ${state.result && html`<${Result} result=${state.result} />`}
+  <//>`;
+}
+
+function Result({ result }) {
+  const { totals, nodes } = result;
+  const list = (counts) => Object.entries(counts).map(([name, count]) => html`<span><${Trait} name=${name} /> <span class="count">${plural(count, 'node')}</span></span>`);
+  return html`
+    <p class="big" role="status">${plural(totals.changed, 'node')} would change</p>
+    <p class="muted">of ${plural(result.selected, 'node')}; ${result.without_data} without data</p>
+    ${Object.keys(totals.added).length > 0 && html`<h3>Added</h3><div class="traits">${list(totals.added)}</div>`}
+    ${Object.keys(totals.removed).length > 0 && html`<h3>Removed</h3><div class="traits">${list(totals.removed)}</div>`}
+    ${Object.keys(totals.failed).length > 0 && html`<p class="note warn">Rules that fail: ${Object.entries(totals.failed).map(([name, count]) => `${name} (${plural(count, 'node')})`).join(', ')}</p>`}
+    ${!nodes.length && html`<p class="muted">No node has data of an inspection.</p>`}
+    ${nodes.map((node) => html`<${Trace} key=${node.uuid} node=${node} />`)}`;
+}
+
+function Trace({ node }) {
+  return html`<details class="trace">
+    <summary>${node.name ?? node.uuid}
+      ${' '}${node.added.map((name) => html`<span>+ <${Trait} name=${name} kind="new" /> </span>`)}${node.removed.map((name) => html`<span>− <${Trait} name=${name} kind="gone" /> </span>`)}
+      ${!node.added.length && !node.removed.length && html`<span class="muted">no change</span>`}
+    </summary>
+    <p><${NodeLink} uuid=${node.uuid} name=${node.name} />${node.failure && `: ${node.failure}`}</p>
+    ${node.vetoed.length > 0 && html`<p>Vetoed: ${node.vetoed.join(', ')}</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="What each rule does"><table>
+      <thead><tr><th scope="col">Rule</th><th scope="col">Result</th></tr></thead>
+      <tbody>${node.rules.map(
+        (rule) => html`<tr key=${rule.rule}><td>${rule.rule}</td><td class="wrap">
+          ${rule.failure && html`<div class="state bad">${rule.failure}</div>`}
+          ${rule.matched ? rule.traits.map((name) => html`<${Trait} name=${name} /> `) : html`<span class="muted">does not match: ${rule.unmet}</span>`}
+          ${rule.mismatches.map((text) => html`<div>${typeof text === 'string' ? text : JSON.stringify(text)}</div>`)}
+          ${rule.warnings.map((text) => html`<div class="muted">${text}</div>`)}
+        </td></tr>`,
+      )}</tbody>
+    </table></div>
+  </details>`;
+}

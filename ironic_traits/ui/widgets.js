@@ -1,0 +1,133 @@
+// Small parts that several views use.
+import { useEffect, useId, useRef, useState } from './vendor/hooks.js';
+import { local, number, relative, utc } from './format.js';
+import { html } from './html.js';
+import { link } from './router.js';
+
+/** A time in the reader's zone, with the exact UTC on hover. */
+export function Time({ at, ago = false }) {
+  if (!at) return html`<span class="muted">–</span>`;
+  return html`<time datetime=${at} title=${utc(at)}>${ago ? relative(at) : local(at)}</time>`;
+}
+
+/** What went wrong, and what to do about it. */
+export function Problem({ error, retry }) {
+  if (!error) return null;
+  const advice = {
+    403: 'Your role does not allow this. Ask an operator for access, or log in with another project.',
+    404: 'It may have been deleted, or your project may not see it.',
+    406: 'The page and the service are of different releases. Reload the page.',
+    409: 'Something else has changed it meanwhile, or its state does not allow this.',
+    503: 'The service, its database or its identity service is busy. Try again in a moment.',
+  }[error.status];
+  return html`<div class="problem" role="alert">
+    <p><strong>${error.message}</strong></p>
+    ${advice && html`<p>${advice}</p>`}
+    ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+  </div>`;
+}
+
+export function Empty({ title, children }) {
+  return html`<div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
+}
+
+export function Busy({ children = 'Loading …' }) {
+  return html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>${children}</p>`;
+}
+
+/** A card with a heading. */
+export function Card({ title, actions, children, wide = false, level = 2 }) {
+  const id = useId();
+  const heading = level === 2 ? html`<h2 id=${id}>${title}</h2>` : html`<h3 id=${id}>${title}</h3>`;
+  return html`<section class=${wide ? 'card wide' : 'card'} aria-labelledby=${id}>
+    <header>${heading}<div class="actions">${actions}</div></header>
+    ${children}
+  </section>`;
+}
+
+const STATES = [
+  [/failed$|^error$/, 'bad'],
+  [/^available$/, 'good'],
+  [/^active$/, 'used'],
+  [/^(enroll|manageable)$/, 'plain'],
+];
+
+/** A provision state, with a colour and a word. */
+export function State({ state }) {
+  const kind = STATES.find(([pattern]) => pattern.test(state ?? ''))?.[1] ?? (state ? 'moving' : 'plain');
+  return html`<span class="state ${kind}">${state ?? 'none'}</span>`;
+}
+
+export function Trait({ name, kind = '' }) {
+  return html`<span class="trait ${name.startsWith('CUSTOM_') ? 'custom' : ''} ${kind}">${name}</span>`;
+}
+
+export function NodeLink({ uuid, name }) {
+  return html`<a href=${link(['nodes', uuid])}>${name || uuid}</a>`;
+}
+
+/** A line to copy. */
+export function Command({ label, children }) {
+  const [copied, setCopied] = useState(false);
+  const text = useRef(null);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(children);
+      setCopied(true);
+      setTimeout(() => setCopied(false), 1500);
+    } catch {
+      // Without HTTPS there is no clipboard: select the text, so that the keyboard copies it.
+      getSelection().selectAllChildren(text.current);
+    }
+  };
+  return html`<div class="command">
+    <span class="label">${label}</span>
+    <code ref=${text} tabindex="0">${children}</code>
+    <button type="button" class="small" onClick=${copy} aria-label=${`Copy ${label}`}>${copied ? 'Copied' : 'Copy'}</button>
+  </div>`;
+}
+
+/** A horizontal bar of a number out of a whole, with a second, darker part. */
+export function Bar({ value, part = 0, whole, kind = '' }) {
+  const width = (amount) => ({ width: `${whole ? Math.max(amount ? 0.6 : 0, (100 * amount) / whole) : 0}%` });
+  return html`<span class="bar ${kind}" aria-hidden="true">
+    <span style=${width(value)}></span><span class="part" style=${width(part)}></span>
+  </span>`;
+}
+
+/** A dialog that asks before something happens. */
+export function Confirm({ title, action, onConfirm, onClose, danger = false, children }) {
+  const dialog = useRef(null);
+  const id = useId();
+  useEffect(() => dialog.current.showModal(), []);
+  const confirm = (event) => {
+    event.preventDefault();
+    onConfirm(new FormData(event.target));
+    onClose();
+  };
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby=${id}>
+    <form onSubmit=${confirm}>
+      <h2 id=${id}>${title}</h2>
+      ${children}
+      <div class="buttons">
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button type="submit" class=${danger ? 'danger' : 'primary'}>${action}</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
+/** Links to the first and the next page. */
+export function Pager({ path, parameters, next }) {
+  const marker = parameters.marker;
+  if (!marker && !next) return null;
+  const nextMarker = next && new URL(next).searchParams.get('marker');
+  return html`<nav class="pager" aria-label="Pages">
+    ${marker && html`<a class="button" href=${link(path, { ...parameters, marker: '' })}>First page</a>`}
+    ${next && html`<a class="button" href=${link(path, { ...parameters, marker: nextMarker })} rel="next">Next page</a>`}
+  </nav>`;
+}
+
+export function Count({ value }) {
+  return html`<span class="count">${number(value)}</span>`;
+}

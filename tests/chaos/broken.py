@@ -1,0 +1,117 @@
+"""Builds of the service with a bug, made by patches at run time. The checker must notice each of them."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.db.engine import Database
+from ironic_traits.inventory import change_feed, free_nodes, single_node
+
+
+def read_then_write():
+    """Read a node in place of locking it."""
+
+    def lock(connection, ident, *columns):
+        # It runs with the globals of single_node.
+        columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *columns)))
+        row = connection.execute(_select_one(columns, _key(ident)), {'ident': ident}).first()  # noqa: F821
+        if row is None:
+            raise failures.NodeNotFound(node=ident)  # noqa: F821
+        change_feed.record(connection, change_feed.NODE, [row.uuid])
+        connection.exec_driver_sql('SELECT pg_sleep(0.01)')
+        return row
+
+    def take_some(connection, candidates, count):
+        return list(candidates[:count])
+
+    # Other modules have imported the functions already.
+    single_node.lock.__code__ = lock.__code__
+    free_nodes._take_some.__code__ = take_some.__code__
+
+
+def answer_before_commit():
+    """Answer, and commit a moment later."""
+
+    @contextlib.contextmanager
+    def write(self):
+        connection = self._writer.connect()
+        transaction = connection.begin()
+        try:
+            yield connection
+        except BaseException:
+            transaction.rollback()
+            connection.close()
+            raise
+
+        def commit():
+            with contextlib.suppress(Exception):
+                transaction.commit()
+            connection.close()
+
+        threading.Timer(0.05, commit).start()
+
+    Database.write = write
+
+
+def feed_by_id():
+    """Let readers of the change feed go by the ids of its rows, which are given out before the commit."""
+
+    def since(context, token, kinds, limit):
+        log = tables.change_log.c
+        with context.read() as connection:
+            rows = connection.execute(sa.select(tables.change_log).where(log.id > token.number).order_by(log.id)).all()
+            uuids = {row.uuid for row in rows}
+            existing = set(connection.scalars(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.uuid.in_(uuids))))
+        changes = [
+            change_feed.Change(row.id, row.kind, row.uuid, single_node.now(), row.uuid not in existing) for row in rows
+        ]
+        return change_feed.Changes(changes, token._replace(number=rows[-1].id if rows else token.number), False)
+
+    def newest(context):
+        with context.read() as connection:
+            last = connection.scalar(sa.select(sa.func.max(tables.change_log.c.id))) or 0
+        return change_feed.Token('0' * 32, last)
+
+    change_feed.number = lambda context: 0
+    change_feed.since, change_feed.now = since, newest
+
+
+#: {name: (patch, words of a problem that the checker finds)}.
+BUILDS = {
+    'read, then write, in place of the lock': (read_then_write, ('double holder', 'over the limit')),
+    'answer before the commit': (answer_before_commit, ('lost', 'after the write')),
+    'a feed that trusts auto-increment': (feed_by_id, ('the change feed missed',)),
+    'none': (lambda: None, ()),
+}
+
+
+def work(name, url, path, seed, seconds):
+    """Run the clients on a build, and kill this process. To be called in a process of its own.
+
+    :param path: of the file for the record; that of the world is beside it.
+    """
+    import json
+
+    from tests.chaos import checker, clients
+    from tests.chaos.history import History
+    from tests.support.service import make_app, worker
+
+    with make_app(url, inventory__max_traits_per_node=clients.LIMIT) as app:
+        history = History(path)
+        with worker(url):
+            # The world is made by a service without the bug: it is not what is tested.
+            world = clients.World(clients.in_process([app], clients.random.Random(0)))
+            BUILDS[name][0]()
+            app.service.write = app.service.database.write
+            make_ask = lambda choices: clients.in_process([app], choices)  # noqa: E731
+            follower = clients.run(make_ask, seed, history, seconds, world=world)
+            checker.settle(make_ask(clients.random.Random(0)), world)
+            time.sleep(0.2)
+            follower.end()
+    path.with_suffix('.world').write_text(json.dumps([vars(world) | {'_ask': None}, follower.copy]))
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,150 @@
+"""What fails, in an order that follows from a seed."""
+
+import collections
+import contextlib
+import random
+import time
+
+from tests.chaos.clients import PATIENCE
+
+
+class Faults:
+    """A schedule of faults of a System.
+
+    :ivar counts: {kind: how often it has happened}.
+    :ivar left_out: {kind: why it cannot happen here}.
+    """
+
+    def __init__(self, system, seed, kinds=None):
+        self._system, self._cluster = system, system.cluster
+        self._choices = random.Random(f'faults-{seed}')
+        self.counts, self.left_out = collections.Counter(), {}
+        #: What happens in the end, because its node does not come back: (kind, function).
+        self._last = None
+        is_galera = self._cluster.name == 'galera'
+        self._kinds = {
+            'api killed': self._kill_api,
+            'worker killed': self._kill_worker,
+            'database killed': self._kill_database,
+            'database frozen': self._freeze,
+            'database cut off': self._cut,
+        }
+        if is_galera:
+            self._kinds['node isolated'] = self._isolate
+            if system.has_clock:
+                self._kinds['clock set'] = self._set_clock
+            else:
+                self.left_out['clock set'] = 'faketime is not installed'
+            if system.no_disk:
+                self.left_out['disk full'] = system.no_disk
+            else:
+                self._last = ('disk full', self._fill_disk)
+        else:
+            self._kinds['standby killed'] = self._kill_standby
+            self._last = ('standby promoted', self._fail_over)
+        if kinds:
+            self._last = None
+            self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
+
+    def run(self, seconds):
+        """Let things fail for some time; each kind before one of them comes again. In the end everything works."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            order = list(self._kinds)
+            self._choices.shuffle(order)
+            for kind in order:
+                if time.monotonic() >= end:
+                    break
+                time.sleep(self._choices.uniform(0.5, 2))
+                self._kinds[kind]()
+                self.counts[kind] += 1
+        if self._last:
+            kind, fail = self._last
+            fail()
+            self.counts[kind] += 1
+            time.sleep(10)
+
+    def _pause(self):
+        time.sleep(self._choices.uniform(2, 5))
+
+    def _number(self):
+        """Return the number of a node of the database: mostly that of the first one, which is in use."""
+        if self._cluster.name != 'galera' or self._choices.random() < 0.7:
+            return 0
+        return self._choices.randrange(1, len(self._cluster.nodes))
+
+    def _kill_api(self):
+        number = self._choices.randrange(len(self._system.apis))
+        self._system.kill_api(number)
+        time.sleep(self._choices.uniform(0, 1))
+        self._system.start_api(number)
+
+    def _kill_worker(self):
+        number = self._choices.randrange(len(self._system.workers))
+        self._system.kill_worker(number)
+        time.sleep(self._choices.uniform(0, 1))
+        self._system.start_worker(number)
+
+    def _kill_database(self):
+        node = self._cluster.nodes[self._number()]
+        node.kill()
+        self._pause()
+        node.start()
+        self._settle()
+
+    def _freeze(self):
+        node = self._cluster.nodes[self._number()]
+        node.freeze()
+        self._pause()
+        node.thaw()
+        self._settle()
+
+    def _cut(self):
+        proxy = self._system.proxies[self._number()]
+        proxy.cut()
+        self._pause()
+        proxy.join_again()
+
+    def _isolate(self):
+        node = self._cluster.nodes[self._number()]
+        node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 1'")
+        self._pause()
+        node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 0'")
+        self._settle()
+
+    def _set_clock(self):
+        """Set it forward or back by less than the checker waits for deploys: their leases go by it."""
+        node = self._cluster.nodes[0]
+        node.set_clock(self._choices.choice([-30, 30]))
+        self._pause()
+        node.set_clock(0)
+        time.sleep(1)
+
+    def _fail_over(self):
+        """Promote the standby. The old primary does not come back."""
+        primary = self._cluster.nodes[0]
+        primary.freeze()
+        primary.kill()
+        self._cluster.promote()
+
+    def _kill_standby(self):
+        """Nothing can be acknowledged without it."""
+        standby = self._cluster.nodes[1]
+        standby.kill()
+        self._pause()
+        standby.start()
+
+    def _fill_disk(self):
+        """Fill the disk of the first node. It does not come back: Galera demands a full transfer of it now and then."""
+        self._system.fill_disk()
+        self._pause()
+        self._cluster.nodes[0].kill()
+
+    def _settle(self):
+        """Wait until all nodes are there again: a second fault at the same time may end a cluster of three."""
+        with contextlib.suppress(AttributeError):
+            self._cluster.settle()
+
+
+#: Seconds that a request may take: [database] request_timeout, and time to notice and to connect anew.
+LONGEST = PATIENCE - 5

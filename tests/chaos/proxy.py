@@ -1,0 +1,61 @@
+"""A TCP proxy that can drop what it gets, as a network does that is cut."""
+
+import asyncio
+import contextlib
+import threading
+
+
+class Proxy(threading.Thread):
+    """A proxy to a port of this machine.
+
+    :ivar port: its own port.
+    """
+
+    def __init__(self, target):
+        super().__init__(daemon=True, name=f'proxy to {target}')
+        self._target = target
+        self._loop = asyncio.new_event_loop()
+        self.port = 0
+        self._ready = threading.Event()
+        self.start()
+        assert self._ready.wait(10)
+
+    def cut(self):
+        """Pass nothing on from now on. Connections stay open, and new ones are accepted."""
+        self._loop.call_soon_threadsafe(self._open.clear)
+
+    def join_again(self):
+        """Pass everything on."""
+        self._loop.call_soon_threadsafe(self._open.set)
+
+    def end(self):
+        """Close everything."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def run(self):
+        """Serve."""
+        asyncio.set_event_loop(self._loop)
+        self._open = asyncio.Event()
+        self._open.set()
+        server = self._loop.run_until_complete(asyncio.start_server(self._connect, '127.0.0.1', 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+
+    async def _connect(self, reader, writer):
+        await self._open.wait()
+        try:
+            other_reader, other_writer = await asyncio.open_connection('127.0.0.1', self._target)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(self._pass(reader, other_writer), self._pass(other_reader, writer))
+
+    async def _pass(self, reader, writer):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                await self._open.wait()
+                writer.write(data)
+                await writer.drain()
+        with contextlib.suppress(OSError):
+            writer.close()

@@ -1,0 +1,108 @@
+"""A run: the system, the clients, the faults, the check."""
+
+import collections
+import json
+import random
+import time
+import types
+from typing import NamedTuple
+
+from tests.chaos import broken, checker, clients, history
+from tests.chaos.faults import Faults
+from tests.chaos.system import System
+from tests.support import concurrency
+from tests.support.clusters import CLUSTERS
+from tests.support.service import make_app, upgraded
+
+
+class Result(NamedTuple):
+    """What came of a run.
+
+    :ivar faults: {kind: how often}.
+    :ivar left_out: {kind: why}.
+    :ivar statuses: {status of a response: number}.
+    :ivar problems: [sentence, …].
+    """
+
+    database: str
+    seed: str
+    minutes: float
+    faults: dict
+    left_out: dict
+    requests: int
+    acknowledged: int
+    unavailable: int
+    errors: int
+    longest: float
+    problems: list
+
+    def count(self, words):
+        """Return the number of problems with these words."""
+        return sum(words in problem for problem in self.problems)
+
+
+def run(database, seed, seconds, kinds=None, pause=0.02):
+    """Run the clients on a cluster while things fail.
+
+    :param database: ``galera`` or ``pair``.
+    :param kinds: kinds of faults; None for all.
+    :param pause: seconds between two requests of a client.
+    """
+    record = history.History()
+    with System(CLUSTERS[database]()) as system:
+
+        def make_ask(choices):
+            return clients.over_http(system.bases, choices)
+
+        ask = make_ask(random.Random(0))
+        world = clients.World(ask)
+        faults = Faults(system, seed, kinds)
+        begun = time.monotonic()
+        follower = clients.run(
+            make_ask, seed, record, seconds, world=world, pause=pause, disturb=lambda: faults.run(seconds)
+        )
+        minutes = (time.monotonic() - begun) / 60
+        problems = checker.settle(ask, world)
+        try:
+            follower.end()
+        except AssertionError as error:
+            print(system.logs()[-20000:])
+            raise error
+        problems += checker.problems(record, world, checker.Stored(ask), follower.copy)
+        if 'Traceback' in system.logs():
+            print(system.logs()[-20000:])
+    entries = [entry for entry in record.entries if entry.ended]
+    statuses = collections.Counter(entry.status for entry in entries)
+    return Result(
+        system.cluster.name,
+        str(seed),
+        minutes,
+        dict(faults.counts),
+        faults.left_out,
+        len(entries),
+        sum(entry.outcome == history.OK for entry in entries),
+        statuses[503],
+        sum(number for status, number in statuses.items() if status >= 500 and status != 503),
+        max((entry.ended - entry.began for entry in entries), default=0),
+        problems,
+    )
+
+
+def run_broken(server, path, name, attempt=0, seconds=3):
+    """Return the problems that the checker finds in a build of ``broken``: [sentence, …].
+
+    The build runs in a process, which is killed. What is stored is read by the service without the bug.
+
+    :param server: of tests.support.servers.
+    :param path: of the file for the record.
+    """
+    url = upgraded(server.create(f'build_{list(broken.BUILDS).index(name)}_{attempt}'))
+    process = concurrency.process(broken.work, name, url, path, f'broken-{attempt}', seconds)
+    process.join(120)
+    if process.is_alive():
+        process.kill()
+        raise TimeoutError(name)
+    world, copy = json.loads(path.with_suffix('.world').read_text())
+    with make_app(url) as app:
+        stored = checker.Stored(clients.in_process([app], random.Random(0)))
+        return checker.problems(history.read(path), types.SimpleNamespace(**world), stored, copy)

@@ -1,0 +1,32 @@
+"""The checker notices each build with a bug, and finds nothing wrong with the real one."""
+
+import pytest
+
+from tests.chaos import broken, runs
+from tests.support import servers
+
+
+@pytest.fixture(scope='module')
+def postgresql():
+    """A PostgreSQL server."""
+    if not servers.PostgreSQL.installed():
+        pytest.skip('left out')
+    server = servers.PostgreSQL()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize('name', broken.BUILDS)
+def test_broken_builds_are_caught(postgresql, tmp_path, name):
+    words = broken.BUILDS[name][1]
+    for attempt in range(3):
+        problems = runs.run_broken(postgresql, tmp_path / str(attempt), name, attempt)
+        if not words:
+            assert not problems
+            return
+        if any(word in problem for problem in problems for word in words):
+            return
+    pytest.fail(f'{name} was not noticed')

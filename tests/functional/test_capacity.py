@@ -1,0 +1,440 @@
+"""Capacity compared with a count node by node, on random inventories; and with what reservations can take."""
+
+import dataclasses
+import random
+import threading
+import time
+
+import hypothesis
+import pytest
+import sqlalchemy as sa
+from hypothesis import strategies as st
+
+from ironic_traits.api.protocols import BARE_METAL
+from ironic_traits.context import Context, Grant
+from ironic_traits.db import tables
+from ironic_traits.inventory import eligibility
+from ironic_traits.inventory.capacity import Nodes
+from ironic_traits.matching.requests import understand
+from tests.conftest import empty
+from tests.functional.test_matches import CLASSES, NODE, TRAITS, allocate, fill, requests
+from tests.support.client import Client
+from tests.support.reservations import available, expire, instance, reserve
+from tests.support.service import make_app
+
+#: In this order, the first reason for which a node is not free counts.
+REASONS = ('provision state', 'maintenance', 'power state')
+HOLDERS = {'instance', 'reserved', 'allocated'}
+#: Nodes without a parent are as likely as those with one.
+CHILDREN = st.lists(st.booleans(), min_size=8, max_size=8)
+
+
+def part(node):
+    """Return 'free', 'held', or why a node is not free."""
+    if node.flaws & HOLDERS:
+        return 'held'
+    return next((reason for reason in REASONS if reason in node.flaws), 'free')
+
+
+def figures(nodes):
+    """Return the figures of nodes."""
+    parts = [part(node) for node in nodes]
+    unavailable = {reason: parts.count(reason) for reason in REASONS if reason in parts}
+    return {
+        'matching': len(parts),
+        'free': parts.count('free'),
+        'held': parts.count('held'),
+        'unavailable': unavailable,
+    }
+
+
+def difference(after, before):
+    """Return the difference between figures."""
+    reasons = after['unavailable'].keys() | before['unavailable'].keys()
+    changes = {each: after['unavailable'].get(each, 0) - before['unavailable'].get(each, 0) for each in reasons}
+    return {name: after[name] - before[name] for name in ('matching', 'free', 'held')} | {
+        'unavailable': {reason: number for reason, number in changes.items() if number}
+    }
+
+
+@st.composite
+def flavors(draw):
+    """Draw a flavor: its body, and a function of a node, whether it is a child, and its traits: whether it matches."""
+    document, owner = draw(requests())
+    children = draw(st.booleans())
+    body = {name: value for name, value in document.items() if value is not None}
+    body |= {'name': draw(st.sampled_from(['small', 'large']))}
+    body |= ({'owner': owner} if owner else {}) | ({'include_children': True} if children else {})
+
+    def matches(node, request, is_child):
+        failed = node.failing(request, owner)
+        return (children or not is_child) and not any(not clause.startswith('eligible:') for clause in failed)
+
+    return body, document, matches
+
+
+SUPPOSED = st.fixed_dictionaries(
+    {
+        'without': st.sets(st.integers(0, 7), max_size=2),
+        'with': st.lists(
+            st.tuples(
+                st.sampled_from([*range(8), {'traits': TRAITS[:1]}, {'not-traits-any': TRAITS[1:3]}, {}]),
+                st.sets(st.sampled_from(TRAITS), min_size=1, max_size=2),
+                st.booleans(),
+            ),
+            max_size=2,
+        ),
+    }
+)
+
+
+def selected(inventory, children, choice):
+    """Return which nodes of an inventory a change of a what-if is about, as a list of numbers."""
+    if isinstance(choice, int):
+        return [choice] if choice < len(inventory) else []
+    required, forbidden = (set(choice.get(name, ())) for name in ('traits', 'not-traits-any'))
+    return [
+        number
+        for number, node in enumerate(inventory)
+        if required <= node.traits and not forbidden & node.traits and not children[number]
+    ]
+
+
+def suppose(inventory, children, supposed):
+    """Return the inventory as it is supposed to be, {number: Node}, and the request for that."""
+    after = dict(enumerate(dataclasses.replace(node) for node in inventory))
+    changes = []
+    for choice, traits, is_added in supposed['with']:
+        if choice in range(len(inventory), 8):
+            continue
+        for number in selected(inventory, children, choice):
+            traits_before = after[number].traits
+            after[number].traits = traits_before | traits if is_added else traits_before - traits
+        chosen = {'node': inventory[choice].uuid} if isinstance(choice, int) else {'where': choice}
+        changes.append(chosen | {'add' if is_added else 'remove': sorted(traits)})
+    without = [number for number in supposed['without'] if number < len(inventory)]
+    body = {'without': [inventory[number].uuid for number in without], 'with': changes}
+    return {number: node for number, node in after.items() if number not in without}, body
+
+
+def check(client, inventory, children, drawn, supposed):
+    """Request the capacity for flavors, now and as supposed, broken down, and compare it with counts."""
+    after, body = suppose(inventory, children, supposed)
+    body |= {'flavors': [flavor for flavor, _, _ in drawn], 'by': ['resource_class', 'owner', 'trait:CUSTOM_A']}
+    response = client.ask('POST', '/v1/capacity', body)
+    assert response.status_int == 200, response.text
+    for shown, (flavor, document, matches) in zip(response.json['flavors'], drawn, strict=True):
+        request = understand(**document)
+        found = [node for number, node in enumerate(inventory) if matches(node, request, children[number])]
+        found_after = [node for number, node in after.items() if matches(node, request, children[number])]
+        expected = {'name': flavor['name'], **figures(found)}
+        if body['without'] or body['with']:
+            expected['difference'] = difference(figures(found_after), figures(found))
+        parts = shown.pop('by')
+        assert shown == expected
+        for by, value in (
+            ('resource_class', lambda node: node.resource_class),
+            ('owner', lambda node: node.owner),
+            ('trait:CUSTOM_A', lambda node: 'CUSTOM_A' if 'CUSTOM_A' in node.traits else None),
+        ):
+            values = {value(node) for node in (*found, *found_after)}
+            assert [each['value'] for each in parts[by]] == sorted(values, key=lambda name: (name is not None, name))
+            for each in parts[by]:
+                now = figures([node for node in found if value(node) == each['value']])
+                then = figures([node for node in found_after if value(node) == each['value']])
+                more = {'difference': difference(then, now)} if 'difference' in expected else {}
+                assert each == {'value': each['value'], **now, **more}
+
+
+def change(client, inventory, choose):
+    """Change a node in a way that the index has to follow."""
+    node = choose.choice(inventory)
+    number = inventory.index(node)
+    node.traits = frozenset(choose.sample(TRAITS, 2))
+    assert client.ask('PUT', f'/v1/nodes/{node.uuid}/traits', {'traits': sorted(node.traits)}).status_int == 200
+    if not node.flaws:
+        if choose.random() < 0.5:
+            assert client.ask('PUT', f'/v1/nodes/{node.uuid}/maintenance', {}).status_int == 202
+            node.flaws = frozenset({'maintenance'})
+        else:
+            assert reserve(client, 50 + number, node.uuid).status_int == 201
+            node.flaws = frozenset({'reserved'})
+
+
+def make_children(app, uuids):
+    """Let nodes be children of another one."""
+    with app.service.write() as connection:
+        of_these = tables.nodes.c.uuid.in_(uuids)
+        connection.execute(sa.update(tables.nodes).where(of_these).values(parent_node=instance(0)))
+
+
+def take_all(client, flavor):
+    """Reserve nodes for a flavor one by one until none is left, and return how many these are."""
+    body = {name: value for name, value in flavor.items() if name != 'name'}
+    for number in range(20):
+        # A request without any requirement would be none.
+        response = client.ask(
+            'POST', '/v1/reservations', {'required': [], **body, 'instance_uuid': instance(200 + number)}
+        )
+        if response.status_int == 409:
+            return number
+        assert response.status_int == 201, response.text
+    raise AssertionError('There are more nodes than in the inventory.')
+
+
+def test_capacity_equals_a_count_node_by_node(database_url):
+    """The figures, their breakdown, what-ifs; after writes; and what reservations can take then."""
+    with make_app(database_url) as app:
+        client = Client(app)
+
+        @hypothesis.settings(
+            max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
+        )
+        @hypothesis.given(
+            st.lists(NODE, min_size=1, max_size=8),
+            CHILDREN,
+            st.lists(flavors(), min_size=5, max_size=5),
+            st.lists(SUPPOSED, min_size=3, max_size=3),
+            st.randoms(use_true_random=False),
+        )
+        def on_random_inventories(inventory, children, drawn, supposed, choose):
+            empty(database_url)
+            inventory = [dataclasses.replace(node) for node in inventory]
+            fill(app, inventory)
+            make_children(app, [node.uuid for node, is_child in zip(inventory, children, strict=False) if is_child])
+            check(client, inventory, children, drawn, supposed[0])
+            for each in supposed[1:]:
+                change(client, inventory, choose)
+                check(client, inventory, children, drawn, each)
+            for flavor, _, _ in drawn[:2]:
+                before = count(client, flavor)
+                assert take_all(client, flavor) == before['free']
+                after = count(client, flavor)
+                assert (after['free'], after['held']) == (0, before['held'] + before['free'])
+                empty_reservations(client)
+
+        on_random_inventories()
+
+
+def count(client, flavor, **more):
+    """Return the figures of one flavor."""
+    response = client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'one', **flavor}], **more})
+    assert response.status_int == 200, response.text
+    return response.json['flavors'][0]
+
+
+def empty_reservations(client):
+    """Delete the reservations of ``take_all``."""
+    for each in client.get('/v1/reservations')['reservations']:
+        if each['instance_uuid'] >= instance(200):
+            assert client.ask('DELETE', f'/v1/reservations/{each["uuid"]}').status_int == 204
+
+
+def test_an_expired_reservation_holds_nothing(app, client):
+    """Nothing is written when it expires."""
+    uuid = available(client)
+    assert reserve(client, 1, uuid, expires_in=3600).status_int == 201
+    assert count(client, {'required': []}) == {'name': 'one', 'matching': 1, 'free': 0, 'held': 1, 'unavailable': {}}
+    expire(app)
+    assert count(client, {'required': []})['free'] == 1
+
+
+def of_class(client, name):
+    """Create an available node of a class, and return its uuid."""
+    uuid = available(client)
+    patch = [{'op': 'add', 'path': '/resource_class', 'value': name}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    return uuid
+
+
+def compare(view, context):
+    """Compare the sets of a view with what the database has at the same moment."""
+    nodes, connection = Nodes(context, Grant(()), view), view.connection
+
+    def check_set(bits, condition):
+        ids = connection.scalars(sa.select(tables.nodes.c.id).where(condition)).all()
+        assert (bits, bits.bit_count()) == (view.of_ids(ids), len(ids))
+
+    check_set(nodes.all, sa.true())
+    check_set(nodes._parts['free'], eligibility.ELIGIBLE)
+    for reason, condition in eligibility.reasons().items():
+        check_set(view.unavailable(reason), condition)
+    for name in TRAITS:
+        rows = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
+        check_set(nodes.trait(name), tables.nodes.c.id.in_(rows))
+    for name in CLASSES:
+        check_set(view.get('resource_class', name), tables.nodes.c.resource_class == name)
+
+
+def write(client, number, stop):
+    """Write at random until told to stop: nodes, traits, classes, states, reservations and allocations."""
+    choose = random.Random(number)
+    uuids = [of_class(client, choose.choice(CLASSES)) for _ in range(3)]
+    holder = instance(1000 + number)
+
+    def create():
+        uuids.append(of_class(client, choose.choice(CLASSES)))
+
+    def delete():
+        if len(uuids) > 1 and client.ask('DELETE', f'/v1/nodes/{uuids[0]}').status_int == 204:
+            uuids.pop(0)
+
+    def patch():
+        change = {'op': 'add', 'path': '/resource_class', 'value': choose.choice(CLASSES)}
+        client.ask('PATCH', f'/v1/nodes/{choose.choice(uuids)}', [change])
+
+    def hold():
+        response = reserve(client, 1000 + number, choose.choice(uuids), expires_in=choose.choice([1, 3600]))
+        if response.status_int == 201 and choose.random() < 0.7:
+            client.ask('DELETE', f'/v1/reservations/{response.json["reservation"]["uuid"]}')
+
+    def use():
+        uuid = choose.choice(uuids)
+        inventories = client.placement('GET', f'/resource_providers/{uuid}/inventories').json.get('inventories')
+        body = {
+            'allocations': {uuid: {'resources': dict.fromkeys(inventories or ['CUSTOM_GOLD'], 1)}},
+            'project_id': 'project',
+            'user_id': 'user',
+            'consumer_generation': None,
+            'consumer_type': 'INSTANCE',
+        }
+        if client.placement('PUT', f'/allocations/{holder}', body).status_int == 204:
+            client.placement('DELETE', f'/allocations/{holder}')
+
+    works = [
+        lambda: client.ask('PUT', f'/v1/nodes/{choose.choice(uuids)}/traits', {'traits': choose.sample(TRAITS, 2)}),
+        lambda: client.ask('PUT', f'/v1/nodes/{choose.choice(uuids)}/maintenance', {}),
+        lambda: client.ask('DELETE', f'/v1/nodes/{choose.choice(uuids)}/maintenance'),
+        *(create, delete, patch, hold, use),
+    ]
+    while not stop.is_set():
+        choose.choice(works)()
+
+
+def test_nothing_is_stale_beside_writers(database_url):
+    """8 writers and 2 readers, in two applications: each reader sees exactly what the database has at that moment."""
+    stop, problems = threading.Event(), []
+
+    def guarded(work, *arguments):
+        try:
+            work(*arguments)
+        except Exception as error:
+            problems.append(error)
+            stop.set()
+
+    def read(app, times):
+        context = Context(app.service, BARE_METAL, 80, '')
+        for _ in range(times):
+            if stop.is_set():
+                return
+            with app.service.node_index.now(context) as view:
+                compare(view, context)
+
+    with make_app(database_url) as first, make_app(database_url) as second:
+        apps = (first, second)
+        writers = [
+            threading.Thread(target=guarded, args=(write, Client(apps[number % 2]), number, stop), daemon=True)
+            for number in range(8)
+        ]
+        readers = [threading.Thread(target=guarded, args=(read, each, 20), daemon=True) for each in apps]
+        for thread in (*writers, *readers):
+            thread.start()
+        deadline = time.monotonic() + 60
+        for thread in readers:
+            thread.join(max(0, deadline - time.monotonic()))
+        stop.set()
+        for thread in (*writers, *readers):
+            thread.join(60)
+            assert not thread.is_alive()
+        assert not problems, problems
+        # And when all is quiet: as one that has never been used.
+        for each in apps:
+            read_once = Context(each.service, BARE_METAL, 80, '')
+            with each.service.node_index.now(read_once) as view:
+                compare(view, read_once)
+
+
+def test_a_failed_refresh_leaves_no_index(app, client, monkeypatch):
+    """What it has done in part is not used."""
+    available(client)
+    assert count(client, {'required': []})['matching'] == 1
+    index = app.service.node_index
+    content = index._content
+    available(client)
+    monkeypatch.setattr(content, 'add', lambda rows: 1 / 0)
+    assert client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'one', 'required': []}]}).status_int == 500
+    assert index._content is None
+    assert count(client, {'required': []})['matching'] == 2
+
+
+def test_many_deletions(client):
+    """More than are looked up one by one; and an index of mostly deleted nodes is built anew."""
+    uuids = [available(client) for _ in range(30)]
+    assert count(client, {'required': []})['matching'] == 30
+    for uuid in uuids[:25]:
+        assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+    assert count(client, {'required': []})['matching'] == 5
+
+
+def test_a_member_counts_only_nodes_that_they_may_see(database_url):
+    with make_app(database_url, api__auth_strategy='noauth2') as app:
+
+        def ask(scope, method, path, document=None, version='1.82'):
+            headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
+            if scope == 'system':
+                headers |= {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
+            return Client(app).ask(method, path, document, headers=headers, version=version)
+
+        uuids = {}
+        for owner in ('alpha', 'beta', 'gamma'):
+            uuids[owner] = ask('system', 'POST', '/v1/nodes', {'driver': 'fake-hardware'}, '1.10').json['uuid']
+            patch = [{'op': 'add', 'path': '/owner', 'value': owner}]
+            patch += [{'op': 'add', 'path': '/lessee', 'value': 'alpha'}] if owner == 'beta' else []
+            assert ask('system', 'PATCH', f'/v1/nodes/{uuids[owner]}', patch).status_int == 200
+        body = {'flavors': [{'name': 'any', 'required': []}], 'by': ['owner']}
+        assert ask('system', 'POST', '/v1/capacity', body).json['flavors'][0]['matching'] == 3
+        shown = ask('project', 'POST', '/v1/capacity', body).json['flavors'][0]
+        assert (shown['matching'], [each['value'] for each in shown['by']['owner']]) == (2, ['alpha', 'beta'])
+        # A node that they may not see does not exist for them.
+        hidden = ask('project', 'POST', '/v1/capacity', body | {'without': [uuids['gamma']]})
+        assert (hidden.status_int, hidden.json['code']) == (404, 'baremetal.node.not_found')
+        everything = body | {'with': [{'where': {}, 'add': ['CUSTOM_A']}], 'by': ['trait:CUSTOM_']}
+        shown = ask('project', 'POST', '/v1/capacity', everything).json['flavors'][0]
+        assert [each['value'] for each in shown['by']['trait:CUSTOM_']] == [None, 'CUSTOM_A']
+
+
+@pytest.mark.parametrize(
+    ('body', 'message'),
+    [
+        ({}, "needs either 'flavors'"),
+        ({'flavors': []}, "needs either 'flavors'"),
+        ({'flavors': [None]}, 'without null'),
+        ({'flavors': [{'required': []}]}, "'flavors', number 0 needs a 'name'."),
+        ({'flavors': [{'name': 'a', 'traits': []}]}, "'flavors', number 0 has unknown keys: traits"),
+        ({'flavors': [{'name': 'a', 'extra_specs': {'trait:x': 'required'}}]}, 'extra_specs'),
+        ({'flavors': [{'name': 'a', 'extra_specs': {}, 'flavor': {}}]}, 'cannot be combined'),
+        ({'flavors': [{'name': 'a'}] * 1001}, 'At most 1000'),
+        ({'flavors': [{'name': 'a'}], 'by': ['rack']}, "not 'rack'"),
+        ({'flavors': [{'name': 'a'}], 'with': [{'add': ['CUSTOM_A']}]}, "either 'node'"),
+        ({'flavors': [{'name': 'a'}], 'with': [{'where': {}}]}, "'add' or to 'remove'"),
+        ({'flavors': [{'name': 'a'}], 'with': [{'where': {'x': 1}, 'add': ['CUSTOM_A']}]}, 'unknown filters'),
+        ({'flavors': [{'name': 'a'}], 'with': [{'where': {}, 'add': ['gold']}]}, 'gold'),
+        ({'flavors': [{'name': 'a'}], 'with': [5]}, ''),
+        ({'flavors': 'all'}, ''),
+    ],
+)
+def test_bad_input(client, body, message):
+    response = client.ask('POST', '/v1/capacity', body)
+    assert response.status_int == 400, response.text
+    assert message in response.text.replace('\\"', '"')
+
+
+def test_held_in_all_ways(client):
+    """A reservation, an instance and an allocation count the same, and a node that has two of them once."""
+    uuids = [of_class(client, 'gold') for _ in range(4)]
+    reserve(client, 0, uuids[0])
+    client.ask('PATCH', f'/v1/nodes/{uuids[1]}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])
+    allocate(client, instance(2), uuids[2], 'CUSTOM_GOLD')
+    allocate(client, instance(1), uuids[1], 'CUSTOM_GOLD')
+    gold = {'extra_specs': {'resources:CUSTOM_GOLD': '1'}}
+    assert count(client, gold) == {'name': 'one', 'matching': 4, 'free': 1, 'held': 3, 'unavailable': {}}

@@ -1,0 +1,100 @@
+"""Counts of nodes by their fields and traits, and the search for a text."""
+
+import pytest
+import sqlalchemy as sa
+
+from ironic_traits.db import tables
+from ironic_traits.inventory import facets
+
+NODES = {
+    'one': ({'resource_class': 'gold', 'owner': 'a', 'description': '100% of rack_1'}, ['CUSTOM_A', 'CUSTOM_B']),
+    'two': ({'resource_class': 'gold', 'shard': 'east'}, ['CUSTOM_A']),
+    'three': ({'resource_class': 'silver', 'instance_name': 'Web-3'}, []),
+}
+
+
+@pytest.fixture
+def uuids(client):
+    result = {}
+    for name, (fields, traits) in NODES.items():
+        result[name] = client.node(name=name, **fields)['uuid']
+        client.ask('PUT', f'/v1/nodes/{name}/traits', {'traits': traits})
+    client.node(name='child', resource_class='gold', parent_node=result['two'])
+    client.ask('PUT', '/v1/nodes/child/traits', {'traits': ['CUSTOM_A']})
+    return result
+
+
+def counted(client, query):
+    document = client.get(f'/v1/facets?{query}')
+    return document['nodes'], {
+        name: [(each['value'], each['nodes']) for each in values] for name, values in document['facets'].items()
+    }
+
+
+def test_counts(client, uuids):
+    assert counted(client, '') == (3, {})
+    assert counted(client, 'by=resource_class,owner,traits') == (
+        3,
+        {
+            'resource_class': [('gold', 2), ('silver', 1)],
+            'owner': [(None, 2), ('a', 1)],
+            'traits': [('CUSTOM_A', 2), ('CUSTOM_B', 1)],
+        },
+    )
+
+
+@pytest.mark.parametrize('many', [0, 20000])
+def test_counts_of_filtered_nodes(client, uuids, monkeypatch, many):
+    """Few and many nodes are counted in different ways."""
+    monkeypatch.setattr(facets, '_MANY', many)
+    assert counted(client, 'by=traits,maintenance&resource_class=gold&not-traits=CUSTOM_B') == (
+        1,
+        {'traits': [('CUSTOM_A', 1)], 'maintenance': [(False, 1)]},
+    )
+    assert counted(client, 'by=traits&include_children=true')[1] == {'traits': [('CUSTOM_A', 3), ('CUSTOM_B', 1)]}
+    assert counted(client, 'by=traits,shard&limit=1') == (3, {'traits': [('CUSTOM_A', 2)], 'shard': [(None, 2)]})
+
+
+def test_what_is_refused(client):
+    for query in ('by=name', 'by=traits&limit=-1', 'by=owner&sort_key=owner', 'provision_state=x'):
+        assert client.ask('GET', f'/v1/facets?{query}').status_int == 400
+    assert client.ask('GET', '/v1/facets', version='1.37').status_int == 404
+
+
+def test_only_visible_nodes_count(ask):
+    """An owner does not learn how many nodes others have, nor their traits."""
+    for persona, number in (('system_reader', None), ('owner_reader', None), ('stranger_reader', 0)):
+        response = ask(persona, 'GET /v1/facets?by=traits,owner')
+        listed = ask(persona, 'GET /v1/nodes').json['nodes']
+        assert response.json['nodes'] == len(listed)
+        if number == 0:
+            assert response.json['facets'] == {'traits': [], 'owner': []}
+
+
+@pytest.mark.parametrize(
+    ('text', 'names'),
+    [
+        ('ONE', ['one']),
+        ('100%25', ['one']),
+        ('rack_', ['one']),
+        ('rack1', []),
+        ('web-', ['three']),
+        ('e', ['one', 'three']),
+    ],
+)
+def test_search(client, uuids, text, names):
+    # The beginning of a uuid matches, too, and "e" is one of its digits.
+    nodes = client.get(f'/v1/nodes?search={text}&fields=name,uuid')['nodes']
+    assert [node['name'] for node in nodes if not node['uuid'].startswith('e')] == [
+        name for name in names if not uuids[name].startswith('e')
+    ]
+
+
+def test_search_for_uuids(app, client, uuids):
+    uuid = uuids['two']
+    instance = 'b1e5c2d8-94a7-4c66-8e6c-9d5d9a6a3f10'
+    with app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid).values(instance_uuid=instance))
+    for text in (uuid[:12].upper(), instance[:13]):
+        assert [each['uuid'] for each in client.get(f'/v1/nodes?search={text}')['nodes']] == [uuid]
+    assert client.get(f'/v1/nodes?search={instance[1:13]}')['nodes'] == []

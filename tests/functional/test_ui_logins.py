@@ -1,0 +1,130 @@
+"""Logins of the web page, in a real browser: with keystone, and with http_basic."""
+
+import bcrypt
+import pytest
+from playwright.sync_api import expect
+
+from tests.support import browser as browsers
+from tests.support import http_client
+from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_server import PASSWORD
+from tests.support.servers import free_port
+from tests.support.service import ForkedServer, peer, upgraded
+
+STORED = 'JSON.stringify([Object.entries(localStorage), document.cookie])'
+
+
+@pytest.fixture(scope='module')
+def keystone(tmp_path_factory):
+    with peer('tests.support.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
+        keystone = Keystone(url)
+        keystone.user('traits', 'service', 'service')
+        keystone.user('reader', 'reader', 'web')
+        yield keystone
+
+
+@pytest.fixture(scope='module')
+def server(keystone, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('service')
+    url = keystone.url.removesuffix('/v3')
+    (folder / 'x.conf').write_text(OPTIONS.format(url=url, timeout=60) + '[api]\nauth_strategy = keystone\n')
+    database = upgraded(f'sqlite:///{folder}/x.sqlite')
+    with ForkedServer(database, '--config-file', str(folder / 'x.conf'), '--nostart-worker') as running:
+        system = {'X-Auth-Token': keystone.login('admin', PASSWORD)}
+        for name, owner in (('of-web', keystone.projects['web']), ('of-nobody', None)):
+            node = {'driver': 'fake-hardware', 'name': name, 'owner': owner}
+            status, _, body = http_client.ask(running.base, 'POST', '/v1/nodes', node, _versioned(system))
+            assert status == 201, body
+        yield running
+
+
+def _versioned(headers):
+    return {'X-OpenStack-Ironic-API-Version': '1.90', 'Content-Type': 'application/json', **headers}
+
+
+def test_with_keystone(browser, keystone, server):
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401']
+        page = tab.open('#/nodes?columns=name')
+        expect(page.get_by_role('button', name='Log in')).to_be_visible()
+        tab.check_accessibility()
+        _log_in(page, 'reader', 'wrong-password', 'web')
+        expect(page.get_by_role('alert')).to_contain_text('Keystone refused the login')
+        _log_in(page, 'reader', SECRET, 'web')
+        expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+        expect(page.locator('.session')).to_contain_text('reader · web')
+        token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
+        assert token not in page.url + page.evaluate(STORED) + server.output
+        assert SECRET not in page.evaluate(STORED) + server.output
+        page.reload()
+        expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+        # Another tab has no token.
+        other = page.context.new_page()
+        other.goto(page.url)
+        expect(other.get_by_role('button', name='Log in')).to_be_visible()
+        other.close()
+        page.get_by_role('button', name='Log out').click()
+        expect(page.get_by_role('button', name='Log in')).to_be_visible()
+        assert page.evaluate('sessionStorage.length') == 0
+        # It is revoked, not only forgotten.
+        assert http_client.ask(server.base, 'GET', '/v1/nodes', headers={'X-Auth-Token': token})[0] == 401
+
+
+def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server):
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401']
+        page = tab.open('#/nodes?columns=name')
+        page.get_by_label('system').check()
+        _log_in(page, 'admin', PASSWORD)
+        expect(page.locator('tbody td.name')).to_have_text(['of-web', 'of-nobody'])
+        token = page.evaluate("JSON.parse(sessionStorage.getItem('ironic-traits.session')).token")
+        keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': token})
+        page.get_by_label('Search nodes').fill('web')
+        page.get_by_role('button', name='Search').click()
+        expect(page.get_by_text('Your session has ended.')).to_be_visible()
+        page.get_by_role('button', name='Use a token instead').click()
+        page.get_by_label('Token').fill('no-token')
+        page.get_by_role('button', name='Log in').click()
+        expect(page.get_by_role('alert')).to_contain_text('The token is not valid')
+        page.get_by_label('Token').fill(keystone.login('admin', PASSWORD))
+        page.get_by_role('button', name='Log in').click()
+        expect(page.locator('tbody td.name')).to_have_text(['of-web'])
+
+
+def _log_in(page, user, password, project=None):
+    page.get_by_label('User', exact=True).fill(user)
+    page.get_by_label('Password').fill(password)
+    if project:
+        page.get_by_label('Project', exact=True).fill(project)
+    page.get_by_role('button', name='Log in').click()
+
+
+@pytest.mark.parametrize(
+    'body', [None, [], {'user': 'x'}, {'user': 'x', 'password': 1}, {'user': 'x', 'password': 'y', 'z': ''}, 'x' * 9000]
+)
+def test_bad_logins(server, body):
+    status, _, text = http_client.ask(server.base, 'POST', '/ui/login', body, {'Content-Type': 'application/json'})
+    assert (status, b'A login is' in text) == (400, True)
+
+
+def test_logins_of_other_origins(server):
+    login = {'user': 'reader', 'password': SECRET, 'project': 'web'}
+    for headers in ({'Origin': 'https://attacker.example'}, {'Sec-Fetch-Site': 'cross-site'}):
+        headers |= {'Content-Type': 'application/json'}
+        assert http_client.ask(server.base, 'POST', '/ui/login', login, headers)[0] == 403
+
+
+def test_with_http_basic(browser, tmp_path):
+    """The browser asks for the password itself."""
+    (tmp_path / 'htpasswd').write_text('operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode())
+    conf = f'[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = {tmp_path}/htpasswd\n'
+    (tmp_path / 'x.conf').write_text(conf)
+    database = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    with ForkedServer(database, '--config-file', str(tmp_path / 'x.conf'), '--nostart-worker') as server:
+        credentials = {'username': 'operator', 'password': 'hush-hush'}
+        with browsers.tab(browser, server.base, http_credentials=credentials) as tab:
+            page = tab.open()
+            expect(page.get_by_text('There are no nodes yet')).to_be_visible()
+            tab.check_accessibility()
+        status, headers, _ = http_client.ask(server.base, 'GET', '/v1/nodes')
+        assert (status, dict(headers)['www-authenticate'].split()[0]) == (401, 'Basic')

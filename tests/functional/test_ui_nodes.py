@@ -1,0 +1,171 @@
+"""The list of nodes on the web page, in a real browser."""
+
+import csv
+import io
+import json
+import re
+import urllib.parse
+
+from playwright.sync_api import expect
+
+from tests.support import http_client
+from tests.support.browser import tab as open_tab
+from tests.support.ui_inventory import HTML
+
+
+def names(page):
+    """Return the names of the nodes in the table."""
+    return page.locator('tbody td.name').all_inner_texts()
+
+
+def parameters(page):
+    """Return the state in the URL: {name: value}."""
+    return dict(urllib.parse.parse_qsl(page.url.partition('#')[2].partition('?')[2]))
+
+
+def test_filters_columns_and_order(tab):
+    page = tab.open('')
+    expect(page.get_by_role('status').first).to_have_text('24 nodes')
+    expect(page).to_have_title('Nodes – ironic-traits')
+    tab.check_accessibility()
+    page.get_by_role('link', name='Nodes with CUSTOM_RACK_2').click()
+    expect(page.get_by_role('status').first).to_have_text('8 nodes')
+    page.get_by_role('link', name='available', exact=True).click()
+    expect(page.get_by_role('status').first).to_have_text('5 nodes')
+    assert parameters(page) == {'traits': 'CUSTOM_RACK_2', 'provision_state': 'available'}
+    page.get_by_label('Add a filter').select_option(label='not reserved')
+    expect(page.locator('tbody tr')).to_have_count(4)
+    page.get_by_role('link', name='Name').click()
+    page.get_by_role('link', name=re.compile('Name')).click()
+    expect(page.locator('tbody td.name').first).to_have_text('rack2-7')
+    assert names(page) == ['rack2-7', 'rack2-6', 'rack2-5', 'rack2-4']
+    page.get_by_text('Columns', exact=True).click()
+    page.get_by_role('checkbox', name='Shard').check()
+    expect(page.locator('thead')).to_contain_text('Shard')
+    page.reload()
+    expect(page.locator('tbody td.shard').first).to_have_text('s1')
+    commands = page.locator('.commands')
+    commands.locator('summary').click()
+    expect(commands).to_contain_text('/v1/nodes?fields=uuid,name')
+    expect(commands).to_contain_text('“baremetal node list” has no option')
+    page.get_by_role('link', name='Remove the filter: not reserved').click()
+    page.get_by_role('link', name='Remove the filter: has CUSTOM_RACK_2').click()
+    expect(commands).to_contain_text('baremetal node list --provision-state available --fields name')
+
+
+def test_the_four_trait_filters(tab):
+    page = tab.open()
+    for kind, traits, number in (
+        ('all of', 'HW_CPU_X86_VMX, storage_disk_ssd', 16),
+        ('any of', 'CUSTOM_RACK_1 CUSTOM_RACK_3', 16),
+        ('none of', 'CUSTOM_RACK_1,CUSTOM_RACK_3', 8),
+        ('not all of', 'HW_CPU_X86_VMX STORAGE_DISK_HDD', 16),
+    ):
+        page.get_by_label('How the traits filter').select_option(label=kind)
+        page.get_by_role('combobox', name='Traits', exact=True).fill(traits)
+        page.get_by_role('button', name='Add', exact=True).click()
+        expect(page.get_by_role('status').first).to_have_text(f'{number} nodes')
+        page.get_by_role('link', name='Remove all').click()
+        expect(page.get_by_role('status').first).to_have_text('24 nodes')
+
+
+def test_search_and_an_empty_list(tab):
+    page = tab.open()
+    page.get_by_label('Search nodes').fill('the SPARE')
+    page.get_by_label('Search nodes').press('Enter')
+    expect(page.locator('tbody tr')).to_have_count(1)
+    page.get_by_label('Search nodes').fill('nowhere')
+    page.get_by_role('button', name='Search').click()
+    expect(page.get_by_text('No node matches these filters.')).to_be_visible()
+    tab.check_accessibility()
+    page.go_back()
+    expect(page.locator('tbody tr')).to_have_count(1)
+
+
+def test_downloads(tab):
+    page = tab.open('#/nodes?traits=CUSTOM_RACK_1&columns=name,traits,description')
+    for name in ('CSV', 'JSON'):
+        with page.expect_download() as download:
+            page.get_by_role('button', name=name).click()
+        text = download.value.path().read_text()
+        if name == 'JSON':
+            assert len(json.loads(text)['nodes']) == 8
+            continue
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert rows[0]['name'] == 'rack1-1'
+        assert 'CUSTOM_NIC_100G' in rows[0]['traits'].split()
+        assert '<script>' in rows[1]['description']
+
+
+def _with_smaller_pages(route):
+    route.continue_(url=route.request.url.replace('limit=50', 'limit=10'))
+
+
+def test_pages_by_marker(tab):
+    """The page asks for 50 nodes; the test for 10, so that the inventory has several pages."""
+    tab.page.route('**/v1/nodes?*', _with_smaller_pages)
+    page = tab.open('#/nodes?sort_key=name')
+    for first in ('rack1-1', 'rack2-3', 'rack3-5'):
+        expect(page.locator('tbody td.name').first).to_have_text(first)
+        if first != 'rack3-5':
+            page.get_by_role('link', name='Next page').click()
+    page.get_by_role('link', name='First page').click()
+    expect(page.locator('tbody td.name').first).to_have_text('rack1-1')
+
+
+def test_html_in_names_does_nothing(tab):
+    page = tab.open(f'#/nodes?columns=name,description&search={urllib.parse.quote(HTML)}')
+    expect(page.locator('tbody')).to_contain_text('<script>window.hacked=1</script>')
+    expect(page.locator('.chips')).to_contain_text(HTML)
+    assert page.evaluate('window.hacked') is None
+    assert page.locator('main img, main script').count() == 0
+
+
+def test_on_a_phone(browser, look_around):
+    with open_tab(browser, look_around, viewport={'width': 375, 'height': 700}, color_scheme='dark') as opened:
+        page = opened.open()
+        expect(page.locator('tbody tr').first).to_be_visible()
+        assert page.evaluate('document.documentElement.scrollWidth') <= 375
+        page.get_by_role('button', name='Show filters').click()
+        expect(page.get_by_role('link', name='Nodes with CUSTOM_RACK_2')).to_be_visible()
+        opened.check_accessibility()
+
+
+def test_the_keyboard_is_enough(tab):
+    page = tab.open()
+    expect(page.locator('tbody tr').first).to_be_visible()
+    page.keyboard.press('Tab')
+    expect(page.get_by_role('button', name='Skip to the content')).to_be_focused()
+    page.keyboard.press('Enter')
+    for _ in range(3):
+        page.keyboard.press('Tab')
+    expect(page.get_by_role('button', name='Skip the filters')).to_be_focused()
+    page.keyboard.press('Enter')
+    for _ in range(30):
+        page.keyboard.press('Tab')
+        if page.evaluate("document.activeElement.closest('td.name') !== null"):
+            break
+    page.keyboard.press('Enter')
+    expect(page.get_by_role('heading', level=1)).to_contain_text('rack1-1')
+    # A screen reader begins at the new view.
+    assert page.evaluate('document.activeElement.tagName') == 'MAIN'
+
+
+def test_the_service_is_gone(tab):
+    tab.expected = ['Failed to load resource']
+    page = tab.open()
+    expect(page.locator('tbody tr').first).to_be_visible()
+    page.route('**/v1/**', lambda route: route.abort())
+    page.get_by_role('link', name='Nodes with CUSTOM_RACK_2').click()
+    expect(page.get_by_text('The service does not answer.').first).to_be_visible()
+    page.unroute('**/v1/**')
+    page.get_by_role('region').or_(page.locator('section.card')).get_by_role('button', name='Try again').first.click()
+    expect(page.locator('tbody tr')).to_have_count(8)
+    tab.open('#/nodes?provision_state=wrong')
+    expect(page.get_by_role('alert').first).to_contain_text('Provision state "wrong" is not valid')
+
+
+def test_a_stranger_cannot_frame_it(tab, look_around):
+    """The policy of the page forbids it, whatever the page around it allows."""
+    _, headers, _ = http_client.ask(look_around, 'GET', '/ui/')
+    assert "frame-ancestors 'none'" in dict(headers)['content-security-policy']

@@ -1,0 +1,120 @@
+"""A real browser for tests of the web page: Debian's chromium, driven by Playwright."""
+
+import contextlib
+import urllib.parse
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from tests.support import servers
+
+#: Milliseconds that the page may take for anything.
+PATIENCE = 15000
+_ARGUMENTS = (
+    '--no-sandbox',
+    '--headless',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    # To start a process for each tab takes longer than most tests.
+    '--renderer-process-limit=1',
+    '--disable-site-isolation-trials',
+    '--disable-extensions',
+    '--disable-software-rasterizer',
+)
+#: Problems that axe must not find.
+_SERIOUS = ('serious', 'critical')
+
+
+def path():
+    """Return the path of the browser; None if it is not installed."""
+    return servers.program('chromium')
+
+
+@contextlib.contextmanager
+def running():
+    """Run a browser during the block, and provide it."""
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path(), args=list(_ARGUMENTS), timeout=60000)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def context(browser, **options):
+    """Return a new context: the browser of one user, with a storage of its own."""
+    # An animation makes the browser draw all the time.
+    defaults = {'viewport': {'width': 1360, 'height': 850}, 'reduced_motion': 'reduce'}
+    created = browser.new_context(**defaults | options)
+    created.set_default_timeout(PATIENCE)
+    return created
+
+
+@contextlib.contextmanager
+def tab(browser, base, **options):
+    """Open a tab in a new context during the block, and provide the Tab.
+
+    :param base: URL of the service.
+    :param options: of the context.
+    """
+    created = context(browser, **options)
+    try:
+        with tab_in(created, base) as opened:
+            yield opened
+    finally:
+        created.close()
+
+
+@contextlib.contextmanager
+def tab_in(created, base):
+    """Open a tab in a context during the block, and provide the Tab. At the end it must have no problem."""
+    page = created.new_page()
+    try:
+        opened = Tab(page, base)
+        yield opened
+        assert opened.problems == []
+    finally:
+        page.close()
+
+
+class Tab:
+    """A tab with the web page of a service.
+
+    :ivar page: Playwright's page.
+    :ivar problems: messages of errors in the console, exceptions, and requests to other origins.
+    :ivar expected: texts that messages in the console may have.
+    """
+
+    def __init__(self, page, base):
+        self.page, self.base = page, base
+        self.problems, self.expected = [], []
+        page.on('console', self._look_at_message)
+        page.on('pageerror', lambda error: self.problems.append(str(error)))
+        page.on('request', self._look_at_request)
+
+    def open(self, place='#/nodes'):
+        """Open a place of the page, and return the Playwright page."""
+        self.page.goto(f'{self.base}/ui/{place}')
+        return self.page
+
+    def check_accessibility(self):
+        """Fail if axe finds a serious problem."""
+        found = Axe().run(self.page).response['violations']
+        serious = [each for each in found if each['impact'] in _SERIOUS]
+        assert [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious] == []
+
+    def _look_at_message(self, message):
+        if message.type in ('error', 'warning') and not any(text in message.text for text in self.expected):
+            self.problems.append(message.text)
+
+    def _look_at_request(self, request):
+        url = urllib.parse.urlsplit(request.url)
+        if url.scheme not in ('blob', 'data') and f'{url.scheme}://{url.netloc}' != self.base:
+            self.problems.append(f'request to {request.url}')
+        if 'token' in url.query or 'password' in url.query:
+            self.problems.append(f'secret in {request.url}')
