@@ -79,6 +79,11 @@ class Mirror:
         self.kills += is_killed
 
     @property
+    def is_running(self):
+        """Whether it has not ended by itself."""
+        return self._process.poll() is None
+
+    @property
     def cpu(self):
         """The seconds of CPU that it has used, in all of its processes."""
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -121,10 +126,10 @@ def _print(text):
     print(text, flush=True)
 
 
-def _wait_for_pass(service):
+def _wait_for_pass(service, mirror):
     """Wait until all nodes were read."""
     deadline = time.monotonic() + 1800
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and mirror.is_running:
         with service.read() as connection:
             if connection.scalar(sa.select(tables.mirror_clouds.c.passed_at)):
                 return
@@ -219,7 +224,7 @@ def _run(arguments, service, pids):
     measurement = Measurement(mirror, pids, service)
     try:
         mirror.start()
-        _wait_for_pass(service)
+        _wait_for_pass(service, mirror)
         measurement.end(f'all {len(changes.nodes)} nodes')
         differing = _compare(client, ironic)
         measurement.begin()

@@ -62,6 +62,7 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
             make_ask, seed, record, seconds, world=world, pause=pause, disturb=lambda: faults.run(seconds)
         )
         minutes = (time.monotonic() - begun) / 60
+        system.revive()
         problems = checker.settle(ask, world)
         try:
             follower.end()

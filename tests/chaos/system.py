@@ -123,6 +123,16 @@ class System:
         """Start another worker."""
         self.workers[number] = self._worker(number)
 
+    def revive(self):
+        """Start the processes that have ended, as a service manager does: one does not start without a database."""
+        for number, api in enumerate(self.apis):
+            if api.process.poll() is not None:
+                self.start_api(number)
+                api.wait()
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.start_worker(number)
+
     def fill_disk(self):
         """Fill the disk of the first node of the database."""
         with contextlib.suppress(OSError), self._ballast.open('wb') as file:

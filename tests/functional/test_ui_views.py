@@ -36,6 +36,12 @@ def own(tmp_path_factory):
         yield running.base
 
 
+@pytest.fixture(scope='module')
+def look_around(own):
+    """The same service: to start another one takes longer than most tests."""
+    return own
+
+
 @pytest.fixture
 def writing(user, own):
     """A tab of the service whose nodes the tests change."""

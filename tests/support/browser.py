@@ -3,9 +3,6 @@
 import contextlib
 import urllib.parse
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
-
 from tests.support import servers
 
 #: Milliseconds that the page may take for anything.
@@ -37,6 +34,9 @@ def path():
 @contextlib.contextmanager
 def running():
     """Run a browser during the block, and provide it."""
+    # Imported late: all tests import this module, and few need a browser.
+    from playwright.sync_api import expect, sync_playwright
+
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path(), args=list(_ARGUMENTS), timeout=60000)
@@ -104,6 +104,8 @@ class Tab:
 
     def check_accessibility(self):
         """Fail if axe finds a serious problem."""
+        from axe_playwright_python.sync_playwright import Axe
+
         found = Axe().run(self.page).response['violations']
         serious = [each for each in found if each['impact'] in _SERIOUS]
         assert [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious] == []
