@@ -93,6 +93,14 @@ class Client(RuleRuns, Changes):
         """
         return self.ask('POST', '/v1/capacity', request)
 
+    def drift(self, **request) -> dict[str, Any]:
+        """Find where flavors, images and nodes do not fit together any more.
+
+        :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]).
+        :returns: the response of POST /v1/drift.
+        """
+        return self.ask('POST', '/v1/drift', request)
+
     def nodes(
         self, traits=(), traits_any=(), not_traits=(), not_traits_any=(), trait_source='', **query
     ) -> Iterator[dict[str, Any]]:

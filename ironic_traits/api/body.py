@@ -62,6 +62,7 @@ def content(context, limit=None):
 
     :param limit: most bytes; None for [api] max_request_body_size.
     :raises failures.BodyTooLarge: it is larger than the limit.
+    :raises failures.InvalidInput: it is not complete.
     """
     limit = limit or context.conf.api.max_request_body_size
     request = pecan.request
@@ -74,7 +75,21 @@ def content(context, limit=None):
     raw = request.body_file_raw.read(limit + 1)
     if len(raw) > limit:
         raise failures.BodyTooLarge(limit=limit)
+    _check_complete(raw)
     return raw
+
+
+def _check_complete(raw):
+    """Raise InvalidInput if the connection broke before the client had sent the whole body.
+
+    Without this check, a body of which nothing arrives would be a missing one, which some routes allow. The server does
+    not tell whether a chunked body has ended or broken off. So an empty one is refused. Half a JSON document is
+    malformed anyway.
+    """
+    expected = pecan.request.content_length
+    is_chunked = 'HTTP_TRANSFER_ENCODING' in pecan.request.environ
+    if (is_chunked and not raw) or (not is_chunked and expected is not None and len(raw) < expected):
+        raise failures.InvalidInput(reason=f'The body is not complete: only {len(raw)} bytes of it have arrived.')
 
 
 def _has_none(environ):

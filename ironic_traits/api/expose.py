@@ -37,7 +37,7 @@ PUBLIC = 'public'
 class Response:
     """The response of a route that is not just a body with status 200.
 
-    :param body: a JSON document; None for no body.
+    :param body: a JSON document; its bytes, of the Placement API only; None for no body.
     :param status: the HTTP status.
     :param location: path for the Location header, below the host.
     :param headers: further headers, {name: value}.

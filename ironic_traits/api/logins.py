@@ -66,8 +66,9 @@ class Logins:
                 **scope,
             )
             access: Any = plugin.get_access(self._session())
-        except (errors.Unauthorized, errors.NotFound) as error:
-            LOG.info('Keystone refused the login of %s.', json.dumps(values['user']))
+        except errors.HTTPClientError as error:
+            # Without the name: some users type their password in its place.
+            LOG.info('Keystone refused a login.')
             raise failures.LoginRefused from error
         except errors.ClientException as error:
             LOG.error('Keystone could not be asked for a token: %s', type(error).__name__)

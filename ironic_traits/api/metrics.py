@@ -13,17 +13,27 @@ import time
 
 import prometheus_client
 import sqlalchemy as sa
+import yaml
+from oslo_config import cfg
 from oslo_db import exception as db_exception
 from prometheus_client import core, multiprocess, registry
 
+from ironic_traits import yaml_documents
 from ironic_traits.api import protocols
 from ironic_traits.api.resource import METHODS, ROUTE
+from ironic_traits.context import Grant
 from ironic_traits.db import outage
-from ironic_traits.inventory import counts, mirror_clouds, workers
+from ironic_traits.failures import Failure
+from ironic_traits.inventory import capacity, counts, mirror_clouds, workers
+from ironic_traits.inventory.capacity import Flavor
+from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.matching import requests
 from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
 
+#: Most flavors whose nodes are counted.
+MAX_FLAVORS = 100
 #: Seconds. A page of 1,000 nodes takes about as long as the middle buckets.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 _METHODS = frozenset({*METHODS, 'HEAD', 'OPTIONS'})
@@ -53,6 +63,7 @@ class Metrics:
             'ironic_traits_reservations_refused', 'Reservations that were refused.', registry=own
         )
         _watch_connections(service.database, own)
+        self._flavors = _flavors(service.conf)
 
     def __call__(self, environ, start_response):
         if environ['PATH_INFO'] == '/metrics':
@@ -87,7 +98,7 @@ class Metrics:
             multiprocess.MultiProcessCollector(counters)
         everything = registry.CollectorRegistry()
         everything.register(counters)
-        everything.register(_Counts(self._service))
+        everything.register(_Counts(self._service, self._flavors))
         return prometheus_client.make_wsgi_app(everything)(environ, start_response)
 
 
@@ -142,8 +153,9 @@ def _can_write(row):
 class _Counts:
     """A collector of the metrics that are read from the database for each request."""
 
-    def __init__(self, service):
+    def __init__(self, service, flavors):
         self._service = service
+        self._flavors = flavors
 
     def collect(self):
         """Yield the version and the metrics from the database. Without the database, yield only the version."""
@@ -152,6 +164,7 @@ class _Counts:
             by_state, by_life = counts.nodes_by_state(self._service), counts.reservations_by_life(self._service)
             mirrors = mirror_clouds.find(self._service)
             alive, waiting = workers.alive(self._service), workers.longest_wait(self._service)
+            of_flavors = capacity.count_all(self._service, self._flavors) if self._flavors else []
         except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             if not outage.is_one(error):
                 LOG.exception('The metrics could not be read from the database')
@@ -169,6 +182,39 @@ class _Counts:
             'ironic_traits_work_waiting_seconds', 'Seconds that the oldest work has waited for a worker.', value=waiting
         )
         yield from _of_mirrors(mirrors)
+        yield from _of_flavors(of_flavors)
+
+
+def _flavors(conf):
+    """Return the flavors whose nodes are counted, [ironic_traits.inventory.capacity.Flavor, …].
+
+    :raises oslo_config.cfg.Error: the file cannot be read, or has something else than flavors.
+    """
+    path = conf.metrics.flavors_file
+    if not path:
+        return []
+    try:
+        document = yaml_documents.load(pathlib.Path(path).read_text(encoding='utf-8'))
+        if not isinstance(document, dict) or len(document) > MAX_FLAVORS:
+            raise ValueError(f'it must have {{name: {{extra spec: value}}}} of at most {MAX_FLAVORS} flavors')
+        return [
+            Flavor(str(name), NodeRequest(Grant(()), requests.understand(flavor={'extra_specs': extra_specs})))
+            for name, extra_specs in document.items()
+        ]
+    except (OSError, ValueError, yaml.YAMLError, Failure) as error:
+        raise cfg.Error(f'[metrics] flavors_file {path}: {error}') from error
+
+
+def _of_flavors(counted):
+    metric = core.GaugeMetricFamily(
+        'ironic_traits_flavor_nodes', 'Nodes that match the flavor.', labels=('flavor', 'use')
+    )
+    for name, figures in counted:
+        metric.add_metric((name, 'free'), figures.free)
+        metric.add_metric((name, 'held'), figures.held)
+        metric.add_metric((name, 'unavailable'), sum(figures.unavailable.values()))
+    if counted:
+        yield metric
 
 
 #: {name: (type, description, function from a row of ``mirror_clouds.find`` to the value)}.

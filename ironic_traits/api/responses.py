@@ -29,7 +29,7 @@ def render(context, environ, response):
     if isinstance(response.body, Events):
         return _EventStream(response.body)
     if environ['REQUEST_METHOD'] != 'GET' or context.protocol is not BARE_METAL:
-        body = rendering.dump(response.body)
+        body = response.body if isinstance(response.body, bytes) else rendering.dump(response.body)
         return _Document(response.status, body, [*headers, ('Content-Length', str(len(body))), _CONTENT_TYPE])
     body, tag = conditional.result(environ, response.body)
     etag = ('ETag', f'"{tag}"')

@@ -54,7 +54,7 @@ OPTIONS = [
         min=1,
         default=300,
         help='Seconds between two reads of the uuids of all nodes, ports and portgroups of a cloud, by which deleted '
-        'ones are noticed. Ironic does not report deletions in any other way.',
+        'ones are noticed. From version 1.82 on, deleted nodes are noticed sooner, by their number.',
     ),
     cfg.IntOpt(
         'full_interval',

@@ -56,9 +56,9 @@ class Lookout:
 
     def take(self, connection: Any, record: Any, *proxy: Any) -> None:
         """Note that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
-        self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
         if self._pid != os.getpid():
             self._begin()
+        self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
         """Note that a connection is not in use any more: a listener for the events ``checkin`` and ``invalidate``."""
@@ -75,10 +75,12 @@ class Lookout:
                 return
             if self._pid:
                 # This process is a fork. What its parent uses is not its own.
-                self._in_use = {key: value for key, value in self._in_use.items() if value[1] > time.monotonic() - 0.1}
-            self._pid = os.getpid()
+                self._in_use.clear()
             self._ended = threading.Event()
-            threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
+            # Without a thread, which the system may not have, requests wait as long as the driver does.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
+                self._pid = os.getpid()
 
     def _run(self, ended: threading.Event) -> None:
         went_back = time.monotonic()

@@ -7,7 +7,7 @@ filters of nodes are evaluated by the database, in the same snapshot.
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import os_resource_classes
 
@@ -132,7 +132,7 @@ def count(
     :raises failures.NodeNotFound: ``what_if`` names a node that does not exist, or that the caller may not see.
     :raises failures.InvalidInput: there are too many groups for so many flavors.
     """
-    excluded = mirror_claims.exclusions(context).condition() if claims_any_nodes(context.conf) else None
+    excluded = _exclusions(context)
     with context.node_index.now(context) as view:
         now = Nodes(context, grant, view, excluded)
         then = now.supposed(what_if) if what_if.without or what_if.changes else None
@@ -143,6 +143,20 @@ def count(
                 f'most {MAX_GROUPS} figures are computed for one request. Send fewer flavors.'
             )
         return [_of_flavor(flavor, now, then, groups) for flavor in flavors]
+
+
+def count_all(service: Any, flavors: Sequence[Flavor]) -> list[tuple[str, Figures]]:
+    """Return the figures of each flavor, of all nodes: [(name, Figures), …].
+
+    :param service: ironic_traits.service.Service.
+    """
+    with service.node_index.now(service) as view:
+        nodes = Nodes(None, Grant(()), view, _exclusions(service))
+        return [(flavor.name, nodes.figures(nodes.matching(flavor.node_request))) for flavor in flavors]
+
+
+def _exclusions(context: Any) -> Condition | None:
+    return mirror_claims.exclusions(context).condition() if claims_any_nodes(context.conf) else None
 
 
 def _of_flavor(
@@ -176,6 +190,7 @@ class _Groups(NamedTuple):
 class Nodes:
     """The nodes that a caller may see, at one moment, or as they are supposed to be.
 
+    :param context: of the request; None for all nodes, and no selections.
     :param view: the nodes at one moment.
     :param excluded: condition on nodes that a node can be held in its cloud; None if that does not matter.
     :param without: set of the nodes that are supposed not to exist.
@@ -184,7 +199,7 @@ class Nodes:
 
     def __init__(
         self,
-        context: Context,
+        context: Context | None,
         grant: Grant,
         view: View,
         excluded: Condition | None = None,
@@ -194,7 +209,7 @@ class Nodes:
         self._context, self._grant, self._excluded = context, grant, excluded
         self.view = view
         self._traits = traits or {}
-        project = node_filters.visible_project(context, grant)
+        project = node_filters.visible_project(context, grant) if context else None
         every = view.get(node_index.ALL)
         if project is not None:
             every &= view.get('owner', project) | view.get('lessee', project)
@@ -236,6 +251,20 @@ class Nodes:
         if request.resource_class:
             nodes &= self.of_class(request)
         return self._carrying(nodes, request.filter)
+
+    def clauses(self, node_request: NodeRequest) -> Iterator[tuple[str, int]]:
+        """Yield the clauses of a request, as an explanation names them, with the set of the nodes that fulfil each."""
+        request = node_request.request
+        if request.resource_class:
+            yield f'resource_class:{request.resource_class}', self.of_class(request)
+        for name in sorted(request.required):
+            yield f'required:{name}', self.trait(name)
+        for names in request.required_any:
+            yield f'required_any:{",".join(sorted(names))}', self._with_one_of(names)
+        for name in sorted(request.forbidden):
+            yield f'forbidden:{name}', self.all & ~self.trait(name)
+        if node_request.filters:
+            yield 'filters', self.considered(node_request.filters)
 
     def of_class(self, request: Request) -> int:
         """Return the set of the nodes with the resource class of a request that has one."""
@@ -284,6 +313,7 @@ class Nodes:
     def _selection(self, selection: Selection) -> int:
         if selection.idents is None:
             return self._carrying(self.considered(selection.filters), selection.traits)
+        assert self._context
         rows = node_selection.select(self._context, self.view.connection, self._grant, selection)
         return self.view.of_ids(row.id for row in rows)
 

@@ -6,8 +6,9 @@ for each other clause that the node fails. It groups the nodes by these integers
 """
 
 import functools
+import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility, mismatches, node_classes
+from ironic_traits.inventory import eligibility, mismatches, node_classes, node_providers
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
@@ -25,6 +26,10 @@ _MAX_BITS = 62
 _MAX_RULES = 20
 #: Fewest ids of nodes that are read at once to find near misses, and the factor by which each further read is larger.
 _MIN_RANGE, _GROWTH = 1000, 4
+#: Most nodes of a group whose ids are all known: the first and the last.
+_KNOWN = 2
+#: Most traits that a search for near misses looks up before it reads the nodes.
+_MAX_IMPLIED = 3
 #: The integers of a node, in the order of ``_Facts.numbers``.
 _Numbers = tuple[int, ...]
 
@@ -57,8 +62,8 @@ def explain(
         'clauses': explanation.rejected(),
         'relaxations': explanation.relaxations(needed),
         'near_misses': [
-            {'node': uuid, 'name': name, 'rejected_by': explanation.names(facts.mask(tuple(numbers)))}
-            for uuid, name, *numbers in misses
+            {'node': row.uuid, 'name': row.name, 'rejected_by': explanation.names(facts.mask(facts.numbers_of(row)))}
+            for row in misses
         ],
     }
 
@@ -91,24 +96,38 @@ class _Group(NamedTuple):
     last_id: int
 
 
-def _near_misses(connection: sa.Connection, facts: '_Facts', nearest: Sequence[Sequence[_Group]]) -> Sequence[sa.Row]:
+def _near_misses(connection: sa.Connection, facts: '_Facts', nearest: Sequence[Sequence[_Group]]) -> list[sa.Row]:
     """Return the nodes that fail the fewest clauses: MAX_LISTED rows at most, as of ``_Facts.nodes_with``.
 
     :param nearest: [[_Group, …], …]: the groups that fail the same clauses, the fewest clauses first.
     """
-    if not nearest:
+    # The ids of the nodes of small groups are known. Nodes of large groups are looked for.
+    places = {group.numbers: place for place, groups in enumerate(nearest) for group in groups}
+    rows: list[sa.Row] = []
+    node_ids: list[int] = []
+    for groups in nearest:
+        small = {id for group in groups if group.size <= _KNOWN for id in (group.first_id, group.last_id)}
+        node_ids += sorted(small)[:MAX_LISTED]
+        large = [group for group in groups if group.size > _KNOWN]
+        rows += _some(connection, facts, sorted(large, key=lambda group: -group.size)[:MAX_LISTED])
+    if node_ids:
+        rows += connection.execute(facts.nodes_of(node_ids[:MAX_LISTED])).all()
+    # Some may have changed since they were counted.
+    by_id = {row.id: row for row in rows if facts.numbers_of(row) in places}
+    ranked = sorted(by_id, key=lambda id: (places[facts.numbers_of(by_id[id])], id))
+    return [by_id[id] for id in ranked[:MAX_LISTED]]
+
+
+def _some(connection: sa.Connection, facts: '_Facts', groups: Sequence[_Group]) -> list[sa.Row]:
+    """Return the first MAX_LISTED nodes of groups that fail the same clauses."""
+    if not groups:
         return []
-    first = nearest[0]
-    count = sum(group.size for group in first)
-    if count < MAX_LISTED:
-        ranking = [group.numbers for groups in nearest for group in groups]
-        return connection.execute(facts.nodes_with(ranking)).all()
-    # Mostly, nodes that fail the same clauses are many. Then some of the nodes contain MAX_LISTED of them.
-    begin, last = min(group.first_id for group in first), max(group.last_id for group in first)
-    size = max(_MIN_RANGE, 2 * MAX_LISTED * (last - begin) // count)
+    # Mostly the nodes are many. Then some of the ids contain MAX_LISTED of them.
+    begin, last = min(group.first_id for group in groups), max(group.last_id for group in groups)
+    size = max(_MIN_RANGE, 3 * MAX_LISTED * (last - begin) // 2 // sum(group.size for group in groups))
     rows: list[sa.Row] = []
     while begin <= last and len(rows) < MAX_LISTED:
-        rows += connection.execute(facts.nodes_with([group.numbers for group in first], range(begin, begin + size)))
+        rows += connection.execute(facts.nodes_with([group.numbers for group in groups], range(begin, begin + size)))
         begin, size = begin + size, size * _GROWTH
     return rows[:MAX_LISTED]
 
@@ -141,38 +160,52 @@ class _Facts:
         flags = node_request.flags() | {
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
-        conditions = node_request.considered(context)
+        by_set = connection.dialect.name in ('mysql', 'mariadb')
+        conditions = node_request.considered(context, by_set)
         flags |= _expectations(connection, conditions)
-        flags |= _as_sets(connection, node_request)
+        flags |= _of_class(connection, node_request)
         self.clauses = [*self._of_traits.names, *flags]
-        self._columns = [
-            tables.nodes.c.id,
-            tables.nodes.c.uuid,
-            tables.nodes.c.name,
-            _number(flags.values()).label('failed'),
-        ]
+        # For all nodes, and for few.
+        self._flags = list((flags | _as_sets(instance)).values())
+        self._flags_of_few = list(flags.values())
         self._conditions = [*conditions, *([] if node_request.idents is None else [among(node_request.idents)])]
         self.inner = self._nodes()
         self.numbers = self._numbers(self.inner)
         self._failed = functools.cache(self._of_traits.failed)
 
-    def _nodes(self, node_ids: range | None = None) -> sa.Subquery:
-        """Return the subquery.
-
-        :param node_ids: range of the ids of nodes; None for all nodes.
-        """
-        columns, source = list(self._columns), cast(sa.FromClause, tables.nodes)
+    def _encoded(self) -> tuple[sa.FromClause, list[sa.ColumnElement[int]]]:
+        """Return all nodes with the traits that they carry, and the expressions of their integers."""
+        numbers, source = [_number(self._flags)], cast(sa.FromClause, tables.nodes)
         if self._words:
-            carried = _carried(self._words, node_ids)
+            table = tables.node_traits.c
+            columns = (_sum(names).label(_word(number)) for number, names in enumerate(self._words))
+            named = table.trait.in_([name for names in self._words for name in names])
+            carried = sa.select(table.node_id, *columns).where(named).group_by(table.node_id).subquery()
             source = tables.nodes.outerjoin(carried, carried.c.node_id == tables.nodes.c.id)
-            names = map(_word, range(len(self._words)))
-            columns += [sa.func.coalesce(carried.c[name], 0).label(name) for name in names]
-        statement = sa.select(*columns).select_from(source).where(*self._conditions)
-        if node_ids is not None:
-            statement = statement.where(_is_within(tables.nodes.c.id, node_ids))
-        # This LIMIT cuts nothing. It makes the databases evaluate the subquery once: without it they inline the
-        # expressions of its columns wherever one is used, and evaluate them each time.
-        return statement.limit(2**31 - 1).subquery()
+            numbers += [sa.func.coalesce(carried.c[_word(number)], 0) for number in range(len(self._words))]
+        return source, numbers
+
+    def _nodes(self) -> sa.Subquery:
+        """Return the subquery."""
+        source, numbers = self._encoded()
+        return self._labelled(numbers, source)
+
+    def _few_nodes(self, *conditions: Condition) -> sa.Subquery:
+        """Return the subquery for the few nodes that fulfil further conditions. It reads the traits of each node."""
+        numbers = [_number(self._flags_of_few)]
+        for names in self._words:
+            same = tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(names)
+            carried = sa.select(_sum(names)).where(*same).correlate(tables.nodes)
+            numbers.append(sa.func.coalesce(carried.scalar_subquery(), 0))
+        return self._labelled(numbers, tables.nodes, *conditions)
+
+    def _labelled(
+        self, numbers: Sequence[sa.ColumnElement[int]], source: sa.FromClause, *conditions: Condition
+    ) -> sa.Subquery:
+        columns = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name)
+        labels = ('failed', *map(_word, range(len(self._words))))
+        named = (number.label(label) for number, label in zip(numbers, labels, strict=True))
+        return _once(sa.select(*columns, *named).select_from(source).where(*self._conditions, *conditions))
 
     def _numbers(self, inner: sa.Subquery) -> list[sa.ColumnElement[int]]:
         return [inner.c.failed, *(inner.c[_word(number)] for number in range(len(self._words)))]
@@ -182,36 +215,63 @@ class _Facts:
 
         ::
 
-            SELECT failed, traits_0, count(*), min(id), max(id) FROM (…) GROUP BY failed, traits_0
+            SELECT number_0, count(*), min(id), max(id)
+            FROM (SELECT nodes.id, failed + traits_0 * 128 AS number_0 FROM nodes LEFT JOIN … LIMIT 2147483647)
+            GROUP BY number_0
         """
-        figures = sa.func.count(), sa.func.min(self.inner.c.id), sa.func.max(self.inner.c.id)
-        flags = len(self.clauses) - len(self._of_traits.names)
-        if len(self._words) == 1 and flags + len(self._words[0]) <= _MAX_BITS:
+        source, numbers = self._encoded()
+        flags = len(self._flags)
+        in_one = len(self._words) == 1 and flags + len(self._words[0]) <= _MAX_BITS
+        if in_one:
             # Both numbers in one: for two, PostgreSQL expects so many groups that it sorts all nodes.
-            failed, traits = self.numbers
-            number = (failed + traits * sa.literal(1 << flags, sa.BigInteger)).label('number')
-            for both, *rest in connection.execute(sa.select(number, *figures).group_by(number)):
-                yield _Group((both & (1 << flags) - 1, both >> flags), *rest)
-            return
-        for row in connection.execute(sa.select(*self.numbers, *figures).group_by(*self.numbers)):
-            yield _Group(tuple(row[:-3]), *row[-3:])
+            failed, traits = numbers
+            numbers = [failed + traits * sa.literal(1 << flags, sa.BigInteger)]
+        labels = [number.label(f'number_{place}') for place, number in enumerate(numbers)]
+        # Grouped outside: PostgreSQL expects as many groups of an expression as its columns have combinations.
+        inner = _once(sa.select(tables.nodes.c.id, *labels).select_from(source).where(*self._conditions))
+        columns = [inner.c[label.name] for label in labels]
+        figures = sa.func.count(), sa.func.min(inner.c.id), sa.func.max(inner.c.id)
+        for row in connection.execute(sa.select(*columns, *figures).group_by(*columns)):
+            both = row[0]
+            found = (both & (1 << flags) - 1, both >> flags) if in_one else tuple(row[:-3])
+            yield _Group(found, *row[-3:])
 
-    def nodes_with(self, ranking: Sequence[_Numbers], node_ids: range | None = None) -> sa.Select:
-        """Return the SELECT of the uuid, the name and the numbers of the first MAX_LISTED nodes of a ranking.
+    def nodes_with(self, ranking: Sequence[_Numbers], node_ids: range) -> sa.Select:
+        """Return the SELECT of the id, the uuid, the name and the numbers of the first MAX_LISTED nodes with numbers.
 
-        :param ranking: [numbers, …]: nodes with the first of them come first; those with one of them in order of the
-            ids, if there is a range.
-        :param node_ids: range of the ids of the nodes; None for all nodes.
+        :param ranking: [numbers, …]: nodes with one of them are searched for.
+        :param node_ids: range of the ids of the nodes.
         """
-        inner = self.inner if node_ids is None else self._nodes(node_ids)
+        inner = self._few_nodes(_is_within(tables.nodes.c.id, node_ids), *self._implied(ranking, node_ids))
         columns = self._numbers(inner)
         alike = [
-            sa.and_(*(column == number for column, number in zip(columns, numbers, strict=True)))
-            for numbers in ranking[:MAX_LISTED]
+            sa.and_(*(column == number for column, number in zip(columns, numbers, strict=True))) for numbers in ranking
         ]
-        places = () if node_ids else (sa.case(*((condition, place) for place, condition in enumerate(alike))),)
-        statement = sa.select(inner.c.uuid, inner.c.name, *columns).where(sa.or_(*alike))
-        return statement.order_by(*places, inner.c.id).limit(MAX_LISTED)
+        statement = sa.select(inner.c.id, inner.c.uuid, inner.c.name, *columns).where(sa.or_(*alike))
+        return statement.order_by(inner.c.id).limit(MAX_LISTED)
+
+    def nodes_of(self, node_ids: Collection[int]) -> sa.Select:
+        """Return the SELECT of the id, the uuid, the name and the numbers of nodes."""
+        inner = self._few_nodes(tables.nodes.c.id.in_(node_ids))
+        return sa.select(inner.c.id, inner.c.uuid, inner.c.name, *self._numbers(inner))
+
+    def _implied(self, ranking: Sequence[_Numbers], node_ids: range) -> Iterator[Condition]:
+        """Yield conditions that all nodes with these numbers fulfil, so that fewer nodes are encoded."""
+        failed = functools.reduce(operator.or_, (numbers[0] for numbers in ranking))
+        yield from (condition for bit, condition in enumerate(self._flags_of_few) if not failed >> bit & 1)
+        names = []
+        for place, words in enumerate(self._words, 1):
+            common = functools.reduce(operator.and_, (numbers[place] for numbers in ranking))
+            names += [name for bit, name in enumerate(words) if common >> bit & 1]
+        for name in names[:_MAX_IMPLIED]:
+            table = tables.node_traits.c
+            of_range = sa.select(table.node_id).where(table.trait == name, _is_within(table.node_id, node_ids))
+            yield tables.nodes.c.id.in_(of_range)
+
+    @staticmethod
+    def numbers_of(row: sa.Row) -> _Numbers:
+        """Return the numbers of a row of ``nodes_with`` or ``nodes_of``."""
+        return tuple(row[3:])
 
     def mask(self, numbers: _Numbers) -> int:
         """Return the mask of the clauses that nodes with these numbers fail."""
@@ -220,19 +280,39 @@ class _Facts:
         return self._failed(carried) | failed << len(self._of_traits.names)
 
 
-def _as_sets(connection: sa.Connection, node_request: NodeRequest) -> dict[str, Condition]:
+def _once(statement: sa.Select) -> sa.Subquery:
+    """Return a subquery that is evaluated once.
+
+    Its LIMIT cuts nothing. Without it, the databases inline the expressions of its columns wherever one is used, and
+    evaluate them each time.
+    """
+    return statement.limit(2**31 - 1).subquery()
+
+
+def _as_sets(instance: str | None) -> dict[str, Condition]:
     """Return clauses with conditions that read a set of rows once, and not some rows for each node.
 
+    Not EXISTS: PostgreSQL's planner counts that for each node, and for so large a sum it does not see what sorting
+    all nodes costs.
+
+    :param instance: as for ``explain``.
     :returns: {name of the clause: condition on nodes}.
     """
     reserved = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
-    clauses: dict[str, Condition] = {'eligible:reserved': tables.nodes.c.uuid.not_in(reserved)}
+    return {
+        'eligible:reserved': tables.nodes.c.uuid.not_in(reserved),
+        'eligible:allocated': tables.nodes.c.id.not_in(node_providers.allocated_nodes(instance)),
+    }
+
+
+def _of_class(connection: sa.Connection, node_request: NodeRequest) -> dict[str, Condition]:
+    """Return the clause of the resource class, if nodes have few classes: {name of the clause: condition on nodes}."""
     name = node_request.request.resource_class
     classes = node_classes.read(connection, name) if name else None
     if classes is None:
-        return clauses
+        return {}
     of_class = sa.and_(tables.nodes.c.resource_class.is_not(None), tables.nodes.c.resource_class.in_(classes))
-    return clauses | {f'resource_class:{name}': of_class}
+    return {f'resource_class:{name}': of_class}
 
 
 def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Condition]:
@@ -250,25 +330,10 @@ def _is_within(column: sa.ColumnElement[int], node_ids: range) -> Condition:
     return sa.and_(column >= node_ids.start, column < node_ids.stop)
 
 
-def _carried(words: Sequence[Sequence[str]], node_ids: range | None) -> sa.Subquery:
-    """Return the subquery of which traits the nodes carry, as integers: one column for each list of names.
-
-    Nodes that carry none of the traits have no row.
-
-    :param words: [[trait, …], …]; bit n of a column stands for name n of its list.
-    :param node_ids: range of the ids of nodes; None for all nodes.
-    """
-    numbers = [
-        sa.cast(sa.func.sum(sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)), sa.BigInteger).label(
-            _word(number)
-        )
-        for number, names in enumerate(words)
-    ]
-    named = tables.node_traits.c.trait.in_([name for names in words for name in names])
-    statement = sa.select(tables.node_traits.c.node_id, *numbers).where(named).group_by(tables.node_traits.c.node_id)
-    if node_ids is not None:
-        statement = statement.where(_is_within(tables.node_traits.c.node_id, node_ids))
-    return statement.subquery()
+def _sum(names: Iterable[str]) -> sa.ColumnElement[int]:
+    """Return the SQL expression of which traits a node carries: in the sum, bit n stands for name n."""
+    bits = sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)
+    return sa.cast(sa.func.sum(bits), sa.BigInteger)
 
 
 def _bits(names: Iterable[str]) -> dict[str, sa.ColumnElement[int]]:

@@ -63,12 +63,14 @@ class NodeRequest:
             if name != 'include_children'
         }
 
-    def considered(self, context: Context) -> list[Condition]:
+    def considered(self, context: Context, by_set: bool = False) -> list[Condition]:
         """Return the conditions on nodes that the request is about: the caller may see them, and they are no children.
 
         A request that names nodes, or has one of the filters for children, is about children, too.
+
+        :param by_set: as for ``node_filters.without_children``.
         """
-        hiding = node_filters.without_children(self.filters) if self.idents is None else []
+        hiding = node_filters.without_children(self.filters, by_set) if self.idents is None else []
         return [*node_filters.visible(context, self.grant), *hiding]
 
     def conditions(self, context: Context) -> list[Condition]:
@@ -76,11 +78,18 @@ class NodeRequest:
 
         They ignore ``idents``, and whether a node is eligible.
         """
-        return [
-            *self.flags().values(),
-            *trait_filters.where(self.request.filter),
-            *self.considered(context),
-        ]
+        return [*trait_filters.where(self.request.filter), *self._other_conditions(context)]
+
+    def select(self, context: Context, dialect: str, columns: Columns) -> sa.Select:
+        """Return the SELECT of the nodes that fulfil ``conditions``.
+
+        :param dialect: name of SQLAlchemy's dialect.
+        """
+        statement = trait_filters.begin_with(sa.select(*columns), dialect, self.request.filter)
+        return statement.where(*self._other_conditions(context))
+
+    def _other_conditions(self, context: Context) -> list[Condition]:
+        return [*self.flags().values(), *self.considered(context)]
 
 
 def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa.Row]:
@@ -92,8 +101,8 @@ def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa
         the order of creation.
     """
     columns = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.resource_class, trait_filters.JOINED)
-    statement = sa.select(*columns).where(*node_request.conditions(context), ELIGIBLE)
     with context.read() as connection:
+        statement = node_request.select(context, connection.dialect.name, columns).where(ELIGIBLE)
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(limit)).all()
 
 
@@ -127,9 +136,10 @@ def candidates(
     :returns: [row with ``id`` and ``uuid``, …]: by score, then in the order of the list if there is one, else in the
         order of creation.
     """
-    statement = sa.select(*_COLUMNS).where(*node_request.conditions(context), free)
     if node_request.idents is None:
+        statement = node_request.select(context, connection.dialect.name, _COLUMNS).where(free)
         return connection.execute(statement.order_by(*_order(node_request.request)).limit(count)).all()
+    statement = sa.select(*_COLUMNS).where(*node_request.conditions(context), free)
     if node_request.request.preferred:
         # The last node of the list may have the highest score, so all of them are read.
         return _of_list(connection, statement, node_request.idents, node_request.request.preferred)[:count]

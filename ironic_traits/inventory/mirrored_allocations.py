@@ -57,6 +57,12 @@ def _differing(context: Context, turn: Turn, rows: Sequence[Values]) -> list[Val
     return [row for row in rows if row['uuid'] in conflicts or _differs(turn, present.get(row['uuid']), row)]
 
 
+def absent(context: Context, uuids: Collection[str]) -> set[str]:
+    """Return which of these uuids belong to no allocation that is stored."""
+    with context.read() as connection:
+        return set(uuids).difference(_present(connection, uuids))
+
+
 def _present(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa.Row]:
     rows = connection.execute(sa.select(TABLE).where(TABLE.c.uuid.in_(list(uuids))))
     return {row.uuid: row for row in rows}
@@ -131,7 +137,11 @@ class _Check:
         if node and node.origin == self._turn.cloud:
             if node.allocation_uuid == row['uuid']:
                 return True
-            self.deferred.add(row['uuid'])
+            if node.uuid in self._left_out:
+                # It may stay as it is. If it does not, its allocation is read with it.
+                self.reasons[row['uuid']] = f'Its node {node.uuid} does not have it here.'
+            else:
+                self.deferred.add(row['uuid'])
         elif node or row['node_uuid'] in self._left_out:
             self.reasons[row['uuid']] = f'Its node {row["node_uuid"]} is not one of cloud {self._turn.cloud} here.'
         else:

@@ -207,6 +207,13 @@ def uuids(context: Context, table: sa.Table, cloud: str) -> set[str]:
         return set(connection.scalars(_of_cloud(sa.select(table.c.uuid), table, cloud)))
 
 
+def count(context: Context, cloud: str) -> int:
+    """Return the number of the nodes of a cloud."""
+    with context.read() as connection:
+        statement = sa.select(sa.func.count()).select_from(tables.nodes).where(tables.nodes.c.origin == cloud)
+        return connection.execute(statement).scalar_one()
+
+
 def _of_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
     nodes = tables.nodes
     if 'origin' in table.c:

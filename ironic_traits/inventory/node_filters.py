@@ -21,14 +21,18 @@ def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
     return {name: _condition(name, value) for name, value in filters.items()}
 
 
-def without_children(filters: Mapping[str, Any]) -> list[Condition]:
+def without_children(filters: Mapping[str, Any], by_set: bool = False) -> list[Condition]:
     """Return the condition that hides the children of nodes, unless a filter asks for them.
 
     :param filters: as for ``conditions``.
+    :param by_set: whether to read the few children first. For a statement that reads all nodes on MariaDB, which has
+        no partial index of the others and would look up each of them.
     :returns: [condition on nodes]; [] when ``parent_node`` or ``include_children`` selects children.
     """
     asked = 'parent_node' in filters or filters.get('include_children')
-    return [] if asked else [tables.nodes.c.parent_node.is_(None)]
+    if asked:
+        return []
+    return [tables.nodes.c.id.not_in(_CHILDREN) if by_set else tables.nodes.c.parent_node.is_(None)]
 
 
 def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> list[Condition]:
@@ -86,6 +90,8 @@ def _has_text(text: str) -> Condition:
     )
 
 
+_child = tables.nodes.alias('child')
+_CHILDREN = sa.select(_child.c.id).where(_child.c.parent_node.is_not(None))
 _RESERVED = sa.select(tables.reservations.c.node_uuid).where(eligibility.LIVE)
 #: {filter that is not a column compared with a value: function from its value to the condition}.
 CONDITIONS: dict[str, Callable[[Any], Condition]] = {

@@ -14,11 +14,12 @@ Reservations that have expired change no row. They are read each time.
 
 import contextlib
 import dataclasses
+import itertools
 import threading
 import uuid
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -92,13 +93,12 @@ class View:
     :ivar expired: set of the nodes whose reservation has expired.
     """
 
-    def __init__(
-        self, connection: sa.Connection, sets: bitsets.Bitsets, position: Callable[[int], int | None], expired: int
-    ) -> None:
+    def __init__(self, connection: sa.Connection, content: '_Content') -> None:
         self.connection = connection
-        self.expired = expired
-        self._sets = sets
-        self._position = position
+        self.expired = 0
+        self._sets = content.sets
+        self._position = content.position
+        self._ids = content.ids
         self._known: dict[Hashable, int] = {}
 
     def get(self, *name: str | None) -> int:
@@ -126,6 +126,13 @@ class View:
     def of_ids(self, node_ids: Iterable[int]) -> int:
         """Return the set of nodes with these ids."""
         return bitsets.of((position for position in map(self._position, node_ids) if position is not None), self.size)
+
+    def ids(self, nodes: int, limit: int) -> list[int]:
+        """Return the ids of the first nodes of a set.
+
+        :param limit: most ids.
+        """
+        return [self._ids[position] for position in itertools.islice(bitsets.positions(nodes), limit)]
 
     @property
     def size(self) -> int:
@@ -222,7 +229,7 @@ class NodeIndex:
                 # The sets may be changed in part.
                 self._content = None
                 raise
-            view = View(connection, content.sets, content.position, 0)
+            view = View(connection, content)
             view.expired = view.of_ids(connection.scalars(_EXPIRED))
             yield view
 

@@ -162,6 +162,19 @@ def allocated_to_others(consumer: str) -> Condition:
     return _ALLOCATIONS.where(tables.consumers.c.uuid != consumer).exists()
 
 
+def allocated_nodes(consumer: str | None) -> sa.Select:
+    """Return the SELECT of the ids of the nodes that are allocated to others than a consumer.
+
+    :param consumer: uuid; None for no consumer: then of all nodes that are allocated.
+    """
+    nodes = sa.select(_provider.c.node_id).join(
+        tables.allocations, tables.allocations.c.resource_provider_id == _provider.c.id
+    )
+    others = tables.consumers.c.uuid != consumer, tables.consumers.c.id == tables.allocations.c.consumer_id
+    statement = nodes.join(tables.consumers, sa.and_(*others)) if consumer else nodes
+    return statement.where(_provider.c.node_id.is_not(None))
+
+
 def has_allocations(consumer: str) -> sa.Select:
     """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
     return sa.select(sa.exists().where(tables.consumers.c.uuid == consumer))

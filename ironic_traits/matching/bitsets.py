@@ -5,12 +5,14 @@ one ``&`` of two integers, and their number is ``int.bit_count``: some microseco
 """
 
 from array import array
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 #: A set with fewer members than one in _SPARSE positions is stored as a list of positions, of 4 bytes each.
 _SPARSE = 32
 _POSITION = 'I'
+#: Nodes whose masks are computed at once. Their number limits the number of masks, and so the memory.
+_CHUNK = 1 << 14
 
 
 def of(positions: Iterable[int], size: int) -> int:
@@ -31,6 +33,27 @@ def positions(bits: int) -> Iterator[int]:
             low = byte & -byte
             yield number * 8 + low.bit_length() - 1
             byte ^= low
+
+
+def failing(considered: int, fulfilled: Sequence[int], size: int) -> Counter[int]:
+    """Return how many nodes fail which clauses.
+
+    :param considered: set of nodes.
+    :param fulfilled: for each clause, the set of the nodes that fulfil it.
+    :param size: a number that is larger than each position.
+    :returns: {mask of the clauses, as of ``matching.explanations``: number of nodes}.
+    """
+    counts: Counter[int] = Counter()
+    for begin in range(0, size, _CHUNK):
+        groups = {0: considered >> begin & (1 << _CHUNK) - 1}
+        for bit, members in enumerate(fulfilled):
+            chunk = members >> begin & (1 << _CHUNK) - 1
+            split = [(mask, group & chunk, group & ~chunk) for mask, group in groups.items()]
+            groups = {mask: some for mask, some, _ in split if some}
+            groups |= {mask | 1 << bit: others for mask, _, others in split if others}
+        for mask, group in groups.items():
+            counts[mask] += group.bit_count()
+    return counts
 
 
 class Bitsets:

@@ -203,6 +203,7 @@ class _Attempt:
         try:
             response = cloud.request('PATCH', f'/nodes/{claim.node_uuid}', json=[operation])
         except Unsent as error:
+            self._context.clouds.pop(claim.cloud, None)
             return _Outcome(_whole(claim, f'cannot be reached: {error}'))
         except Unreadable as error:
             return _Outcome(has_instance=None, failure=_unconfirmed(self._context, [claim], str(error)))
@@ -247,8 +248,8 @@ def _refused(context, claim, response):
         reason = f'the response was {status}: {text}'
         return _Outcome(has_instance=None, failure=_unconfirmed(context, [claim], reason))
     if status in (401, 403):
-        if status == 401:
-            context.clouds.pop(claim.cloud, None)
+        # The next request reads clouds.yaml again, and authenticates.
+        context.clouds.pop(claim.cloud, None)
         return _Outcome(_whole(claim, f'refuses to hold nodes: {text}'))
     if _ELSEWHERE.search(text):
         node = f'another node of cloud {claim.cloud}'

@@ -25,7 +25,7 @@ class Unreadable(Exception):
 
 
 class Unsent(Unreadable):
-    """A request was not sent: the cloud cannot be reached."""
+    """A request was not carried out: the cloud cannot be reached, or the user cannot authenticate."""
 
 
 class NotThere(Unreadable):
@@ -38,6 +38,8 @@ class NotAllowed(Unreadable):
 
 #: {status: what ``Cloud.get`` raises}.
 _FAILURES = {403: NotAllowed, 404: NotThere}
+#: What Ironic says, with a 500, if a token is for a project, and the policy rule for the system only.
+_SCOPE = 'requires a scope of'
 
 
 class Cloud:
@@ -99,8 +101,9 @@ class Cloud:
         """
         response = self.request('GET', path, params=query)
         if response.status_code != 200:
-            kind = _FAILURES.get(response.status_code, Unreadable)
-            raise kind(f'GET {path} was answered with {response.status_code}: {message(response)}')
+            text = message(response)
+            kind = NotAllowed if _SCOPE in text else _FAILURES.get(response.status_code, Unreadable)
+            raise kind(f'GET {path} was answered with {response.status_code}: {text}')
         try:
             document = response.json()
         except ValueError:
@@ -124,14 +127,14 @@ class Cloud:
 
         :param timeout: seconds that it may take; None for those of all requests.
         :param arguments: of requests.request.
-        :raises Unsent: the cloud cannot be reached, so that it has not received the request.
+        :raises Unsent: the cloud cannot be reached, or the user cannot authenticate: nothing was carried out.
         :raises Unreadable: the cloud did not respond.
         """
         self.requests += 1
         headers = {_HEADER: self.version} if self.version else {}
         with _understood():
             # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
-            return self._ironic.request(
+            response = self._ironic.request(
                 path,
                 method,
                 headers=headers,
@@ -141,9 +144,17 @@ class Cloud:
                 status_code_retries=0,
                 **arguments,
             )
+            if response.status_code == 403:
+                # The user may get the role later: the next request gets a new token.
+                self._ironic.session.invalidate()
+            return response
 
     def _negotiated(self):
         document = self.get('/')
+        if 'versions' in document:
+            # The list of versions. With http_basic, openstacksdk takes the endpoint as it is.
+            self._ironic.endpoint_override = self.endpoint = f'{str(self.endpoint).rstrip("/")}/v1'
+            document = self.get('/')
         try:
             highest = int(document['version']['version'].partition('.')[2])
         except (KeyError, TypeError, AttributeError, ValueError):
@@ -154,13 +165,17 @@ class Cloud:
 
 
 def message(response):
-    """Return what a response says, shortened, for a sentence: Ironic's error message, or else its text.
+    """Return what a response says, shortened, for a sentence: the error message of Ironic, or else its text.
 
     :param response: requests.Response.
     """
     text = re.sub(r'<[^>]*>', ' ', response.text)
     with contextlib.suppress(ValueError, TypeError, KeyError):
-        error = response.json()['error_message']
+        document = response.json()
+        if 'error' in document:
+            # That of the middleware for http_basic and keystone.
+            text = str(document['error']['message'])
+        error = document['error_message']
         error = json.loads(error) if isinstance(error, str) else error
         text = str(error['faultstring'])
     return ' '.join(text.split())[:_MAX_TEXT]
@@ -181,10 +196,14 @@ def _understood():
 
 
 def _is_unsent(error):
-    """Whether no connection to the cloud could be opened."""
+    """Whether no connection to the cloud could be opened, or the user could not authenticate."""
+    import keystoneauth1.exceptions
     import requests.exceptions
     import urllib3.exceptions
 
+    if isinstance(error, keystoneauth1.exceptions.HttpError):
+        # It is keystone's: the responses of Ironic are no exceptions.
+        return True
     cause = error.__cause__ or error.__context__
     reason = getattr(cause.args[0], 'reason', None) if cause and cause.args else None
     return isinstance(cause, requests.exceptions.ConnectTimeout) or isinstance(

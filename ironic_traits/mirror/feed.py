@@ -23,6 +23,8 @@ from ironic_traits.mirror.documents import moment
 NEWEST = 10
 #: Nodes that are tried as an anchor before everything is read again.
 _ANCHORS = 5
+#: Items that a list may lack, although they are there.
+_STRAY = 10
 
 
 class Lost(Exception):
@@ -163,6 +165,21 @@ class Feed:
             return self._cloud.get(f'/{self.resource}/{uuid}')
         except NotThere:
             return None
+
+    def gone(self, uuids):
+        """Return those of the items that the cloud really does not have.
+
+        Each is asked for, because the list may have been read while the order of its pages changed.
+
+        :raises Unreadable: many are there.
+        """
+        gone = []
+        for number, uuid in enumerate(uuids, 1):
+            if self.get(uuid) is None:
+                gone.append(uuid)
+            if number - len(gone) > _STRAY:
+                raise Unreadable(f'The list of {self.resource} lacks items that are there, such as {uuid}.')
+        return gone
 
     def _after_anchor(self, alternatives):
         """Yield the pages after the anchor."""

@@ -22,6 +22,7 @@ from ironic_traits.mirror import documents, processes
 from ironic_traits.mirror.cloud import Cloud, NotAllowed, NotThere, Unreadable
 from ironic_traits.mirror.feed import Feed, Lost
 from ironic_traits.mirror.inspection_reader import InspectionReader
+from ironic_traits.mirror.node_count import NodeCount
 from ironic_traits.mirror.settler import Settler
 from ironic_traits.mirror.trait_writer import TraitWriter
 
@@ -30,8 +31,13 @@ LOG = logging.getLogger(__name__)
 NODES, ALLOCATIONS = mirrored_nodes.RESOURCE, mirrored_allocations.RESOURCE
 #: The resources, in the order in which they refer to each other: {name: the minor version that brought it}.
 RESOURCES = {'chassis': 0, NODES: 0, 'portgroups': 0, 'ports': 0, ALLOCATIONS: 52}
+#: Those that are read completely before changes are.
+_FIRST = ('chassis', NODES)
 #: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
 _DELETED = (NODES, 'portgroups', 'ports', ALLOCATIONS)
+#: Those that are left out if the user of the mirror may not list them. With the default policy of Ironic, chassis are
+#: for users of the system, and an application credential is for a project.
+_OPTIONAL = ('chassis', ALLOCATIONS)
 #: {name of the resource: its table}.
 _TABLES = {name: tables.metadata.tables[name] for name in RESOURCES} | {ALLOCATIONS: mirrored_allocations.TABLE}
 #: {task: option with the seconds between two of it}.
@@ -68,6 +74,7 @@ class Follower:
         self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
         self._cloud = cloud or Cloud(name, options.timeout)
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
+        self._count = NodeCount(self._context, self._turn, self._cloud)
         #: {name: function}, of what is done when it is due and no pass is in progress.
         self._tasks = {
             'records': self._poll_records,
@@ -164,23 +171,23 @@ class Follower:
 
     @contextlib.contextmanager
     def _if_allowed(self, feed):
-        """Leave out allocations until the mirror begins again, if its user may not list them."""
+        """Leave out an optional resource until the mirror begins again, if its user may not list it."""
         try:
             yield
         except NotAllowed as error:
-            if feed.resource != ALLOCATIONS:
+            if feed.resource not in _OPTIONAL:
                 raise
-            LOG.warning('Allocations of cloud %s are not read: %s', self._turn.cloud, error)
-            self._feeds.pop(ALLOCATIONS, None)
+            LOG.warning('The %s of cloud %s are not read: %s', feed.resource, self._turn.cloud, error)
+            self._feeds.pop(feed.resource, None)
 
     def _step(self):
         """Do one thing, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
-        is_first = any('anchor' not in self._feeds[resource].state for resource in ('chassis', NODES))
+        is_first = any('anchor' not in feed.state for feed in self._feeds.values() if feed.resource in _FIRST)
         if self._is_due('claims'):
-            Settler(self._context, self._cloud).settle_due(self._turn.cloud)
+            self._run('claims', lambda: Settler(self._context, self._cloud).settle_due(self._turn.cloud))
         elif not is_first and self._is_due('nodes'):
-            self._poll_nodes()
+            self._run('nodes', self._poll_nodes)
         elif self._writer and not is_first and self._writer.due <= time.monotonic():
             self._writer.step()
         elif passing:
@@ -189,7 +196,7 @@ class Follower:
         else:
             due = next(filter(self._is_due, self._tasks), None)
             if due:
-                self._tasks[due]()
+                self._run(due, self._tasks[due])
         self._failures = 0
         due = min(*self._due.values(), self._writer.due if self._writer else float('inf'))
         return 0 if passing else max(due - time.monotonic(), 0)
@@ -198,8 +205,17 @@ class Follower:
         """Whether a task is due; if so, it is due again after its interval."""
         if self._due[name] > time.monotonic():
             return False
-        self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
+        self._postpone(name)
         return True
+
+    def _postpone(self, name):
+        self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
+
+    def _run(self, name, function):
+        """Call the function of a task. Its interval begins when it ends: a slow cloud does not prevent other tasks."""
+        function()
+        if self._due[name]:
+            self._postpone(name)
 
     def _poll_records(self):
         for feed in [each for name, each in self._feeds.items() if name != NODES]:
@@ -208,10 +224,14 @@ class Follower:
         self._save(**self._success())
 
     def _compare_uuids(self):
-        for feed in [self._feeds[name] for name in _DELETED if name in self._feeds]:
+        self._compare_nodes()
+        for feed in [self._feeds[name] for name in _DELETED[1:] if name in self._feeds]:
             with self._if_allowed(feed):
                 self._compare(feed)
         self._save(**self._success())
+
+    def _compare_nodes(self):
+        self._count.around(lambda: self._compare(self._feeds[NODES]))
 
     def _read_inspections(self):
         if self._inspections.read():
@@ -225,6 +245,8 @@ class Follower:
     def _poll_nodes(self):
         moment = mirror_clouds.now(self._service)
         is_complete = self._poll(self._feeds[NODES])
+        if not any(feed.is_passing for feed in self._feeds.values()) and self._count.is_unexpected():
+            self._compare_nodes()
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
 
     def _poll(self, feed):
@@ -304,8 +326,7 @@ class Follower:
                 f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
                 f'"ironic-traits-mirror forget"; otherwise, check what the user of the mirror may list.'
             )
-        # Each is asked for, because the list may have been read while the order of its pages changed.
-        gone = [uuid for uuid in gone if feed.get(uuid) is None]
+        gone = feed.gone(gone)
         if feed.resource == NODES:
             for uuid in gone:
                 mirrored_nodes.delete(self._context, self._turn, uuid)
@@ -337,9 +358,9 @@ class Follower:
         if feed is None or feed.is_passing:
             return
         uuids = {each.get('allocation_uuid') for each in page} - {None}
-        unknown = self._unknown(feed, uuids) if uuids else ()
+        absent = mirrored_allocations.absent(self._context, uuids) if uuids else ()
         with self._if_allowed(feed):
-            self._store(feed, [document for uuid in sorted(unknown) if (document := feed.get(uuid))])
+            self._store(feed, [document for uuid in sorted(absent) if (document := feed.get(uuid))])
 
     def _store_node(self, document):
         self._store(self._feeds[NODES], [document])

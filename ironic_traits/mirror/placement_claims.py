@@ -30,7 +30,7 @@ _REFUSALS = (
 class _OneNode(NodeRequest):
     """A request for one node, whether or not the caller may see nodes: it may allocate all providers."""
 
-    def considered(self, context):
+    def considered(self, context, by_set=False):
         return []
 
 

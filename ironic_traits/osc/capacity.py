@@ -75,9 +75,12 @@ class Reasons(columns.FormattableColumn):
         return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}
 
 
-def add_flavor_options(parser):
-    """Add the options that choose flavors."""
-    group = parser.add_mutually_exclusive_group()
+def add_flavor_options(parser, required=False):
+    """Add the options that choose flavors.
+
+    :param required: whether one of them is required.
+    """
+    group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
         '--flavors-from-nova',
         metavar='<flavor>',

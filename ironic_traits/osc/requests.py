@@ -64,6 +64,16 @@ def _image(app, parsed):
     return {'properties': _cloud(app).image.find_image(parsed.image, ignore_missing=False).properties}
 
 
+def images(app):
+    """Return the images of Glance that require traits: [{'name': …, 'properties': {…}}, …]."""
+    found = []
+    for image in _cloud(app).image.images():
+        traits = {key: value for key, value in (image.properties or {}).items() if key.startswith('trait')}
+        if traits:
+            found.append({'name': image.name or image.id, 'properties': traits})
+    return found
+
+
 def _cloud(app):
     """Return the openstacksdk connection, which the standalone ``baremetal`` does not have."""
     if not hasattr(app.client_manager, 'sdk_connection'):

@@ -115,7 +115,7 @@ class Search:
         conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
         limit = self._limit_of_queries
         found: list[tuple[str, Summary]] = []
-        for statement in self._free_nodes(conditions, limit):
+        for statement in self._free_nodes(group, limit):
             if limit is None or len(found) < limit:
                 found.extend(node_candidates.read_nodes(self.connection, statement, *group.resources))
         amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
@@ -134,12 +134,17 @@ class Search:
         most = self.conf.max_allocation_candidates
         return (most if most > 0 else None) if self.conf.randomize_allocation_candidates else self.limit
 
-    def _free_nodes(self, conditions: Collection[Condition], limit: int | None) -> Iterator[sa.Select]:
+    def _free_nodes(self, group: Group, limit: int | None) -> Iterator[sa.Select]:
         """Yield the SELECTs of the providers of free nodes, if they are candidates by themselves."""
-        if self.nodes_suffice:
-            ((name, class_id),) = self.class_ids.items()
-            for of_class in node_candidates.of_class(self.facts.classes, name, class_id):
-                yield node_candidates.nodes([of_class, *conditions], limit)
+        if not self.nodes_suffice:
+            return
+        dialect, ((name, class_id),) = self.connection.dialect.name, self.class_ids.items()
+        own = node_candidates.traits_of_nodes(dialect, self.holders, group.required)
+        others = [one_of for one_of in group.required if len(one_of) > 1 or own.isdisjoint(one_of)]
+        rest = dataclasses.replace(group, required=others)
+        conditions = [*self._requirements(rest, few=True), *self._root_conditions(few=True)]
+        for of_class in node_candidates.of_class(self.facts.classes, name, class_id):
+            yield node_candidates.nodes(dialect, own, [of_class, *conditions], limit)
 
     def candidates(self) -> list[Candidate]:
         """Return [matching.combinations.Candidate, …], up to the limit of the request and the configuration."""
@@ -170,8 +175,7 @@ class Search:
     def _nodes(self, limit: int | None) -> Iterator[Candidate]:
         """Yield the candidates that are one free node."""
         (group,) = self.request.groups
-        conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
-        for statement in self._free_nodes(conditions, limit):
+        for statement in self._free_nodes(group, limit):
             for row in self._read(statement):
                 amounts = frozenset(((row.id, class_id), 1) for class_id in self.class_ids.values())
                 yield Candidate(amounts, frozenset(((group.suffix, frozenset((row.id,))),)))

@@ -7,14 +7,15 @@ A node's provider has one unit of the node's resource class:
 - It is used while it is allocated to a consumer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import mismatches, node_providers
+from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
+from ironic_traits.matching.traits import Filter
 
 #: The fields of an inventory in the API.
 FIELDS = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size', 'allocation_ratio')
@@ -182,12 +183,17 @@ def of_clients(amounts: Mapping[int, int]) -> sa.Select:
     return statement
 
 
-def of_nodes() -> sa.Select:
+def of_nodes(dialect: str = '', own_traits: Collection[str] = ()) -> sa.Select:
     """Return the SELECT of the providers of nodes of which the one unit can be allocated.
 
     The node must be eligible (``eligibility.ELIGIBLE``), and no child.
 
+    :param dialect: name of SQLAlchemy's dialect, if there are traits.
+    :param own_traits: that the nodes must have.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid`` from resource_providers and nodes.
     """
     is_node = tables.nodes.c.id == tables.resource_providers.c.node_id
+    if own_traits:
+        of_nodes = sa.select(*_PROVIDER).where(is_node, *_FREE)
+        return trait_filters.begin_with(of_nodes, dialect, Filter(all_of=frozenset(own_traits)))
     return sa.select(*_PROVIDER).select_from(tables.resource_providers).join(tables.nodes, is_node).where(*_FREE)

@@ -33,8 +33,6 @@ from ironic_traits.placement.allocation_candidates import Search
 from ironic_traits.placement.candidate_requests import Group, Request
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
-#: Providers whose masks are computed at once. Their number limits the number of masks, and so the memory.
-_CHUNK = 1 << 14
 #: Most searches without several clauses.
 _MAX_PAIRS = 50
 
@@ -277,7 +275,7 @@ class _Providers:
 def _of_providers(providers: _Providers) -> Result:
     """Explain a request whose candidates are one provider each."""
     every = list(clauses(providers.search.request))
-    failing = _failing(providers.considered, [clause.of(providers) for clause in every], providers.size)
+    failing = bitsets.failing(providers.considered, [clause.of(providers) for clause in every], providers.size)
     explanation = Explanation([clause.name for clause in every], failing)
     fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.without is None)
     # Of providers that fail what a request needs, no relaxation makes candidates.
@@ -290,24 +288,6 @@ def _of_providers(providers: _Providers) -> Result:
         [{'drop': each['drop'], 'matched': each['nodes']} for each in droppable.relaxations()],
         providers.nodes.figures(providers.of_nodes),
     )
-
-
-def _failing(considered: int, fulfilled: Sequence[int], size: int) -> Counter[int]:
-    """Return {mask of the clauses that a provider fails: number of providers}.
-
-    :param fulfilled: for each clause, the set of the providers that fulfil it.
-    """
-    failing: Counter[int] = Counter()
-    for begin in range(0, size, _CHUNK):
-        groups = {0: considered >> begin & (1 << _CHUNK) - 1}
-        for bit, members in enumerate(fulfilled):
-            chunk = members >> begin & (1 << _CHUNK) - 1
-            split = [(mask, group & chunk, group & ~chunk) for mask, group in groups.items()]
-            groups = {mask: some for mask, some, _ in split if some}
-            groups |= {mask | 1 << bit: others for mask, _, others in split if others}
-        for mask, group in groups.items():
-            failing[mask] += group.bit_count()
-    return failing
 
 
 def _of_trees(search: Search) -> Result:

@@ -3,7 +3,7 @@
 The limit ends the queries. They read the nodes of a resource class that are free from an index of them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidate_summaries import Summary, standard_first
+from ironic_traits.placement.traits import Holders
 
 _CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
 _MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
@@ -51,18 +52,35 @@ def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Co
     return [tables.nodes.c.resource_class == each for each in node_classes.same(classes, name)]
 
 
-def nodes(conditions: Collection[Condition], limit: int | None) -> sa.Select:
+def nodes(dialect: str, own_traits: Collection[str], conditions: Collection[Condition], limit: int | None) -> sa.Select:
     """Return the SELECT of the providers of free nodes, in the order of the nodes.
 
+    :param dialect: name of SQLAlchemy's dialect.
+    :param own_traits: as of ``traits_of_nodes``.
     :param conditions: on nodes and resource_providers.
     :param limit: most providers; None for all.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
-    statement = capacity.of_nodes().where(*conditions).order_by(tables.nodes.c.id).limit(limit)
-    # Because of the limit, MariaDB would read all nodes in their order.
-    for dialect in ('mysql', 'mariadb') if limit else ():
-        statement = statement.with_hint(tables.nodes, 'FORCE INDEX (nodes_free_idx)', dialect)
+    statement = capacity.of_nodes(dialect, own_traits).where(*conditions).order_by(tables.nodes.c.id).limit(limit)
+    if limit and dialect in ('mysql', 'mariadb'):
+        # Because of the limit, MariaDB would read all nodes in their order.
+        return statement.with_hint(tables.nodes, 'FORCE INDEX (nodes_free_idx)', dialect)
     return statement
+
+
+def traits_of_nodes(dialect: str, holders: Mapping[str, Holders], required: Iterable[Collection[str]]) -> set[str]:
+    """Return the required traits with which a search for nodes begins, if any (``trait_filters.begin_with``).
+
+    These are traits that only nodes have.
+
+    :param holders: of the traits.
+    :param required: [{trait, …}, …]: one trait of each set is required.
+    """
+    if dialect not in ('mysql', 'mariadb'):
+        return set()
+    names = {name for one_of in required if len(one_of) == 1 for name in one_of}
+    own = {name for name in names if holders[name].nodes and not holders[name].clients}
+    return own if len(own) > 1 else set()
 
 
 def read_nodes(connection: sa.Connection, statement: sa.Select, name: str) -> Iterator[tuple[str, Summary]]:

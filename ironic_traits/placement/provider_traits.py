@@ -15,22 +15,22 @@ from ironic_traits.placement.single_provider import bump, read, take
 from ironic_traits.placement.traits import check
 
 
-def find(context: Context, uuid: str) -> tuple[sa.Row, Sequence[sa.Row]]:
+def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
     """Return the traits of a provider.
 
     :param uuid: of the provider.
-    :returns: (row of the provider, [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name).
+    :returns: (generation of the provider, [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         provider = read(connection, uuid)
-        return provider, _rows(connection, provider)
+        return provider.generation, _rows(connection, provider)
 
 
 @retried
 def replace(
     context: Context, uuid: str, generation: int | None, requested_names: Collection[str]
-) -> tuple[sa.Row, Sequence[sa.Row]]:
+) -> tuple[int, Sequence[sa.Row]]:
     """Set the traits of a provider.
 
     On a node's provider, the node's own traits stay, and requested custom traits are ignored unless the node has them.
@@ -46,11 +46,12 @@ def replace(
     with context.write() as connection:
         provider = take(connection, uuid, generation)
         ids = check(connection, set(requested_names))
-        own = set(connection.scalars(_own(provider)))
-        stored = set(connection.scalars(_stored(provider)))
+        both = _stored(provider).add_columns(sa.false()).union_all(_own(provider).add_columns(sa.true()))
+        existing = connection.execute(both).all()
+        own, stored = ({name for name, of_node in existing if bool(of_node) is kind} for kind in (True, False))
         target = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
         if target == stored:
-            return provider, _rows(connection, provider)
+            return provider.generation, _rows(connection, provider)
         columns = tables.resource_provider_traits.c
         gone = columns.trait_id.in_(sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(stored - target)))
         delete = sa.delete(tables.resource_provider_traits).where(columns.resource_provider_id == provider.id, gone)
@@ -59,8 +60,7 @@ def replace(
         if new:
             with referring():
                 connection.execute(sa.insert(tables.resource_provider_traits), new)
-        bump(connection, provider)
-        return read(connection, uuid), _rows(connection, provider)
+        return bump(connection, provider), _rows(connection, provider)
 
 
 def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:

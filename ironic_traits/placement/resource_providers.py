@@ -16,7 +16,10 @@ from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.db.types import now
 from ironic_traits.placement import capacity, failures, resource_classes, traits
-from ironic_traits.placement.single_provider import COLUMNS, read, take
+from ironic_traits.placement.single_provider import LISTED, read, take
+
+#: Rows of a list that are read at once.
+_BATCH = 1000
 
 
 def get(context: Context, uuid: str) -> sa.Row:
@@ -29,19 +32,19 @@ def get(context: Context, uuid: str) -> sa.Row:
         return read(connection, uuid)
 
 
-def find(context: Context, filters: Mapping[str, Any]) -> Sequence[sa.Row]:
-    """List providers.
+def find(context: Context, filters: Mapping[str, Any]) -> Iterator[Sequence[sa.Row]]:
+    """List providers: yield them in batches, because all rows of a large inventory at once would take much memory.
 
     :param filters: {'name': name, 'uuid': uuid, 'in_tree': uuid of a provider, 'resources': {resource class: amount},
         'required': [{trait, …}, …], 'forbidden': {trait, …}, 'member_of': [{uuid of an aggregate, …}, …],
         'not_member_of': {uuid of an aggregate, …}}, all optional. Providers must fulfil all of them.
-    :returns: [row with ``single_provider.COLUMNS``, …], in the order of their creation.
+    :returns: [row with ``single_provider.LISTED``, …] of each batch, in the order of their creation.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
     with context.read() as connection:
-        statement = sa.select(*COLUMNS).where(*_where(connection, filters)).order_by(tables.resource_providers.c.id)
-        return connection.execute(statement).all()
+        statement = sa.select(*LISTED).where(*_where(connection, filters)).order_by(tables.resource_providers.c.id)
+        yield from connection.execute(statement).partitions(_BATCH)
 
 
 @retried

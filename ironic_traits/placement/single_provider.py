@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Condition
 from ironic_traits.db.types import now
 from ironic_traits.inventory import change_feed, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED
@@ -20,10 +21,35 @@ _EXPIRED = (
     .where(tables.reservations.c.node_uuid == tables.resource_providers.c.uuid, EXPIRED)
     .correlate(tables.resource_providers)
 )
-_MOVED = sa.and_(tables.resource_providers.c.node_id.is_not(None), _EXPIRED, node_providers.UNALLOCATED)
-_GENERATION = (tables.resource_providers.c.generation + sa.case((_MOVED, 1), else_=0)).label('generation')
+# In a list: the expired reservations, which are few, are read once.
+_IS_EXPIRED = tables.resource_providers.c.uuid.in_(sa.select(tables.reservations.c.node_uuid).where(EXPIRED))
+
+
+def _generation(expired: Condition) -> sa.Label[int]:
+    moved = sa.and_(tables.resource_providers.c.node_id.is_not(None), expired, node_providers.UNALLOCATED)
+    return (tables.resource_providers.c.generation + sa.case((moved, 1), else_=0)).label('generation')
+
+
+_GENERATION = _generation(_EXPIRED)
 #: The columns of a provider, with the generation that clients see.
 COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in tables.resource_providers.c)
+
+
+def _unless_uuid(name: str) -> sa.Label[str | None]:
+    column = tables.resource_providers.c[name]
+    return sa.func.nullif(column, tables.resource_providers.c.uuid).label(name)
+
+
+#: The columns that a list of providers shows, and the time of the last change. A list may have all providers, nearly
+#: all of nodes: the name and the root are NULL where they are the uuid.
+LISTED = (
+    tables.resource_providers.c.uuid,
+    _unless_uuid('name'),
+    _generation(_IS_EXPIRED),
+    tables.resource_providers.c.parent_provider_uuid,
+    _unless_uuid('root_provider_uuid'),
+    sa.func.coalesce(tables.resource_providers.c.updated_at, tables.resource_providers.c.created_at).label('moment'),
+)
 # Built once: to build the statement for each call takes as long as to execute it.
 _ONE = sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid'))
 

@@ -22,16 +22,18 @@ export class ApiError extends Error {
 /** The session of this tab: {token, expires_at, user, project, system, roles}; null without one. */
 export const session = {
   value: read(),
-  set(value) {
+  set(value, message = null) {
     this.value = value;
-    if (value) sessionStorage.setItem(KEY, JSON.stringify(value));
-    else sessionStorage.removeItem(KEY);
-    listeners.forEach((listener) => listener(null));
+    try {
+      if (value) sessionStorage.setItem(KEY, JSON.stringify(value));
+      else sessionStorage.removeItem(KEY);
+    } catch {
+      // The browser stores nothing: the session ends when the page is loaded again.
+    }
+    listeners.forEach((listener) => listener(message));
   },
   expire() {
-    this.value = null;
-    sessionStorage.removeItem(KEY);
-    listeners.forEach((listener) => listener('Your session has ended. Log in again to go on where you were.'));
+    this.set(null, 'Your session has ended. Log in again to go on where you were.');
   },
   listen(listener) {
     listeners.add(listener);

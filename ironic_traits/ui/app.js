@@ -24,6 +24,8 @@ const VIEWS = {
   changes: ['Changes', Changes],
 };
 const THEMES = ['auto', 'light', 'dark'];
+/** Where the browser remembers the colours. */
+const THEME = 'ironic-traits.theme';
 
 function App() {
   const [ended, setEnded] = useState(null);
@@ -99,13 +101,21 @@ function Theme() {
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
   const change = () => {
     setTheme(next);
-    localStorage.setItem('ironic-traits.theme', next);
     document.documentElement.dataset.theme = next;
+    try {
+      localStorage.setItem(THEME, next);
+    } catch {
+      // The browser stores nothing: the choice ends with the tab.
+    }
   };
   return html`<button type="button" class="small" onClick=${change} title="Change the colours">
     <span class="visually-hidden">Colours: </span>${{ auto: '◐ auto', light: '☀ light', dark: '☾ dark' }[theme]}
   </button>`;
 }
 
-document.documentElement.dataset.theme = localStorage.getItem('ironic-traits.theme') ?? 'auto';
+try {
+  document.documentElement.dataset.theme = localStorage.getItem(THEME) ?? 'auto';
+} catch {
+  document.documentElement.dataset.theme = 'auto';
+}
 render(html`<${App} />`, document.getElementById('app'));

@@ -302,7 +302,7 @@ class Follower(threading.Thread):
         super().__init__(daemon=True, name='follower')
         self._ask, self._history = ask, history
         self._ended = threading.Event()
-        self.copy, self._token = {}, None
+        self.copy, self._token, self._last = {}, None, None
         self.changes = 0
 
     def end(self):
@@ -311,7 +311,7 @@ class Follower(threading.Thread):
         self.join(60)
         deadline = time.monotonic() + 60
         while not self._step():
-            assert time.monotonic() < deadline, 'the changes cannot be read'
+            assert time.monotonic() < deadline, f'the changes cannot be read: {self._last}'
             time.sleep(0.1)
 
     def run(self):
@@ -328,7 +328,7 @@ class Follower(threading.Thread):
         if self._token is None:
             return self._begin()
         path = f'/v1/changes?since={self._token}&limit=1000'
-        status, document = self._ask('GET', path)
+        status, document = self._last = self._ask('GET', path)
         if status != 200:
             if status in (400, 404, 410):
                 self._history.problem(f'{path}: {status} {document}')

@@ -19,6 +19,8 @@ class Faults:
         self._system, self._cluster = system, system.cluster
         self._choices = random.Random(f'faults-{seed}')
         self.counts, self.left_out = collections.Counter(), {}
+        #: What happens in the end, because its node does not come back: (kind, function).
+        self._last = None
         is_galera = self._cluster.name == 'galera'
         self._kinds = {
             'api killed': self._kill_api,
@@ -29,13 +31,19 @@ class Faults:
         }
         if is_galera:
             self._kinds['node isolated'] = self._isolate
+            if system.has_clock:
+                self._kinds['clock set'] = self._set_clock
+            else:
+                self.left_out['clock set'] = 'faketime is not installed'
             if system.no_disk:
                 self.left_out['disk full'] = system.no_disk
             else:
-                self._kinds['disk full'] = self._fill_disk
+                self._last = ('disk full', self._fill_disk)
         else:
             self._kinds['standby killed'] = self._kill_standby
+            self._last = ('standby promoted', self._fail_over)
         if kinds:
+            self._last = None
             self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
 
     def run(self, seconds):
@@ -50,6 +58,11 @@ class Faults:
                 time.sleep(self._choices.uniform(0.5, 2))
                 self._kinds[kind]()
                 self.counts[kind] += 1
+        if self._last:
+            kind, fail = self._last
+            fail()
+            self.counts[kind] += 1
+            time.sleep(10)
 
     def _pause(self):
         time.sleep(self._choices.uniform(2, 5))
@@ -99,6 +112,21 @@ class Faults:
         node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 0'")
         self._settle()
 
+    def _set_clock(self):
+        """Set it forward or back by less than the checker waits for deploys: their leases go by it."""
+        node = self._cluster.nodes[0]
+        node.set_clock(self._choices.choice([-30, 30]))
+        self._pause()
+        node.set_clock(0)
+        time.sleep(1)
+
+    def _fail_over(self):
+        """Promote the standby. The old primary does not come back."""
+        primary = self._cluster.nodes[0]
+        primary.freeze()
+        primary.kill()
+        self._cluster.promote()
+
     def _kill_standby(self):
         """Nothing can be acknowledged without it."""
         standby = self._cluster.nodes[1]
@@ -107,14 +135,10 @@ class Faults:
         standby.start()
 
     def _fill_disk(self):
+        """Fill the disk of the first node. It does not come back: Galera demands a full transfer of it now and then."""
         self._system.fill_disk()
         self._pause()
-        self._system.free_disk()
-        node = self._cluster.nodes[0]
-        # Galera ends a node that cannot apply what the others have written; one that waits is started again, too.
-        node.kill()
-        node.start()
-        self._settle()
+        self._cluster.nodes[0].kill()
 
     def _settle(self):
         """Wait until all nodes are there again: a second fault at the same time may end a cluster of three."""

@@ -62,8 +62,13 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
             make_ask, seed, record, seconds, world=world, pause=pause, disturb=lambda: faults.run(seconds)
         )
         minutes = (time.monotonic() - begun) / 60
+        system.revive()
         problems = checker.settle(ask, world)
-        follower.end()
+        try:
+            follower.end()
+        except AssertionError as error:
+            print(system.logs()[-20000:])
+            raise error
         problems += checker.problems(record, world, checker.Stored(ask), follower.copy)
         if 'Traceback' in system.logs():
             print(system.logs()[-20000:])

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from tests.chaos.clients import LIMIT
 from tests.chaos.proxy import Proxy
-from tests.support import commands, servers
+from tests.support import clusters, commands, servers
 from tests.support.service import ForkedServer, upgraded
 
 APIS, WORKERS = 2, 2
@@ -67,6 +67,8 @@ class System:
     def __enter__(self):
         try:
             self._stack.callback(self.cluster.stop)
+            if self.has_clock:
+                self.cluster.nodes[0].set_clock(0)
             self.cluster.start()
             url = sa.make_url(upgraded(self.cluster.create('chaos')))
             self.proxies = [Proxy(node.port) for node in self.cluster.nodes]
@@ -95,6 +97,11 @@ class System:
         self._stack.close()
 
     @property
+    def has_clock(self):
+        """Whether the clock of the first node can be set."""
+        return self.cluster.name == 'galera' and clusters.FAKETIME.exists()
+
+    @property
     def bases(self):
         return [api.base for api in self.apis]
 
@@ -116,16 +123,22 @@ class System:
         """Start another worker."""
         self.workers[number] = self._worker(number)
 
+    def revive(self):
+        """Start the processes that have ended, as a service manager does: one does not start without a database."""
+        for number, api in enumerate(self.apis):
+            if api.process.poll() is not None:
+                self.start_api(number)
+                api.wait()
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.start_worker(number)
+
     def fill_disk(self):
         """Fill the disk of the first node of the database."""
         with contextlib.suppress(OSError), self._ballast.open('wb') as file:
             while True:
                 file.write(bytes(2**20))
                 file.flush()
-
-    def free_disk(self):
-        """Make room on it again."""
-        self._ballast.unlink(missing_ok=True)
 
     def logs(self):
         """Return what all processes have printed."""

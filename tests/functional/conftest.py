@@ -254,8 +254,16 @@ def look_around(tmp_path_factory, memory_folder):
         yield running.base
 
 
+@pytest.fixture(scope='session')
+def user(browser):
+    """A context of the browser, which most tests share: to make one takes a while."""
+    created = browsers.context(browser)
+    yield created
+    created.close()
+
+
 @pytest.fixture
-def tab(browser, look_around):
+def tab(user, look_around):
     """A tab of the browser with the web page of the service."""
-    with browsers.tab(browser, look_around) as opened:
+    with browsers.tab_in(user, look_around) as opened:
         yield opened

@@ -42,6 +42,7 @@ WITH_PROJECT = {
     'POST /v1/nodes',
     'POST /v1/matches',
     'POST /v1/capacity',
+    'POST /v1/drift',
     'POST /v1/reservations',
     'POST /v1/runbooks',
     'POST /v1/allocations',

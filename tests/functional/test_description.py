@@ -69,6 +69,36 @@ def test_responses_of_the_reference(samples):
     assert len(samples.compared) > 80
 
 
+class Spoiled:
+    """An application whose responses have a status, headers or a body that they should not have."""
+
+    def __init__(self, app, **changes):
+        self._app = app
+        self._changes = changes
+
+    def __call__(self, environ, start_response):
+        response = Request(environ).get_response(self._app)
+        for name, value in self._changes.items():
+            setattr(response, name, value)
+        return response(environ, start_response)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'problem'),
+    [
+        ({'status': 500}, 'which is none of 200'),
+        ({'status': 202}, 'which is none of 200'),
+        ({'content_type': 'text/html'}, 'as text/html'),
+        ({'json': {'nodes': [{'wheels': 4}]}}, "('wheels' was unexpected)"),
+        ({'json': {'nodes': [{'power_state': 1}]}}, "1 is not of type 'string', 'null'"),
+    ],
+)
+def test_the_comparison_notices(samples, changes, problem):
+    compared = Described(Spoiled(samples, **changes))
+    Client(compared).ask('GET', '/v1/nodes')
+    assert [problem in each for each in compared.problems] == [True]
+
+
 def test_versions_of_query_parameters(samples):
     """A parameter is described from the version on that accepts it."""
     client, wrong = Client(samples), []

@@ -107,7 +107,10 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
     mirror = follower(new_app, timeout=1, max_pause=4)
     mirror.work()
     proxy.failure = failure
+    before = len(proxy.requests)
     assert [mirror.work() for _ in range(4)] == [1, 2, 4, 4]
+    # With those by which openstacksdk looks for the version.
+    assert len(proxy.requests) - before <= 12
     shown = client.get('/v1/mirrors/far')
     assert (shown['state'], bool(shown['last_error'])) == ('failing', True)
     assert client.get('/v1/nodes')['nodes'] is not None
@@ -122,6 +125,24 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
     assert len(client.get('/v1/nodes')['nodes']) == 12
     proxy.failure = None
     assert mirror.catch_up()
+
+
+def test_lists_without_half_of_their_items(ironic, proxy, new_app):
+    """Nothing is deleted, and not each missing node is asked for."""
+    client = Client(new_app)
+    for number in range(30):
+        ironic.node(name=f'node{number}')
+    mirror = follower(new_app, page_size=100)
+    assert mirror.catch_up()
+    proxy.failure = 'short'
+    before = len(proxy.requests)
+    assert not mirror.catch_up()
+    assert len(proxy.requests) - before < 40
+    assert 'lacks items that are there' in client.get('/v1/mirrors/far')['last_error']
+    assert list(differences(client, ironic, 'far')) == []
+    proxy.failure = None
+    assert mirror.catch_up()
+    assert list(differences(client, ironic, 'far')) == []
 
 
 def test_new_process_goes_on(ironic, new_app):
@@ -177,6 +198,21 @@ def test_changes_on_many_pages(ironic, new_app):
         ironic.patch(f'/v1/nodes/{uuid}', description='second')
     assert mirror.catch_up()
     assert list(differences(client, ironic, 'far')) == []
+
+
+def test_deletion_is_noticed_soon(ironic, new_app):
+    """Long before all uuids are compared: the number of the nodes shows it, also when another node was created."""
+    client = Client(new_app)
+    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    mirror = follower(new_app, interval=0.1, deletions_interval=3600)
+    assert mirror.catch_up()
+    for number in range(2):
+        ironic.ask('DELETE', f'/v1/nodes/{uuids[number]}')
+        ironic.node(name=f'new{number}')
+        deadline = time.monotonic() + 60
+        while list(differences(client, ironic, 'far')):
+            assert time.monotonic() < deadline
+            time.sleep(mirror.work())
 
 
 def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):

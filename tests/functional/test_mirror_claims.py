@@ -11,11 +11,18 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from tests.support.claims import GOLD, INSTANCES, allocate_here, allocate_there, allocation_body, take_there
+from tests.support.claims import GOLD, INSTANCES, Side, allocate_here, allocate_there, allocation_body, take_there
 from tests.support.client import Client, message
 from tests.support.concurrency import at_once, process
-from tests.support.mirror import catch_up, differences, follower, make_available
+from tests.support.mirror import catch_up, differences, follower
 from tests.support.service import make_app
+
+
+@pytest.fixture
+def any_side(real_ironic, relay, database_url):
+    """A Side with 30 nodes, on each database."""
+    with make_app(database_url, mirror__claims='instance_uuid') as app:
+        yield Side(real_ironic, app, database_url, 30)
 
 
 def test_reservation_is_held_on_both_sides(side):
@@ -337,14 +344,12 @@ def _end(relay, killed):
     assert killed.exitcode == -signal.SIGKILL
 
 
-def test_race(side, real_ironic):
+def test_race(any_side, real_ironic):
     """16 clients here and 16 there take and free the same nodes, while the mirror is killed: each has one holder."""
-    nodes = side.nodes + [real_ironic.node(name=f'more{number}', resource_class='gold') for number in range(27)]
-    make_available(real_ironic.directory)
-    assert side.mirror.catch_up()
+    side, nodes = any_side, any_side.nodes
     side.stop_mirror()
     theirs: dict[str, str] = {}
-    stop = time.monotonic() + 6
+    stop = time.monotonic() + 4
 
     def take(client, number):
         if number >= 16:
@@ -364,9 +369,9 @@ def test_race(side, real_ironic):
     def kill():
         while time.monotonic() < stop:
             mirror = process(_follow, side.url, _clouds(), 0.3)
-            time.sleep(2)
+            time.sleep(1.3)
             mirror.kill()
-            mirror.join()
+            mirror.join(30)
 
     killer = threading.Thread(target=kill)
     killer.start()

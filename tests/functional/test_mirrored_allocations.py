@@ -113,6 +113,18 @@ def test_conflicts(far, app, client):
     assert client.get('/v1/allocations/first')['uuid'] == UUIDS[3]
 
 
+def test_node_with_a_conflict(far, client):
+    """It may never get the allocation, so the mirror does not wait for that. If it does, both are read again."""
+    client.node(name='taken')
+    far.nodes({'name': 'taken'})
+    assert far.allocations(_allocation()) == (0, frozenset())
+    assert far.conflicts()[INSTANCE] == f'Its node {UUIDS[0]} does not have it here.'
+    assert mirrored_allocations.absent(far.context, {INSTANCE}) == {INSTANCE}
+    far.nodes({'name': 'taken', 'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
+    assert far.allocations(_allocation()) == (1, frozenset())
+    assert far.conflicts().keys() == {UUIDS[0]}
+
+
 def test_names_that_are_exchanged(held, client):
     third = _allocation(uuid=UUIDS[5], name='third', node_uuid=None)
     held.allocations(third)

@@ -124,6 +124,25 @@ def test_import_of_allocations(far, app):
     assert imports.write(*arguments, lambda cloud: cloud == 'near') == {}
 
 
+def test_allocations_that_must_be_held_there(far, app, client):
+    """With claims, a node that has the instance there is, and a cloud that cannot be reached does not hold any."""
+    app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
+    far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
+
+    def allocate(consumer, node):
+        identity = {'project_id': 'p', 'user_id': 'u', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
+        body = {'allocations': {node: {'resources': {'CUSTOM_GOLD': 1}}}, **identity}
+        return client.placement('PUT', f'/allocations/{consumer}', body)
+
+    response = allocate(OTHER, UUIDS[0])
+    assert response.status_int == 409
+    assert f'node {UUIDS[0]} cannot be held in its cloud far: Its cloud far cannot be reached: ' in response.text
+    assert allocate(INSTANCE, UUIDS[1]).status_int == 204
+    assert client.placement('DELETE', f'/allocations/{INSTANCE}').status_int == 204
+    assert client.placement('GET', f'/resource_providers/{UUIDS[0]}/allocations').json['allocations'] == {}
+    assert client.get('/v1/mirrors/far')['unsettled_claims'] == 0
+
+
 def test_traits_of_sources_here_stay(far, client):
     far.nodes({'traits': ['CUSTOM_A', 'CUSTOM_B']})
     assert client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_HERE').status_int == 204

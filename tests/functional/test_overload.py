@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.api.overload import PATIENCE, Gate
+from ironic_traits.db import outage, tables
 from tests.support.client import Client
 from tests.support.service import Server, make_app, upgraded
 
@@ -144,6 +145,56 @@ def test_a_frozen_database_is_a_503(database_server, database_url):
             assert client.ask('GET', '/healthcheck').status_int == 503
         assert client.get(f'/v1/nodes/{node}')['uuid'] == node
         assert client.ask('GET', '/healthcheck').status_int == 200
+
+
+def test_a_request_has_a_time_limit(database_server, database_url):
+    """It is shorter here than a wait for a lock, which another transaction keeps."""
+    if database_server is None:
+        pytest.skip('SQLite ends the wait itself')
+    with make_app(database_url, database__request_timeout=1) as app:
+        client = Client(app)
+        path = f'/v1/nodes/{client.node()["uuid"]}/traits'
+        with app.service.database.write() as connection:
+            connection.execute(sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1))
+            begun = time.monotonic()
+            response = client.ask('PUT', f'{path}/CUSTOM_A')
+            assert (response.status_int, response.headers['Retry-After']) == (503, '5')
+            # The wait for the lock would be 30 seconds.
+            assert time.monotonic() - begun < 20
+        assert client.get(path) == {'traits': []}
+        assert client.ask('PUT', f'{path}/CUSTOM_A').status_int == 204
+
+
+def test_a_statement_has_a_time_limit(database_server, database_url):
+    """The database itself ends it."""
+    if database_server is None:
+        pytest.skip('SQLite has no such limit')
+    with make_app(database_url, database__statement_timeout=1) as app:
+        sleep = 'pg_sleep(9)' if 'postgresql' in database_url else 'SLEEP(9)'
+        begun = time.monotonic()
+        with pytest.raises(Exception, match='statement') as raised, app.service.read() as connection:
+            connection.exec_driver_sql(f'SELECT {sleep}')
+        assert time.monotonic() - begun < 8
+        assert outage.is_unavailable(raised.value)
+
+
+def test_a_full_disk_is_a_503(tmp_path):
+    """Nothing is left of the write, and the next one succeeds when there is room again."""
+    with make_app(upgraded(f'sqlite:///{tmp_path}/full.sqlite')) as app:
+        client = Client(app)
+
+        def limit(pages):
+            with app.service.write() as connection:
+                connection.exec_driver_sql(f'PRAGMA max_page_count = {pages}')
+
+        limit(1)
+        body = {'driver': 'fake-hardware', 'extra': {'text': 'x' * 100_000}}
+        statuses = [client.ask('POST', '/v1/nodes', body).status_int for _ in range(20)]
+        assert statuses[-1] == 503
+        assert set(statuses) <= {201, 503}
+        assert len(client.get('/v1/nodes')['nodes']) == statuses.count(201)
+        limit(100_000)
+        assert client.ask('POST', '/v1/nodes', body).status_int == 201
 
 
 def test_deleted_sqlite_file_is_noticed(tmp_path):

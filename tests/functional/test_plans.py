@@ -77,3 +77,50 @@ def test_rows_read(large, path):
     assert response.status_int == 200
     rows = plans.rows_read(large.service, executed)
     assert rows.total() < MOST, rows
+
+
+#: A thousandth of the nodes have all three.
+FEW = ['CUSTOM_A_1', 'CUSTOM_B_2', 'CUSTOM_C_3']
+MATCH = {'required': FEW, 'resource_class': 'gold'}
+
+
+@pytest.mark.parametrize(
+    ('method', 'path', 'body'),
+    [
+        ('GET', f'{PAGE}&traits={",".join(FEW)}', None),
+        ('GET', f'{CANDIDATES}&required={",".join(FEW)}', None),
+        ('GET', f'/placement/resource_providers?required={",".join(FEW)}', None),
+        ('POST', '/v1/matches', MATCH),
+    ],
+)
+def test_traits_that_few_nodes_share(large, method, path, body):
+    """The lists of the traits are compared before nodes are read. The shortest of them is read, and no table."""
+    client = Client(large)
+    with plans.statements() as executed:
+        if path.startswith('/placement'):
+            response = client.placement(method, path.removeprefix('/placement'))
+        else:
+            response = client.ask(method, path, body, version='1.82')
+    assert response.status_int == 200
+    rows = plans.rows_read(large.service, executed)
+    assert rows['nodes'] < NODES // 50, rows
+    assert not plans.scans(large.service, executed) & {'nodes', 'node_traits'}
+
+
+def test_an_explanation_reads_the_nodes_once(large):
+    client = Client(large)
+    with plans.statements() as executed:
+        response = client.ask('POST', '/v1/matches', MATCH | {'explain': True}, version='1.82')
+    assert len(response.json['explanation']['near_misses']) == 20
+    rows = plans.rows_read(large.service, executed)
+    assert rows['nodes'] < 1.2 * NODES, rows
+
+
+def test_a_long_list_of_providers(large):
+    """Of many batches of rows."""
+    providers = Client(large).placement('GET', '/resource_providers?required=CUSTOM_A_1').json['resource_providers']
+    uuids = [provider['uuid'] for provider in providers]
+    # Those of a tenth of the nodes, and the first two.
+    assert len(set(uuids)) == len(uuids) == NODES // 10 + 2
+    assert uuids[2:] == sorted(uuids[2:])
+    assert all(provider['name'] == provider['root_provider_uuid'] == provider['uuid'] for provider in providers)

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from ironic_traits.api import microversions
+from ironic_traits.api.placement import microversions as placement_microversions
 from tests.support import ui_libraries
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
@@ -120,6 +122,12 @@ def test_a_login_needs_keystone(client):
     assert client.ask('GET', '/ui/login').json == {'auth_strategy': 'noauth'}
     for method in ('POST', 'DELETE', 'PUT'):
         assert client.ask(method, '/ui/login', {'user': 'a', 'password': 'b'}).status_int == 405
+
+
+def test_the_page_asks_for_versions_that_are_served(client):
+    text = client.ask('GET', '/ui/api.js').text
+    for name, versions in (('VERSION', microversions), ('PLACEMENT_VERSION', placement_microversions)):
+        assert f"export const {name} = '1.{versions.MAXIMUM}';" in text
 
 
 def test_libraries_are_what_the_record_says():

@@ -36,10 +36,16 @@ def own(tmp_path_factory):
         yield running.base
 
 
+@pytest.fixture(scope='module')
+def look_around(own):
+    """The same service: to start another one takes longer than most tests."""
+    return own
+
+
 @pytest.fixture
-def writing(browser, own):
+def writing(user, own):
     """A tab of the service whose nodes the tests change."""
-    with browsers.tab(browser, own) as opened:
+    with browsers.tab_in(user, own) as opened:
         yield opened
 
 
@@ -187,18 +193,15 @@ def test_a_reservation_from_there_and_its_release(writing, own):
     expect(page.get_by_text('No reservation matches.')).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ('flavor', 'message'),
-    [
+def test_requests_that_are_wrong(tab):
+    tab.expected = ['400']
+    for flavor, message in (
         ('{"a": ', 'The flavor is not JSON'),
         ('[]', 'must be a JSON object'),
         ('{"trait:nonsense x": "required"}', 'trait'),
-    ],
-)
-def test_requests_that_are_wrong(tab, flavor, message):
-    tab.expected = ['400']
-    page = tab.open(f'#/why?flavor={urllib.parse.quote(flavor)}')
-    expect(page.get_by_role('alert')).to_contain_text(message)
+    ):
+        page = tab.open(f'#/why?flavor={urllib.parse.quote(flavor)}')
+        expect(page.get_by_role('alert')).to_contain_text(message)
 
 
 def test_rules(tab):

@@ -320,6 +320,12 @@ CAPACITY = {
 }
 
 
+DRIFT = {
+    'flavors': [
+        {'name': 'silver', 'extra_specs': {'resources:CUSTOM_BAREMETAL_SILVER': '1', 'trait:CUSTOM_SSD': 'required'}}
+    ],
+    'images': [{'name': 'sealed', 'properties': {'trait:CUSTOM_MEASURED_BOOT': 'required'}}],
+}
 QUERY = {
     'query': 'resources=CUSTOM_BAREMETAL_SILVER:1&required=CUSTOM_GOLD,HW_CPU_X86_AVX2&root_required=!COMPUTE_NODE'
 }
@@ -331,6 +337,8 @@ def _sampled_matches(client):
     yield 'matches', client.ask('POST', '/v1/matches', MATCH).json
     yield 'capacity-request', CAPACITY
     yield 'capacity', client.ask('POST', '/v1/capacity', CAPACITY).json
+    yield 'drift-request', DRIFT
+    yield 'drift', client.ask('POST', '/v1/drift', DRIFT).json
     yield 'explanation-request', QUERY
     yield 'explanation', client.ask('POST', '/v1/explanations', QUERY).json
     yield 'reservation-by-request-request', BY_REQUEST

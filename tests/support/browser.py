@@ -3,9 +3,6 @@
 import contextlib
 import urllib.parse
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
-
 from tests.support import servers
 
 #: Milliseconds that the page may take for anything.
@@ -19,6 +16,11 @@ _ARGUMENTS = (
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-sync',
+    # To start a process for each tab takes longer than most tests.
+    '--renderer-process-limit=1',
+    '--disable-site-isolation-trials',
+    '--disable-extensions',
+    '--disable-software-rasterizer',
 )
 #: Problems that axe must not find.
 _SERIOUS = ('serious', 'critical')
@@ -32,6 +34,9 @@ def path():
 @contextlib.contextmanager
 def running():
     """Run a browser during the block, and provide it."""
+    # Imported late: all tests import this module, and few need a browser.
+    from playwright.sync_api import expect, sync_playwright
+
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path(), args=list(_ARGUMENTS), timeout=60000)
@@ -41,21 +46,40 @@ def running():
             browser.close()
 
 
+def context(browser, **options):
+    """Return a new context: the browser of one user, with a storage of its own."""
+    # An animation makes the browser draw all the time.
+    defaults = {'viewport': {'width': 1360, 'height': 850}, 'reduced_motion': 'reduce'}
+    created = browser.new_context(**defaults | options)
+    created.set_default_timeout(PATIENCE)
+    return created
+
+
 @contextlib.contextmanager
 def tab(browser, base, **options):
-    """Open a tab during the block, and provide the Tab. At the end it must have no problem.
+    """Open a tab in a new context during the block, and provide the Tab.
 
     :param base: URL of the service.
-    :param options: of the browser's context.
+    :param options: of the context.
     """
-    context = browser.new_context(**{'viewport': {'width': 1360, 'height': 850}} | options)
-    context.set_default_timeout(PATIENCE)
+    created = context(browser, **options)
     try:
-        opened = Tab(context.new_page(), base)
+        with tab_in(created, base) as opened:
+            yield opened
+    finally:
+        created.close()
+
+
+@contextlib.contextmanager
+def tab_in(created, base):
+    """Open a tab in a context during the block, and provide the Tab. At the end it must have no problem."""
+    page = created.new_page()
+    try:
+        opened = Tab(page, base)
         yield opened
         assert opened.problems == []
     finally:
-        context.close()
+        page.close()
 
 
 class Tab:
@@ -80,6 +104,8 @@ class Tab:
 
     def check_accessibility(self):
         """Fail if axe finds a serious problem."""
+        from axe_playwright_python.sync_playwright import Axe
+
         found = Axe().run(self.page).response['violations']
         serious = [each for each in found if each['impact'] in _SERIOUS]
         assert [(each['id'], [node['html'][:200] for node in each['nodes']]) for each in serious] == []

@@ -23,6 +23,8 @@ import sqlalchemy as sa
 from tests.support import servers
 from tests.support.servers import GALERA, MariaDB, PostgreSQL, program
 
+#: The library by which a node has a clock of its own (Debian's package faketime).
+FAKETIME = pathlib.Path('/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1')
 #: Galera takes a silent node for dead after this time. By default it would be 5 seconds, in which nothing is committed.
 EVICTION = {
     'evs.keepalive_period': 'PT0.3S',
@@ -109,6 +111,7 @@ class GaleraNode(Freezable, MariaDB):
         self.group_port, self._transfer_port = low_port(), low_port()
         self.addresses = []
         self._arguments = []
+        self._clock = {}
         script = self.directory / 'wsrep_sst_tests'
         script.write_text(_TRANSFER)
         script.chmod(0o755)
@@ -125,7 +128,8 @@ class GaleraNode(Freezable, MariaDB):
 
     def _as_user(self):
         # The server looks for the script of transfers in PATH.
-        return super()._as_user() | {'env': os.environ | {'PATH': f'{self.directory}:{os.environ.get("PATH", "")}'}}
+        environment = os.environ | {'PATH': f'{self.directory}:{os.environ.get("PATH", "")}'}
+        return super()._as_user() | {'env': environment | self._clock}
 
     def end(self):
         """Stop the node as an operator does."""
@@ -155,6 +159,17 @@ class GaleraNode(Freezable, MariaDB):
             '--innodb-buffer-pool-size=32M',
             *self._arguments,
         ]
+
+    def set_clock(self, seconds):
+        """Set the node's clock forward or back. Call it once before the start, with 0. It takes a second."""
+        path = self.directory / 'clock'
+        path.write_text(f'{seconds:+}\n')
+        self._clock = {
+            'LD_PRELOAD': str(FAKETIME),
+            'FAKETIME_TIMESTAMP_FILE': str(path),
+            'FAKETIME_CACHE_DURATION': '1',
+            'FAKETIME_DONT_FAKE_MONOTONIC': '1',
+        }
 
     def status(self, name):
         """Return a value of SHOW GLOBAL STATUS; None if the node does not respond."""

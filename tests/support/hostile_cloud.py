@@ -1,6 +1,7 @@
 """A proxy in front of an Ironic that fails as it is told."""
 
 import contextlib
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -11,7 +12,8 @@ class Hostile(ThreadingHTTPServer):
     """The proxy.
 
     :param ironic: URL of the Ironic.
-    :ivar failure: how it fails: None, ``silence``, ``half`` (of each response), or a status.
+    :ivar failure: how it fails: None, ``silence``, ``half`` (of each response), ``short`` (half of each list, and no
+        further page), or a status.
     :ivar methods: the methods of the requests that fail; empty for all.
     :ivar requests: [(method, path), …] so far.
     :ivar hook: function that is called for each request that writes, with its number, counted from 0, and the request
@@ -55,6 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, body = server.hook(len(server.writes) - 1, self._forward)
         else:
             status, body = self._forward()
+        if failure == 'short':
+            body = _shortened(body)
         self.send_response(status)
         self.send_header('Content-Type', 'application/json')
         if status != 204:
@@ -79,6 +83,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         """Print nothing."""
+
+
+def _shortened(body):
+    """Return a document without the second half of its lists, and without a next page."""
+    document = json.loads(body or b'{}')
+    items = {name: value[: len(value) // 2] if isinstance(value, list) else value for name, value in document.items()}
+    return json.dumps({name: value for name, value in items.items() if name != 'next'}).encode()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """A real Ironic without keystone: python -m tests.support.ironic_server DIRECTORY PORT
 
-It has SQLite and fake-hardware; API and conductor are one process.  It prints "listening" when it is ready.
+It has SQLite and fake-hardware; API and conductor are one process.  More options are in DIRECTORY/more.conf, if that
+exists.  It prints "listening" when it is ready.
 """
 
 import contextlib
@@ -8,10 +9,10 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 
 CONFIGURATION = """
@@ -71,27 +72,50 @@ def main(directory, port):
     path = directory / 'ironic.conf'
     path.write_text(CONFIGURATION.format(directory=directory, port=port))
     environment = os.environ | {'PYTHONWARNINGS': 'ignore'}
+    more = directory / 'more.conf'
+    arguments = ['--config-file', path, *(['--config-file', more] if more.exists() else [])]
     # "upgrade" cannot make a schema on SQLite from nothing.
-    command = [BIN / 'ironic-dbsync', '--config-file', path, 'create_schema']
+    command = [BIN / 'ironic-dbsync', *arguments, 'create_schema']
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     # A group of its own, because the service starts processes.
-    ironic = subprocess.Popen([BIN / 'ironic', '--config-file', path], env=environment, process_group=0)
+    ironic = subprocess.Popen([BIN / 'ironic', *arguments], env=environment, process_group=0)
     signal.signal(signal.SIGTERM, lambda *signaled: os.killpg(ironic.pid, signal.SIGKILL))
-    wait(f'http://127.0.0.1:{port}')
+    url = f'http://127.0.0.1:{port}'
+    wait(url, _has_conductor(directory / 'ironic.sqlite') if more.exists() else None)
     print('listening', flush=True)
     ironic.wait()
 
 
-def wait(url):
-    """Wait until the conductor is alive."""
-    request = urllib.request.Request(f'{url}/v1/conductors', headers={'X-OpenStack-Ironic-API-Version': '1.49'})
+def wait(url, is_ready=None):
+    """Wait until the conductor is alive.
+
+    :param is_ready: function that returns whether it is; None to ask the API, if clients need not authenticate.
+    """
     deadline = time.monotonic() + 50
     while time.monotonic() < deadline:
-        with contextlib.suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(request) as response:
-            if any(each['alive'] for each in json.load(response)['conductors']):
+        with contextlib.suppress(OSError):
+            if (is_ready or _shows_conductor)(url):
                 return
         time.sleep(0.1)
     raise TimeoutError(url)
+
+
+def _shows_conductor(url):
+    """Whether the API shows a conductor that is alive."""
+    request = urllib.request.Request(f'{url}/v1/conductors', headers={'X-OpenStack-Ironic-API-Version': '1.49'})
+    with urllib.request.urlopen(request) as response:
+        return any(each['alive'] for each in json.load(response)['conductors'])
+
+
+def _has_conductor(database):
+    """Return a function that returns whether the API responds, and the database has a conductor."""
+
+    def is_ready(url):
+        urllib.request.urlopen(url).close()
+        with contextlib.closing(sqlite3.connect(database, timeout=30)) as connection:
+            return bool(connection.execute('SELECT 1 FROM conductors WHERE online').fetchall())
+
+    return is_ready
 
 
 if __name__ == '__main__':

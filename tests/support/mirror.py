@@ -32,17 +32,18 @@ class Ironic:
     """A client of a real Ironic.
 
     :param url: its URL.
-    :param directory: of its database, as of ``tests.support.ironic_server``.
+    :param directory: of its database, as of ``tests.support.ironic_server``; None if it is another one.
+    :param headers: of each request.
     """
 
-    def __init__(self, url, directory):
+    def __init__(self, url, directory=None, **headers):
         self.url, self.directory = url, directory
+        self._headers = {'X-OpenStack-Ironic-API-Version': VERSION, 'Content-Type': 'application/json', **headers}
 
     def ask(self, method, path, document=None):
         """Send a request, and return the document of the response; None for an empty one."""
-        headers = {'X-OpenStack-Ironic-API-Version': VERSION, 'Content-Type': 'application/json'}
         data = None if document is None else json.dumps(document).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        request = urllib.request.Request(self.url + path, data, self._headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
                 text = response.read()
@@ -72,7 +73,7 @@ class Ironic:
 
     def all(self, resource):
         """Return all items of a resource, with all fields, {uuid: item}."""
-        return {each['uuid']: each for each in self.ask('GET', f'/v1/{_detailed(resource)}?limit=1000')[resource]}
+        return _all(lambda path: self.ask('GET', path), resource, f'/v1/{_detailed(resource)}')
 
     def allocate(self, seconds=60, **fields):
         """Create an allocation, wait until it is in its last state, and return it.
@@ -93,6 +94,20 @@ def _detailed(resource):
     return resource if resource == 'allocations' else f'{resource}/detail'
 
 
+def _all(get, resource, path):
+    """Return the items on all pages of a list, {uuid: item}.
+
+    :param get: function from a path to a document.
+    """
+    items, marker = {}, ''
+    while True:
+        page = get(f'{path}{"&" if "?" in path else "?"}limit=1000{marker}')[resource]
+        items |= {each['uuid']: each for each in page}
+        if len(page) < 1000:
+            return items
+        marker = f'&marker={page[-1]["uuid"]}'
+
+
 def clouds_file(path, **urls):
     """Write a clouds.yaml with clouds that need no authentication.
 
@@ -110,15 +125,23 @@ def differences(client, ironic, cloud):
     return [*_of_nodes(client, ironic, cloud), *(each for name in _KEYS for each in _of_records(client, ironic, name))]
 
 
+def nodes_here(client, cloud):
+    """Return all nodes of a cloud as this service shows them, {uuid: node}."""
+    path = f'/v1/nodes/detail?origin={cloud}&include_children=true'
+    return _all(lambda page: client.get(page, version=VERSION), 'nodes', path)
+
+
+def node_differences(there, here):
+    """Yield what differs between nodes, (resource, uuid, field, there, here).
+
+    :param there: {uuid: node}, as ``Ironic.all`` returns them.
+    :param here: as ``nodes_here`` returns them.
+    """
+    return _compared('nodes', there, here, _OURS)
+
+
 def _of_nodes(client, ironic, cloud):
-    there = ironic.all('nodes')
-    here = {
-        each['uuid']: each
-        for each in client.get(f'/v1/nodes/detail?origin={cloud}&include_children=true&limit=1000', version=VERSION)[
-            'nodes'
-        ]
-    }
-    yield from _compared('nodes', there, here, _OURS)
+    return node_differences(ironic.all('nodes'), nodes_here(client, cloud))
 
 
 def _of_records(client, ironic, resource):

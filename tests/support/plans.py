@@ -67,7 +67,8 @@ def fill(application, count):
             connection.exec_driver_sql('SET foreign_key_checks = 1')
     with application.service.read() as connection:
         for table in (*_DIFFERENT, 'node_traits', 'traits'):
-            connection.exec_driver_sql(f'ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
+            # As autovacuum does: until then, PostgreSQL has to look up in the table what it reads in an index.
+            connection.exec_driver_sql(f'VACUUM ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
 
 
 def _insert(connection, table, columns, select):
@@ -96,15 +97,38 @@ def rows_read(service, executed):
     :param executed: [(SQL, parameters), …].
     """
     counts = collections.Counter()
+    for plan in _plans(service, executed):
+        for table, rows in _postgresql(plan) if isinstance(plan, list) else _mariadb(plan):
+            counts[table] += rows
+    return counts
+
+
+def scans(service, executed):
+    """Execute statements again, and return the tables that are read from begin to end, or in which indexes are: a set.
+
+    A table that a statement names otherwise has that name here.
+
+    :param service: as for ``rows_read``.
+    :param executed: as for ``rows_read``.
+    """
+    found = set()
+    for plan in _plans(service, executed):
+        for step in _objects(plan):
+            if step.get('Node Type') == 'Seq Scan':
+                found.add(step['Relation Name'])
+            elif step.get('access_type') in ('ALL', 'index') and step.get('r_loops'):
+                found.add(step['table_name'])
+    return found
+
+
+def _plans(service, executed):
+    """Yield the plan of each statement, as it was executed: a list on PostgreSQL, a dict on MariaDB."""
     with service.read() as connection:
         postgresql = connection.dialect.name == 'postgresql'
         explain = 'EXPLAIN (ANALYZE, FORMAT JSON)' if postgresql else 'ANALYZE FORMAT=JSON'
         for statement, parameters in executed:
             plan = connection.exec_driver_sql(f'{explain} {statement}', parameters).scalar_one()
-            plan = plan if postgresql else json.loads(plan)
-            for table, rows in (_postgresql if postgresql else _mariadb)(plan):
-                counts[table] += rows
-    return counts
+            yield plan if postgresql else json.loads(plan)
 
 
 def _postgresql(plan):

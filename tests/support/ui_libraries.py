@@ -2,7 +2,7 @@
 
 It fetches the newest releases with ``npm pack``, and writes their modules, their licences and ``libraries.json``. A
 browser resolves no names of packages without an import map, which a strict Content-Security-Policy does not allow. So
-``from "preact"`` becomes ``from "./preact.js"``. Nothing else is changed.
+``from "preact"`` becomes ``from "./preact.js"``. References to source maps are left out. Nothing else is changed.
 """
 
 import hashlib

@@ -29,7 +29,7 @@ _EARLY = {404: failures.NotFound, 405: failures.MethodNotAllowed}
 class Response(common.Response):
     """The response of a route.
 
-    :param body: a JSON document; None for no body.
+    :param body: a JSON document, or its bytes; None for no body.
     :param modified: time for the Last-Modified header; None for no header.
     :param rest: further arguments of ``api.expose.Response``: status, location.
     """

@@ -36,6 +36,6 @@ class ProviderTraitsController(Resource):
         return Response(status=204)
 
 
-def _show(provider, rows):
-    body = {'traits': [row.name for row in rows], 'resource_provider_generation': provider.generation}
+def _show(generation, rows):
+    body = {'traits': [row.name for row in rows], 'resource_provider_generation': generation}
     return Response(body, modified(rows))

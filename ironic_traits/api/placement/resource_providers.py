@@ -1,12 +1,15 @@
 """/placement/resource_providers"""
 
+import datetime
+import io
+
 import orjson
 
 from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
 from ironic_traits.api.placement.allocations import ProviderAllocationsController
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, modified, now
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
 from ironic_traits.api.placement.schemas import (
@@ -75,13 +78,11 @@ class ResourceProvidersController(Resource):
     )
     def get_all(self, context, /, *, query):
         try:
-            rows = resource_providers.find(context, _filters(query, context.minor))
+            return _list(context, resource_providers.find(context, _filters(query, context.minor)))
         except failures.ResourceClassNotFound as error:
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=f'Invalid trait(s) in "required" parameter: {error}') from error
-        providers = orjson.Fragment(f'[{",".join(map(_view(context), rows))}]')
-        return Response({'resource_providers': providers}, modified(rows))
 
     @expose('placement:resource_providers:show', returns=returning(_SHOWN))
     def get_one(self, context, uuid, /):
@@ -150,14 +151,58 @@ _LINKS = {
 }
 
 
+def _list(context, batches):
+    """Return the Response with providers.
+
+    A list may have all providers, of nearly 1 KB each. So the rows are read in batches, and the text is in memory once:
+    BytesIO does not copy it.
+
+    :param batches: [[row as of ``resource_providers.find``, …], …], an iterable.
+    """
+    view, body = _listed(_template(context)), io.BytesIO()
+    times: list[datetime.datetime] = []
+    body.write(b'{"resource_providers":[')
+    for rows in batches:
+        body.write(b',' if times else b'')
+        body.write(','.join([view(*row) for row in rows]).encode())
+        times.append(max([row.moment for row in rows]))
+    body.write(b']}')
+    return Response(body.getvalue(), max(times, default=now()))
+
+
+def _listed(template):
+    """Return the function from the values of ``single_provider.LISTED`` to the JSON text of a provider.
+
+    The template is divided at its places beforehand. To fill it by name takes three times as long.
+    """
+    usual = template % {'uuid': '\0', 'name': '"\0"', 'generation': 0, 'parent': 'null', 'root': '\0'}
+    begin, end = (part.split('\0') for part in usual.split('"generation":0'))
+    begin[-1] += '"generation":'
+
+    def view(uuid, name, generation, parent, root, moment):
+        if name is root is None:
+            return f'{uuid.join(begin)}{generation}{uuid.join(end)}'
+        values = {
+            'name': _json(uuid if name is None else name),
+            'parent': f'"{parent}"' if parent else 'null',
+            'root': root or uuid,
+        }
+        return template % {'uuid': uuid, 'generation': generation, **values}
+
+    return view
+
+
 def _show(context, row):
-    return orjson.Fragment(_view(context)(row))
+    parent = f'"{row.parent_provider_uuid}"' if row.parent_provider_uuid else 'null'
+    values = {'name': _json(row.name), 'parent': parent, 'root': row.root_provider_uuid}
+    text = _template(context) % {'uuid': row.uuid, 'generation': row.generation, **values}
+    return orjson.Fragment(text)
 
 
-def _view(context):
-    """Return the function from the row of a provider to its JSON text.
+def _template(context):
+    """Return the JSON text of a provider, with places for ``%``.
 
-    A list may have all providers. To format a text takes a fifth of the time for objects of dicts and lists.
+    To format a text takes a fifth of the time for objects of dicts and lists.
     """
     path = _json(context.path('/resource_providers/'))[1:-1].replace('%', '%%')
     rels = [rel for rel, since in _LINKS.items() if context.minor >= since]
@@ -166,19 +211,7 @@ def _view(context):
     template = f'{{"uuid":"%(uuid)s","name":%(name)s,"generation":%(generation)d,"links":[{links}]'
     if context.minor >= TREES_SINCE:
         template += ',"parent_provider_uuid":%(parent)s,"root_provider_uuid":"%(root)s"'
-    template += '}'
-
-    def view(row):
-        parent = row.parent_provider_uuid
-        return template % {
-            'uuid': row.uuid,
-            'name': _json(row.name),
-            'generation': row.generation,
-            'parent': f'"{parent}"' if parent else 'null',
-            'root': row.root_provider_uuid,
-        }
-
-    return view
+    return f'{template}}}'
 
 
 def _json(value):

@@ -17,6 +17,7 @@ from ironic_traits.api.v1.chassis import ChassisController
 from ironic_traits.api.v1.conductors import ConductorsController
 from ironic_traits.api.v1.continue_inspection import ContinueInspectionController
 from ironic_traits.api.v1.deploy_templates import DeployTemplatesController
+from ironic_traits.api.v1.drift import DriftController
 from ironic_traits.api.v1.drivers import DriversController
 from ironic_traits.api.v1.explanations import ExplanationsController
 from ironic_traits.api.v1.facets import FacetsController
@@ -75,6 +76,7 @@ _CHILDREN = {
     'mirrors': MirrorsController(),
     'nodes': NodesController(),
     'ports': PortsController(),
+    'drift': DriftController(),
     'drivers': DriversController(),
     'portgroups': PortgroupsController(),
     'reservations': ReservationsController(),

@@ -13,7 +13,7 @@ const EXAMPLE = `{
   "gold": {"resources:CUSTOM_GOLD": "1"},
   "vmx": {"trait:HW_CPU_X86_VMX": "required"}
 }`;
-const GROUPS = ['resource_class', 'owner', 'shard', 'conductor_group', 'origin'];
+const GROUPS = ['resource_class', 'owner', 'shard'];
 /** The most resource classes that get a bar when no flavor is named. */
 const MAX_CLASSES = 100;
 

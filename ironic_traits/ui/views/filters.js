@@ -76,22 +76,34 @@ export function chips(parameters) {
   return result;
 }
 
+/** The options of "baremetal node list" for yes and no: {filter: [for true, for false]}. */
+const FLAG_OPTIONS = {
+  maintenance: ['--maintenance', '--no-maintenance'],
+  associated: ['--associated', '--unassociated'],
+  retired: ['--retired', '--no-retired'],
+  sharded: ['--sharded', '--unsharded'],
+};
+/** Those that take values, joined by commas: {filter: option}. */
+const LIST_OPTIONS = {
+  traits: '--trait',
+  'traits-any': '--trait-any',
+  'not-traits-any': '--not-trait',
+  'not-traits': '--not-all-traits',
+  shard: '--shards',
+};
+const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source'];
+
 /** Return the options of "baremetal node list" for the filters; null if it has no option for one of them. */
 export function options(filters) {
-  const words = [];
-  const flags = { maintenance: '--maintenance', associated: '--associated', retired: '--retired' };
-  const traits = { traits: '--trait', 'traits-any': '--trait-any', 'not-traits-any': '--not-trait', 'not-traits': '--not-all-traits' };
-  const direct = ['provision_state', 'resource_class', 'owner', 'lessee', 'shard', 'conductor_group', 'driver'];
+  const result = [];
   for (const [name, values] of Object.entries(filters)) {
-    for (const value of values) {
-      if (name in traits) words.push(traits[name], ...value.split(','));
-      else if (name in flags) {
-        if (value !== 'true' && name !== 'retired' && name !== 'maintenance' && name !== 'associated') return null;
-        words.push(value === 'true' ? flags[name] : { maintenance: '--no-maintenance', associated: '--unassociated', retired: '--no-retired' }[name]);
-      } else if (name === 'trait-source') words.push('--trait-source', value);
-      else if (direct.includes(name)) words.push(name === 'shard' ? '--shards' : `--${name.replaceAll('_', '-')}`, value);
-      else return null;
-    }
+    // It can repeat none of them as a query can.
+    if (values.length > 1) return null;
+    const [value] = values;
+    if (name in FLAG_OPTIONS) result.push(FLAG_OPTIONS[name][value === 'true' ? 0 : 1]);
+    else if (name in LIST_OPTIONS) result.push(LIST_OPTIONS[name], ...value.split(','));
+    else if (OPTIONS.includes(name)) result.push(`--${name.replaceAll('_', '-')}`, value);
+    else return null;
   }
-  return words;
+  return result;
 }

@@ -105,6 +105,7 @@ function Answer({ body }) {
 function baremetal(merged) {
   const list = (option, names) => (names.length ? [option, ...names] : []);
   return ['baremetal', 'match', ...list('--trait', merged.required), ...list('--not-trait', merged.forbidden),
+    ...(merged.required_any.length === 1 ? list('--trait-any', merged.required_any[0]) : []),
     ...(merged.resource_class ? ['--resource-class', quote(merged.resource_class)] : []), '--explain'].join(' ');
 }
 

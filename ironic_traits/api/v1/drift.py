@@ -1,0 +1,104 @@
+"""/v1/drift: where flavors, images and nodes do not fit together any more."""
+
+from ironic_traits import failures, glance
+from ironic_traits.api import types
+from ironic_traits.api.expose import expose
+from ironic_traits.api.patch import stated_fields
+from ironic_traits.api.resource import Resource
+from ironic_traits.api.v1 import capacity, node_selection
+from ironic_traits.api.v1.match_types import Relaxation
+from ironic_traits.inventory import drift
+from ironic_traits.matching import requests
+
+SINCE = 38
+#: Most images in one request.
+MAX_IMAGES = 1000
+
+
+class DriftBody(types.Base):
+    """Flavors and images."""
+
+    flavors = [types.OBJECT]
+    nova_flavors = types.Any()
+    images = [types.OBJECT]
+
+
+class UnsatisfiedFlavor(types.Base):
+    """A flavor that no node matches, and what to drop from it."""
+
+    name = str
+    relaxation = Relaxation
+
+
+class UnusedTrait(types.Base):
+    """A trait of nodes that no flavor and no image names."""
+
+    trait = str
+    nodes = int
+
+
+class UnreachedNode(types.Base):
+    """A node that no flavor matches."""
+
+    uuid = types.UUID
+    name = str
+
+
+class RetiredTrait(types.Base):
+    """A retired trait that is used."""
+
+    trait = str
+    nodes = int
+    flavors = [str]
+    images = [str]
+
+
+class AbsentTrait(types.Base):
+    """A trait that images require and no node has."""
+
+    trait = str
+    images = [str]
+
+
+class Drift(types.Base):
+    """What does not fit together."""
+
+    unsatisfied = [UnsatisfiedFlavor]
+    unused_traits = [UnusedTrait]
+    unreached = int
+    unreached_nodes = [UnreachedNode]
+    retired_traits = [RetiredTrait]
+    absent_image_traits = [AbsentTrait]
+    warnings = [str]
+
+
+class DriftController(Resource):
+    """Drift."""
+
+    since = SINCE
+
+    @expose('baremetal:capacity:get', Drift, since=SINCE, body=DriftBody)
+    def post(self, context, grant, /, *, body):
+        fields = {name: value for name, value in stated_fields(body).items() if value is not None}
+        flavors, sentences = capacity.read_flavors(context, grant, fields)
+        images = _images(context, node_selection.names(fields, 'images'))
+        ignored = [f'Image {name}: {sentence}' for name, request in images.items() for sentence in request.warnings]
+        return drift.find(context, grant, flavors, images)._asdict() | {'warnings': [*sentences, *ignored]}
+
+
+def _images(context, documents):
+    """Return {name: requirements} of images.
+
+    :param documents: [{'name', 'properties'} or {'name', 'id'}, …].
+    """
+    if len(documents) > MAX_IMAGES:
+        raise failures.InvalidInput(reason=f"'images' has {len(documents)} items. At most {MAX_IMAGES} are allowed.")
+    images = {}
+    for number, document in enumerate(documents):
+        name = document.get('name')
+        if not isinstance(name, str) or document.keys() - {'name', 'id', 'properties'}:
+            raise failures.InvalidInput(
+                reason=f"'images', number {number} needs a 'name', and 'properties' or an 'id'."
+            )
+        images[name] = requests.understand(image=glance.image(context, document))
+    return images

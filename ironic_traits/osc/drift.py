@@ -1,0 +1,52 @@
+"""openstack baremetal drift"""
+
+from osc_lib.command import command
+
+from ironic_traits import osc
+from ironic_traits.osc import capacity, requests
+
+_COLUMNS = ('Kind', 'Name', 'Nodes', 'Detail')
+
+
+class Drift(command.Lister):
+    """Show where flavors, images and nodes do not fit together any more
+
+    Flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired traits
+    that are used, and traits that images require and no node has.
+    """
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        capacity.add_flavor_options(parser, required=True)
+        parser.add_argument(
+            '--images-from-glance', action='store_true', help="Also compare the images of Glance ('openstack' only)"
+        )
+        return parser
+
+    def take_action(self, parsed_args):
+        body = capacity.flavors(self.app, parsed_args)
+        if parsed_args.images_from_glance:
+            body['images'] = requests.images(self.app)
+        response = osc.client(self.app).drift(**body)
+        for warning in response['warnings']:
+            self.log.warning(warning)
+        return _COLUMNS, list(_rows(response))
+
+
+def _rows(response):
+    for flavor in response['unsatisfied']:
+        relaxation = flavor['relaxation']
+        hint = f'{relaxation["nodes"]} without {", ".join(relaxation["drop"])}' if relaxation else ''
+        yield 'flavor without nodes', flavor['name'], 0, hint
+    for trait in response['unused_traits']:
+        yield 'trait without flavor', trait['trait'], trait['nodes'], ''
+    for node in response['unreached_nodes']:
+        yield 'node without flavor', node['name'] or node['uuid'], 1, ''
+    more = response['unreached'] - len(response['unreached_nodes'])
+    if more:
+        yield 'node without flavor', '…', more, 'more'
+    for trait in response['retired_traits']:
+        used_by = [f'flavor {name}' for name in trait['flavors']] + [f'image {name}' for name in trait['images']]
+        yield 'retired trait', trait['trait'], trait['nodes'], ', '.join(used_by)
+    for trait in response['absent_image_traits']:
+        yield 'image without nodes', trait['trait'], 0, ', '.join(f'image {name}' for name in trait['images'])

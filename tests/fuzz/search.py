@@ -1,0 +1,87 @@
+"""A search on one database, and its figures."""
+
+import contextlib
+import dataclasses
+import tempfile
+import time
+
+from tests.fuzz import described, raw, world
+from tests.support import servers
+from tests.support.client import Client
+from tests.support.service import Server, make_app, upgraded
+
+#: Of a hundred requests, how many are raw.
+RAW = 35
+
+
+@dataclasses.dataclass
+class Figures:
+    """What a search has sent and found.
+
+    :ivar statuses: {status: number of responses}.
+    :ivar problems: [sentence, …].
+    :ivar longest: seconds of the longest request.
+    :ivar seconds: on the clock.
+    """
+
+    requests: int
+    statuses: dict
+    problems: list
+    longest: float
+    seconds: float
+
+    def __str__(self):
+        kinds = {kind: sum(n for status, n in self.statuses.items() if status // 100 == kind) for kind in (2, 4, 5)}
+        counts = ', '.join(f'{number} {kind}xx' for kind, number in kinds.items())
+        return (
+            f'{self.requests} requests in {self.seconds:.0f} s: {counts}, longest {self.longest:.1f} s, '
+            f'{len(self.problems)} problems'
+        )
+
+
+@contextlib.contextmanager
+def database(kind):
+    """Provide the URL of a new database: ``sqlite``, or a key of ``servers.SERVERS``."""
+    if kind == 'sqlite':
+        with tempfile.TemporaryDirectory(prefix='ironic-traits-fuzz-') as folder:
+            yield upgraded(f'sqlite:///{folder}/x.sqlite')
+        return
+    server = servers.SERVERS[kind]()
+    server.start()
+    try:
+        yield upgraded(server.create('fuzz'))
+    finally:
+        server.stop()
+
+
+def search(url, requests, seed):
+    """Search with a number of requests, and return the Figures.
+
+    :param url: of a database, upgraded and empty.
+    :param seed: of the random numbers.
+    """
+    began_at = time.monotonic()
+    number = requests * RAW // 100
+    # Small pages: otherwise lists get slow as the search creates nodes.
+    with make_app(url, api__max_limit=50) as app:
+        by_description = described.Search(app, seed)
+        by_description.run(requests - number)
+        world.create(Client(app))
+    with Server(url, '--nostart-worker') as server:
+        by_socket = raw.RawSearch(server.base, seed)
+        by_socket.run(number)
+        by_socket.check()
+    # Server.stop, which the end of the block calls, has searched the log for secrets.
+    if 'Traceback' in server.output:
+        by_socket.problems.append(f'The log has a traceback: {server.output[:10_000]}')
+    searches = (by_description, by_socket)
+    return Figures(
+        requests,
+        {
+            status: sum(each.statuses.get(status, 0) for each in searches)
+            for status in sorted(by_description.statuses | by_socket.statuses)
+        },
+        [problem for each in searches for problem in each.problems],
+        max(each.longest for each in searches),
+        time.monotonic() - began_at,
+    )
