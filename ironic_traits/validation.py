@@ -55,6 +55,9 @@ def _schema():
         for pair in point.load()()
     )
     own['DEFAULT'] |= libraries.pop('DEFAULT', set())
+    # The service adds options to these sections of libraries.
+    for section in own.keys() & libraries.keys():
+        libraries[section] |= own.pop(section)
     return _Schema(own, libraries)
 
 

@@ -95,7 +95,10 @@ class Database:
                 yield connection
                 connection.exec_driver_sql('ROLLBACK')
             return
-        with self._writer.connect().execution_options(isolation_level='REPEATABLE READ') as connection:
+        with self._writer.connect() as connection:
+            # For this transaction only. SQLAlchemy's option would set that of the server afterwards, not that of the
+            # session, and on MariaDB the next writers would decide by old rows.
+            connection.exec_driver_sql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
             yield connection
 
     @contextlib.contextmanager
