@@ -155,16 +155,17 @@ def test_errors_do_not_show_values(database):
 def test_a_snapshot_does_not_change_later_transactions(database):
     """The connection that it has used goes on to see what others commit."""
     with database.write() as connection:
-        level = connection.get_isolation_level()
+        level, used = connection.get_isolation_level(), connection.connection.dbapi_connection
     database.kept()['writer'].release()
     with database.snapshot() as connection:
+        assert connection.connection.dbapi_connection is used or connection.dialect.name == 'sqlite'
         connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes))
         insert_node(database)
         assert connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes)) == 0
-    for _ in range(2):
-        with database.write() as connection:
-            assert connection.get_isolation_level() == level
         database.kept()['writer'].release()
+    with database.write() as connection:
+        assert connection.connection.dbapi_connection is used
+        assert connection.get_isolation_level() == level
 
 
 def test_a_fork_has_connections_of_its_own(database):
