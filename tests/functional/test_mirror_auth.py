@@ -125,7 +125,7 @@ def test_reader_of_the_system(keystone, ironic, far, new_app):
 
 def test_application_credentials(keystone, ironic, far, new_app):
     """A reader reads; what it may not write is stated; a revoked one is an error; a member writes."""
-    client, mirror = Client(new_app), writer(new_app, timeout=5)
+    client, mirror = Client(new_app), writer(new_app)
     path = _credential(keystone, far, 'reader', 'mirror', roles=[{'name': 'reader'}])
     assert mirror.catch_up()
     assert list(differences(client, ironic, 'far')) == []
@@ -145,7 +145,7 @@ def test_application_credentials(keystone, ironic, far, new_app):
     assert 'baremetal:node:update:instance_uuid' in reason['message']
 
     keystone.ask('DELETE', path, token=keystone.login('reader', SECRET, 'mirror'))
-    mirror = writer(new_app, timeout=5)
+    mirror = writer(new_app)
     assert not mirror.catch_up()
     assert _error(client).startswith('Could not find Application Credential')
     _credential(keystone, far, 'writer', 'mirror', roles=[{'name': 'member'}])

@@ -248,7 +248,8 @@ def test_failures(ironic, proxy, app, client, failure, methods):
     assert follower(app).catch_up()
     for uuid in uuids:
         put(client, uuid, 'CUSTOM_OLD')
-    mirror = writer(app)
+    # Only silence takes as long as this.
+    mirror = writer(app, timeout=1 if failure == 'silence' else 30)
     write_all(mirror)
     for uuid in uuids:
         client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_NEW']})

@@ -188,7 +188,7 @@ def write_all(mirror):
 
 def writer(application, **options):
     """Return a mirror of the cloud "far" that writes traits."""
-    return follower(application, **{'write': 'traits', 'write_rate': 1000, 'timeout': 1, 'max_pause': 2, **options})
+    return follower(application, **{'write': 'traits', 'write_rate': 1000, 'max_pause': 2, **options})
 
 
 def write_forever(database, clouds):
