@@ -102,6 +102,14 @@ def problems(history, world, stored, copy=None):
     return found
 
 
+def recorded(history):
+    """Return what the record alone shows to be wrong, also while the clients work: [sentence, …]."""
+    by_kind = collections.defaultdict(list)
+    for entry in list(history.entries):
+        by_kind[entry.kind].append(entry)
+    return [*history.problems, *_periods(by_kind)]
+
+
 def _traits(by_kind, stored):
     """Each acknowledged write is once in the history of each of its nodes; a refused one is not there at all."""
     writes = [(entry, [entry.values['node']]) for entry in by_kind['put_traits']]

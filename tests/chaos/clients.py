@@ -194,7 +194,7 @@ class ClientThread(threading.Thread):
                 self._hot.append(trait)
         status, document = self._ask('GET', path)
         if status == 200 and len(document['traits']) > LIMIT:
-            self._history.problem(f'the node has {len(document["traits"])} traits')
+            self._history.problem(f'over the limit: the node has {len(document["traits"])} traits')
 
     def edit(self):
         """Edit the traits of both own nodes in one request: all or nothing."""

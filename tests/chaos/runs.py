@@ -96,6 +96,7 @@ def run_broken(server, path, name, attempt=0, seconds=3):
 
     :param server: of tests.support.servers.
     :param path: of the file for the record.
+    :param seconds: length of the run, if only the stored data can show the bug.
     """
     url = upgraded(server.create(f'build_{list(broken.BUILDS).index(name)}_{attempt}'))
     process = concurrency.process(broken.work, name, url, path, f'broken-{attempt}', seconds)

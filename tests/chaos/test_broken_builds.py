@@ -23,7 +23,7 @@ def postgresql():
 def test_broken_builds_are_caught(postgresql, tmp_path, name):
     words = broken.BUILDS[name][1]
     for attempt in range(3):
-        problems = runs.run_broken(postgresql, tmp_path / str(attempt), name, attempt)
+        problems = runs.run_broken(postgresql, tmp_path / str(attempt), name, attempt, 3 * 2**attempt)
         if not words:
             assert not problems
             return
