@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+import uuid
 
 import pytest
 import sqlalchemy as sa
@@ -77,13 +78,15 @@ def test_no_block(statements, reason):
 @pytest.mark.parametrize('order', [1, -1])
 def test_a_write_that_fails_leaves_nothing(database, order):
     """Whether it is the first of several or the last. The error is its own."""
+    # Sources of other tests stay in the database.
+    source = str(uuid.uuid4())
     writes = [
-        Write(_writer(sa.bindparam('source')), {'source': 'one'}),
+        Write(_writer(sa.bindparam('source')), {'source': source}),
         Write(_NOTE, {'trait': 'CUSTOM_MISSING', 'text': ''}),
     ]
     with pytest.raises(db_exception.DBReferenceError), database.write() as connection:
         together.execute(connection, writes[::order])
-    assert ('one',) not in rows(database, tables.trait_writers, 'source')
+    assert (source,) not in rows(database, tables.trait_writers, 'source')
 
 
 def test_lock_reads_after_the_wait(database):
