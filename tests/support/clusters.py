@@ -81,6 +81,12 @@ class Freezable:
         """Let its processes go on."""
         self._signal(signal.SIGCONT)
 
+    def kill(self):
+        """Kill all its processes. Frozen ones of PostgreSQL would not notice that the first one is gone."""
+        if self._process and self._process.poll() is None:
+            self._signal(signal.SIGKILL)
+        super().kill()
+
     def _signal(self, number):
         for pid in [self._process.pid, *_children(self._process.pid)]:
             with contextlib.suppress(ProcessLookupError):
