@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_traits.db import hosts, timeouts
+from ironic_traits.db import hosts, pool, timeouts
 
 LOG = logging.getLogger(__name__)
 
@@ -122,8 +122,7 @@ def _is_response(error: Exception) -> bool:
 def _shut_down(connections: list[tuple[Any, float, float | None]]) -> None:
     """Shut down the sockets of connections. The threads that wait for them get an error."""
     for connection, _, _ in connections:
-        # PyMySQL has no public name for its socket.
-        owner = connection if hasattr(connection, 'fileno') else getattr(connection, '_sock', None)
+        owner = pool.socket_of(connection)
         if owner is None:
             continue
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(owner.fileno())) as duplicate:

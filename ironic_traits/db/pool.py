@@ -83,13 +83,21 @@ def is_silent(connection: Any, info: dict[Any, Any]) -> bool:
     :param connection: of the driver.
     :param info: of the pool's record of the connection.
     """
-    # PyMySQL has no public name for its socket.
-    socket = connection if hasattr(connection, 'fileno') else getattr(connection, '_sock', None)
+    socket = socket_of(connection)
     if socket is None or getattr(connection, 'closed', False):
         return False
     poll = select.poll()
     poll.register(socket.fileno(), select.POLLIN | select.POLLPRI)
     return not poll.poll(0)
+
+
+def socket_of(connection: Any) -> Any:
+    """Return what has the file descriptor of a driver's connection; None without one.
+
+    :param connection: of the driver.
+    """
+    # PyMySQL has no public name for its socket.
+    return connection if hasattr(connection, 'fileno') else getattr(connection, '_sock', None)
 
 
 def _reset(connection: Any, record: Any, state: Any) -> None:

@@ -1,6 +1,7 @@
 """Capacity compared with a count node by node, on random inventories; and with what reservations can take."""
 
 import dataclasses
+import functools
 import random
 import threading
 import time
@@ -19,7 +20,7 @@ from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.functional.test_matches import CLASSES, NODE, TRAITS, allocate, fill, requests
-from tests.support.client import Client
+from tests.support.client import Client, ask_as
 from tests.support.reservations import available, expire, instance, reserve
 from tests.support.service import make_app
 
@@ -395,12 +396,7 @@ def test_many_deletions(client):
 
 def test_a_member_counts_only_nodes_that_they_may_see(database_url):
     with make_app(database_url, api__auth_strategy='noauth2') as app:
-
-        def ask(scope, method, path, document=None, version='1.82'):
-            headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
-            if scope == 'system':
-                headers |= {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
-            return Client(app).ask(method, path, document, headers=headers, version=version)
+        ask = functools.partial(ask_as, Client(app))
 
         uuids = {}
         for owner in ('alpha', 'beta', 'gamma'):

@@ -9,7 +9,7 @@ import pytest
 
 from ironic_traits.db import migrations
 from tests.support.client import Client
-from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_client import OPTIONS, SECRET, Keystone, running
 from tests.support.keystone_server import PASSWORD
 from tests.support.servers import free_port
 from tests.support.service import make_app, peer
@@ -28,9 +28,7 @@ def service(directory, url, timeout=60):
 @pytest.fixture(scope='module')
 def keystone(tmp_path_factory):
     """A real keystone, with the project of services."""
-    with peer('tests.support.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
-        keystone = Keystone(url)
-        keystone.user('traits', 'service', 'service')
+    with running(tmp_path_factory.mktemp('keystone')) as keystone:
         yield keystone
 
 

@@ -1,6 +1,7 @@
 """Matches compared with an evaluation node by node, on random inventories and each database; matches of instances."""
 
 import dataclasses
+import functools
 
 import hypothesis
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from ironic_traits.db import tables
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
-from tests.support.client import Client
+from tests.support.client import Client, ask_as
 from tests.support.reservations import available, instance
 from tests.support.service import finish_work, make_app
 
@@ -268,12 +269,7 @@ def test_nested_providers_match_as_one(client):
 def test_foreign_nodes_are_invisible(database_url):
     """Nodes of another project are not matched, counted, named or reserved."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
-
-        def ask(scope, method, path, document=None, version='1.82'):
-            headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
-            if scope == 'system':
-                headers |= {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
-            return Client(app).ask(method, path, document, headers=headers, version=version)
+        ask = functools.partial(ask_as, Client(app))
 
         uuids = {}
         for owner in ('alpha', 'beta'):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.client import Client
-from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_client import OPTIONS, SECRET, running
 from tests.support.keystone_server import PASSWORD
 from tests.support.mirror import Ironic, differences, follower, make_available, write_all, writer
 from tests.support.servers import free_port
@@ -40,9 +40,7 @@ def far(tmp_path, monkeypatch):
 @pytest.fixture(scope='module')
 def keystone(tmp_path_factory):
     """A real keystone."""
-    with peer('tests.support.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
-        keystone = Keystone(url)
-        keystone.user('traits', 'service', 'service')
+    with running(tmp_path_factory.mktemp('keystone')) as keystone:
         yield keystone
 
 

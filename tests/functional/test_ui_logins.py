@@ -6,19 +6,16 @@ from playwright.sync_api import expect
 
 from tests.support import browser as browsers
 from tests.support import http_client
-from tests.support.keystone_client import OPTIONS, SECRET, Keystone
+from tests.support.keystone_client import OPTIONS, SECRET, running
 from tests.support.keystone_server import PASSWORD
-from tests.support.servers import free_port
-from tests.support.service import ForkedServer, peer, upgraded
+from tests.support.service import ForkedServer, upgraded
 
 STORED = 'JSON.stringify([Object.entries(localStorage), document.cookie])'
 
 
 @pytest.fixture(scope='module')
 def keystone(tmp_path_factory):
-    with peer('tests.support.keystone_server', tmp_path_factory.mktemp('keystone'), free_port()) as url:
-        keystone = Keystone(url)
-        keystone.user('traits', 'service', 'service')
+    with running(tmp_path_factory.mktemp('keystone')) as keystone:
         keystone.user('reader', 'reader', 'web')
         yield keystone
 

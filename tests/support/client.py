@@ -63,3 +63,14 @@ def message(response):
     """Return the message of an error response."""
     error = json.loads(response.json['error_message'])
     return error.get('faultstring') or error.get('description')
+
+
+def ask_as(client, scope, method, path, document=None, version='1.82'):
+    """Send a request under noauth2, and return the response.
+
+    :param scope: "system" for the administrator of the system; otherwise, a member of the project alpha sends it.
+    """
+    headers = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
+    if scope == 'system':
+        headers |= {'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
+    return client.ask(method, path, document, headers=headers, version=version)

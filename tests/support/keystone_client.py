@@ -1,10 +1,13 @@
 """A client of keystone for its administrator, and the options with which the service uses keystone."""
 
+import contextlib
 import json
 import urllib.request
 import uuid
 
 from tests.support.keystone_server import PASSWORD
+from tests.support.servers import free_port
+from tests.support.service import peer
 
 #: The password of all users that the tests create.
 SECRET = 'secret-of-a-user'
@@ -87,6 +90,18 @@ class Keystone:
         service = self.ask('POST', '/services', {'service': {'type': kind, 'name': kind}})['service']['id']
         endpoint = {'service_id': service, 'interface': 'public', 'url': url, 'region_id': 'RegionOne'}
         self.ask('POST', '/endpoints', {'endpoint': endpoint})
+
+
+@contextlib.contextmanager
+def running(directory):
+    """Run a real keystone with the user and the project of services during the block, and provide its Keystone.
+
+    :param directory: empty directory for its data.
+    """
+    with peer('tests.support.keystone_server', directory, free_port()) as url:
+        keystone = Keystone(url)
+        keystone.user('traits', 'service', 'service')
+        yield keystone
 
 
 OPTIONS = """
