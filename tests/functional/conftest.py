@@ -23,9 +23,10 @@ from tests.support.client import Client
 from tests.support.concurrency import CLIENTS
 from tests.support.mirror import Ironic, clouds_file, delete_nodes
 from tests.support.mirrored_nodes import Store
+from tests.support.peers import peer
 from tests.support.personas import ALLOCATION, CONSUMER, NODE, PROVIDER, RECORD, VIF
 from tests.support.servers import free_port
-from tests.support.service import ForkedServer, make_app, peer, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 
 from ironic_traits.db import migrations
 from tests.support.client import Client, message
+from tests.support.peers import peer
 from tests.support.reservations import available, instance
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer
+from tests.support.service import make_app
 
 IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 

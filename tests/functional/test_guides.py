@@ -16,8 +16,9 @@ from tests.support import logs
 from tests.support.commands import write_scripts
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone
 from tests.support.keystone_server import PASSWORD
+from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import ForkedServer, peer
+from tests.support.service import ForkedServer
 
 #: So that the lines of stdout and stderr come in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}

@@ -11,8 +11,9 @@ from ironic_traits.db import migrations
 from tests.support.client import Client
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone, running
 from tests.support.keystone_server import PASSWORD
+from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer
+from tests.support.service import make_app
 
 
 @contextlib.contextmanager

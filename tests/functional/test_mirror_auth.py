@@ -12,8 +12,9 @@ from tests.support.client import Client
 from tests.support.keystone_client import OPTIONS, SECRET, running
 from tests.support.keystone_server import PASSWORD
 from tests.support.mirror import Ironic, differences, follower, make_available, write_all, writer
+from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer
+from tests.support.service import make_app
 
 _POLICY = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'examples' / 'ironic-mirror-policy.yaml'
 _INSTANCE = 'dddddddd-0000-4000-8000-000000000001'

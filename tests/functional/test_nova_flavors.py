@@ -9,9 +9,10 @@ import pytest
 from ironic_traits.db import migrations
 from tests.functional.test_glance import stub
 from tests.support.client import Client
+from tests.support.peers import peer
 from tests.support.reservations import available
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer
+from tests.support.service import make_app
 
 FLAVORS = {
     'gold': {'resources:CUSTOM_GOLD': '1', 'resources:VCPU': '0', 'trait:CUSTOM_A': 'required'},

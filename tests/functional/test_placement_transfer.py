@@ -13,6 +13,7 @@ from ironic_traits.placement_transfer.remote import Remote, Unusable
 from tests.support import placement_suite
 from tests.support.cleaning import empty
 from tests.support.client import Client
+from tests.support.peers import peer
 from tests.support.placement_peer import Placement
 from tests.support.placement_server import TOKEN
 from tests.support.placement_transfers import (
@@ -31,7 +32,7 @@ from tests.support.placement_transfers import (
 from tests.support.providers import GOLD, golden, put_traits
 from tests.support.reservations import instance, reserve
 from tests.support.servers import free_port
-from tests.support.service import make_app, peer, upgraded
+from tests.support.service import make_app, upgraded
 
 GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'moving-placement.rst'
 #: A command in the guide, without its first words, and what it prints.

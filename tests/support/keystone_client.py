@@ -6,8 +6,8 @@ import urllib.request
 import uuid
 
 from tests.support.keystone_server import PASSWORD
+from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import peer
 
 #: The password of all users that the tests create.
 SECRET = 'secret-of-a-user'

@@ -15,7 +15,7 @@ class Threaded(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 def serve(application, port, server_class=Threaded):
     """Serve an application until SIGTERM.
 
-    Print "listening" when it is ready: ``tests.support.service.peer`` waits for that.
+    Print "listening" when it is ready: ``tests.support.peers.peer`` waits for that.
 
     :param server_class: Threaded, or simple_server.WSGIServer for one request at a time.
     """
