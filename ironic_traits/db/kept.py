@@ -22,12 +22,19 @@ _Listener = Callable[[Any, Any], None]
 
 
 class _Entry(NamedTuple):
-    """A Connection, the driver's connection in it, the pool's information of that, and until when it is used again."""
+    """A Connection that is used again.
+
+    :ivar driver: the driver's connection in it.
+    :ivar info: the pool's information of the driver's connection.
+    :ivar until: until when it is used again, by the monotonic clock.
+    :ivar closings: how often ``close`` had been called when it was made.
+    """
 
     connection: sa.Connection
     driver: Any
     info: dict[Any, Any]
     until: float
+    closings: int
 
 
 class Kept:
@@ -44,7 +51,7 @@ class Kept:
         self._pid = os.getpid()
         #: Connections of the process of which this one is a fork. To close them would end them for that process.
         self._inherited: list[_Entry] = []
-        self._is_closed = False
+        self._closings = 0
         self._listeners: list[tuple[_Listener, _Listener]] = []
 
     @contextlib.contextmanager
@@ -76,8 +83,8 @@ class Kept:
         self._listeners.append((taken, kept))
 
     def close(self) -> None:
-        """Release the Connections, now and from now on."""
-        self._is_closed = True
+        """Release the Connections: those that are not in use now, and the others after their use."""
+        self._closings += 1
         self.release()
 
     def release(self) -> None:
@@ -95,12 +102,14 @@ class Kept:
             entry.connection.close()
         connection = self._engine.connect()
         pooled = connection.connection
-        return _Entry(connection, pooled.dbapi_connection, pooled.info, time.monotonic() + MAX_AGE)
+        until = time.monotonic() + MAX_AGE
+        return _Entry(connection, pooled.dbapi_connection, pooled.info, until, self._closings)
 
     def _put(self, entry: _Entry) -> None:
         connection = entry.connection
         is_lost = connection.invalidated or connection.closed
-        if self._is_closed or is_lost or len(self._idle) >= _MAX_IDLE or time.monotonic() >= entry.until:
+        is_old = entry.closings != self._closings or time.monotonic() >= entry.until
+        if is_lost or is_old or len(self._idle) >= _MAX_IDLE:
             connection.close()
             return
         for _, kept in self._listeners:

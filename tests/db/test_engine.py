@@ -187,3 +187,15 @@ def test_a_fork_has_connections_of_its_own(database):
         os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
     assert used() is before
+
+
+def test_connections_after_close(database):
+    """What is in use when the database is closed is closed after its use. Later connections are used again."""
+    with database.read() as old:
+        database.close()
+    assert old.closed
+    with database.read() as first:
+        pass
+    with database.read() as second:
+        pass
+    assert second is first
