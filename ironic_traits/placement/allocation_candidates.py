@@ -112,15 +112,15 @@ class Search:
     def plain(self) -> Result:
         """Return the Result if a candidate is one provider."""
         (group,) = self.request.groups
-        conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
         limit = self._limit_of_queries
         found: list[tuple[str, Summary]] = []
         for statement in self._free_nodes(group, limit):
             if limit is None or len(found) < limit:
                 found.extend(node_candidates.read_nodes(self.connection, statement, *group.resources))
-        amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
-        statement = node_candidates.clients(amounts, conditions, limit)
         if limit is None or len(found) < limit:
+            conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
+            amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
+            statement = node_candidates.clients(amounts, conditions, limit)
             found.extend(node_candidates.read_clients(self.connection, statement))
         if self.conf.randomize_allocation_candidates:
             random.shuffle(found)
