@@ -6,10 +6,6 @@ a snapshot of its own anyway. The writer uses transactions, which hold their loc
 
 import contextlib
 import functools
-import os
-import pathlib
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -17,9 +13,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import api as db_api
 from oslo_db import exception as db_exception
-from oslo_db.sqlalchemy import engines, exc_filters
+from oslo_db.sqlalchemy import engines
 
-from ironic_traits.db import hosts, lookout, outage, pool, timeouts
+from ironic_traits.db import hosts, lookout, outage, pool, sqlite, timeouts
 from ironic_traits.db.kept import Kept
 
 #: The supported databases, as the names of SQLAlchemy's backends.
@@ -65,20 +61,15 @@ class Database:
                 raise sa.exc.ArgumentError(
                     'a SQLite database must be a file, because each connection has an in-memory database of its own'
                 )
-            _prepare_file(self.url.database, create)
+            sqlite.prepare_file(str(self.url.database), create)
         self._conf = conf
         self._limits = timeouts.Limits.of(conf)
         self._hosts = hosts.Hosts(self.url, self._limits)
         self._lookouts: list[lookout.Lookout] = []
         self._watch: Any = contextlib.nullcontext
-        self._reader = self._engine(conf, autocommit=True)
-        self._writer = self._engine(conf, autocommit=False)
-        for engine in (self._reader, self._writer):
-            # The parameters of statements that fail are not logged, because they may contain passwords.
-            engine.hide_parameters = True
-        self._kept = {name: Kept(engine, self._is_usable) for name, engine in self._engines().items()}
-        for kept, each in zip(self._kept.values(), self._lookouts, strict=False):
-            kept.listen(each.take, each.give)
+        self._reader = self._engine(autocommit=True)
+        self._writer = self._engine(autocommit=False)
+        self._kept = {name: self._keep(engine) for name, engine in self._engines().items()}
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -114,7 +105,8 @@ class Database:
             with self.write() as connection:
                 yield connection
             return
-        engine = self._engine(self._conf, autocommit=False, is_patient=True)
+        engine = self._engine(autocommit=False, is_patient=True)
+        pool.watch(engine)
         try:
             with self._watch(), engine.begin() as connection:
                 yield connection
@@ -157,13 +149,29 @@ class Database:
         :param info: of the pool's record of the connection.
         """
         if self.url.get_backend_name() == 'sqlite':
-            return info['file'] == _identity(str(self.url.database))
+            return info['file'] == sqlite.identity(str(self.url.database))
         return self._hosts.is_current(info) and pool.is_silent(connection, info)
 
-    def _engine(self, conf: cfg.ConfigOpts, autocommit: bool, is_patient: bool = False) -> sa.Engine:
+    def _keep(self, engine: sa.Engine) -> Kept:
+        """Return the connections of the reader or the writer that are used again, and have them looked after."""
+        kept = Kept(engine, self._is_usable)
+        if self.url.get_backend_name() != 'sqlite':
+            sa.event.listen(engine, 'checkout', self._hosts.check)
+            its_lookout = lookout.watch(engine, self._hosts)
+            kept.listen(its_lookout.take, its_lookout.give)
+            self._lookouts.append(its_lookout)
+            # The last listener to ``checkout``: the lookout ends its ping if the server is frozen.
+            pool.watch(engine)
+        return kept
+
+    def _engine(self, autocommit: bool, is_patient: bool = False) -> sa.Engine:
+        """Return a new engine.
+
+        :param is_patient: whether its statements may take any time.
+        """
         if self.url.get_backend_name() == 'sqlite':
-            return _sqlite_engine(self.url, autocommit, self._limits)
-        options = conf.database
+            return sqlite.engine(self.url, autocommit, self._limits)
+        options = self._conf.database
         engine = engines.create_engine(
             pool.with_plugin(self._hosts.url),
             mysql_sql_mode=options.mysql_sql_mode,
@@ -177,102 +185,14 @@ class Database:
             thread_checkin=False,
             connection_parameters=options.connection_parameters,
         )
+        # The parameters of statements that fail are not logged, because they may contain passwords.
+        engine.hide_parameters = True
         limits = self._limits._replace(statement=None) if is_patient else self._limits
         sa.event.listen(engine, 'do_connect', self._hosts.connect)
         sa.event.listen(
             engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit, self.url, limits)
         )
-        if not is_patient:
-            sa.event.listen(engine, 'checkout', self._hosts.check)
-            self._lookouts.append(lookout.watch(engine, self._hosts))
-        pool.watch(engine)
         return engine
-
-
-def _prepare_file(path: str, create: bool) -> None:
-    """Create the file of a SQLite database unless it exists.
-
-    A file that exists is not opened, because closing it would drop the locks of this process's other connections.
-
-    :param create: whether to create the file.
-    :raises sqlalchemy.exc.ArgumentError: the file does not exist, and ``create`` is False.
-    """
-    if os.path.exists(path):
-        return
-    if not create:
-        raise sa.exc.ArgumentError(
-            f"there is no database at {os.path.abspath(path)}; 'ironic-traits-api' and 'ironic-traits-manage db "
-            "upgrade' create one"
-        )
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        # Only the owner may read it, because it contains passwords of machines.
-        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _sqlite_engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
-    """Return an engine for SQLite. Unlike oslo.db's, it keeps connections, and writers lock the database at BEGIN."""
-    path = str(url.database)
-    engine = sa.create_engine(url)
-    exc_filters.register_engine(engine)
-
-    @sa.event.listens_for(engine, 'do_connect')
-    def open_existing(dialect: sa.Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        # Without mode=rw, SQLite would create the file anew after it was removed, and write to an empty database.
-        arguments[0] = f'{pathlib.Path(arguments[0]).absolute().as_uri()}?mode=rw'
-        options['uri'] = True
-
-    @sa.event.listens_for(engine, 'checkout')
-    def check_file(connection: Any, record: Any, proxy: Any) -> None:
-        # A connection to a file that was removed or replaced would still write to the old file, and the data would be
-        # lost.
-        identity = _identity(path)
-        if record.info.setdefault('file', identity) != identity:
-            raise sa.exc.DisconnectionError('the file of the database was replaced')
-
-    @sa.event.listens_for(engine, 'connect')
-    def prepare(connection: sqlite3.Connection, record: Any) -> None:
-        # Without this, Python's sqlite3 module begins transactions implicitly.
-        connection.isolation_level = None
-        # synchronous = FULL: committed data survive a crash of the machine.
-        for pragma in (f'busy_timeout = {limits.lock * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
-            connection.execute(f'PRAGMA {pragma}')
-        _use_wal(connection, limits)
-
-    if not autocommit:
-
-        @sa.event.listens_for(engine, 'begin')
-        def begin(connection: sa.Connection) -> None:
-            # A plain BEGIN takes the write lock at the first write. That fails without waiting if another transaction
-            # has written since the first read.
-            connection.exec_driver_sql('BEGIN IMMEDIATE')
-
-    return engine
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return (device, inode) of a file; None if it does not exist."""
-    with contextlib.suppress(FileNotFoundError):
-        status = os.stat(path)
-        return status.st_dev, status.st_ino
-    return None
-
-
-def _use_wal(connection: sqlite3.Connection, limits: timeouts.Limits) -> None:
-    """Switch the database to write-ahead logging, in which readers and a writer do not block each other.
-
-    The file keeps this setting. To switch it the first time, SQLite needs an exclusive lock, for which it does not
-    wait. So this retries.
-    """
-    deadline = time.monotonic() + limits.lock
-    while True:
-        try:
-            connection.execute('PRAGMA journal_mode = WAL')
-            return
-        except sqlite3.OperationalError as error:
-            if 'locked' not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _set_session(

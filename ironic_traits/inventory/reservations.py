@@ -32,6 +32,15 @@ FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'exp
 
 #: Most expired reservations that ``purge`` deletes in one transaction.
 _BATCH = 1000
+# The expired reservations, locked.
+_EXPIRED_ROWS = (
+    sa.select(tables.reservations.c.id, *(tables.reservations.c[name] for name in FIELDS), MOMENT)
+    .where(EXPIRED)
+    .order_by(tables.reservations.c.id)
+    .with_for_update()
+)
+# Built once: to build it for each call takes as long as to execute it.
+_EXPIRED_OF = _EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)))
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, or NULL.
 UUID = (
     sa.select(tables.reservations.c.uuid)
@@ -155,9 +164,21 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
     :param limit: most reservations; None for no limit.
     :returns: the number of deleted reservations.
     """
-    columns = (tables.reservations.c.id, *_columns(FIELDS), MOMENT)
-    statement = sa.select(*columns).where(EXPIRED, *conditions).order_by(tables.reservations.c.id).limit(limit)
-    rows = connection.execute(statement.with_for_update()).all()
+    return _settle(connection, _EXPIRED_ROWS.where(*conditions).limit(limit))
+
+
+def settle_nodes(connection: sa.Connection, node_uuids: Iterable[str]) -> int:
+    """Delete the expired reservations of nodes, as ``settle``.
+
+    :param connection: of a writer.
+    :param node_uuids: uuids of nodes.
+    :returns: the number of deleted reservations.
+    """
+    return _settle(connection, _EXPIRED_OF, {'node_uuids': list(node_uuids)})
+
+
+def _settle(connection: sa.Connection, statement: sa.Select, parameters: Values | None = None) -> int:
+    rows = connection.execute(statement, parameters).all()
     if rows:
         node_providers.bump_for_expired(connection, [row.node_uuid for row in rows])
         connection.execute(sa.delete(tables.reservations).where(tables.reservations.c.id.in_([row.id for row in rows])))

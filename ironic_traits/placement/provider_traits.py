@@ -4,15 +4,67 @@ A node's provider has the node's own traits, and foreign ones that Placement cli
 example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
-from ironic_traits.placement.single_provider import bump, read, take
-from ironic_traits.placement.traits import check
+from ironic_traits.placement import failures
+from ironic_traits.placement.single_provider import GENERATION, bump, take
+
+_STORED, _OWN, _NAMED, _PROVIDER = 0, 1, 2, 3
+
+
+class _Rows(NamedTuple):
+    """Rows of ``traits``, {name: row with ``id``, ``name``, ``created_at``, ``updated_at``}.
+
+    :ivar stored: the traits that clients have set on the provider.
+    :ivar own: the node's own traits. A provider that is not a node's has none.
+    :ivar named: the traits of the request that exist.
+    """
+
+    stored: dict[str, sa.Row]
+    own: dict[str, sa.Row]
+    named: dict[str, sa.Row]
+
+
+def _select(kind: int) -> sa.Select:
+    columns = tables.traits.c
+    literal = sa.literal_column(str(kind), sa.Integer).label('kind')
+    return sa.select(literal, columns.id, columns.name, columns.created_at, columns.updated_at)
+
+
+# These statements are built once: to build one for each call takes as long as to execute it.
+_STORED_BY_ALL = _select(_STORED).join(
+    tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id
+)
+_OWN_BY_ALL = _select(_OWN).join(tables.node_traits, tables.node_traits.c.trait == tables.traits.c.name)
+_SELECT_STORED = _STORED_BY_ALL.where(
+    tables.resource_provider_traits.c.resource_provider_id == sa.bindparam('provider_id')
+)
+_SELECT_OWN = _OWN_BY_ALL.where(tables.node_traits.c.node_id == sa.bindparam('node_id'))
+_SELECT_NAMED = _select(_NAMED).where(tables.traits.c.name.in_(sa.bindparam('names', expanding=True)))
+_TRAITS = sa.union_all(_SELECT_STORED, _SELECT_OWN, _SELECT_NAMED)
+_SAME = tables.resource_providers.c.uuid == sa.bindparam('uuid')
+# The generation of a provider, in the column "id", and its traits: one statement, so they are of the same moment.
+_FIND = sa.union_all(
+    _STORED_BY_ALL.join(
+        tables.resource_providers,
+        tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
+    ).where(_SAME),
+    _OWN_BY_ALL.join(
+        tables.resource_providers, tables.resource_providers.c.node_id == tables.node_traits.c.node_id
+    ).where(_SAME),
+    sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(_SAME),
+)
+_DELETE = sa.delete(tables.resource_provider_traits).where(
+    tables.resource_provider_traits.c.resource_provider_id == sa.bindparam('provider_id'),
+    tables.resource_provider_traits.c.trait_id.in_(sa.bindparam('trait_ids', expanding=True)),
+)
+_INSERT = sa.insert(tables.resource_provider_traits)
 
 
 def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
@@ -23,8 +75,12 @@ def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
-        provider = read(connection, uuid)
-        return provider.generation, _rows(connection, provider)
+        # MariaDB refuses to compare an ascii column with non-ASCII text.
+        rows = connection.execute(_FIND, {'uuid': uuid}).all() if uuid.isascii() else []
+    generation = next((row.id for row in rows if row.kind == _PROVIDER), None)
+    if generation is None:
+        raise failures.ProviderNotFound(uuid=uuid)
+    return generation, _sorted({row.name: row for row in rows if row.kind != _PROVIDER})
 
 
 @retried
@@ -45,44 +101,51 @@ def replace(
     """
     with context.write() as connection:
         provider = take(connection, uuid, generation)
-        ids = check(connection, set(requested_names))
-        both = _stored(provider).add_columns(sa.false()).union_all(_own(provider).add_columns(sa.true()))
-        existing = connection.execute(both).all()
-        own, stored = ({name for name, of_node in existing if bool(of_node) is kind} for kind in (True, False))
-        target = {name for name in ids if name not in own and not (provider.node_id and name.startswith(names.PREFIX))}
-        if target == stored:
-            return provider.generation, _rows(connection, provider)
-        columns = tables.resource_provider_traits.c
-        gone = columns.trait_id.in_(sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(stored - target)))
-        delete = sa.delete(tables.resource_provider_traits).where(columns.resource_provider_id == provider.id, gone)
-        connection.execute(delete)
-        new = [{'resource_provider_id': provider.id, 'trait_id': ids[name]} for name in sorted(target - stored)]
-        if new:
-            with referring():
-                connection.execute(sa.insert(tables.resource_provider_traits), new)
-        return bump(connection, provider), _rows(connection, provider)
+        stored, own, named = _read(connection, provider, requested_names)
+        unknown = sorted(set(requested_names).difference(named))
+        if unknown:
+            raise failures.TraitNotFound(names=', '.join(unknown))
+        target = {
+            name: row
+            for name, row in named.items()
+            if name not in own and not (provider.node_id and name.startswith(names.PREFIX))
+        }
+        if target.keys() == stored.keys():
+            return provider.generation, _sorted({**stored, **own})
+        _write(
+            connection,
+            provider.id,
+            [row.id for name, row in stored.items() if name not in target],
+            [row.id for name, row in sorted(target.items()) if name not in stored],
+        )
+        return bump(connection, provider), _sorted({**target, **own})
 
 
-def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:
-    """Return the rows of all traits of a provider, as ``find``."""
-    columns = (tables.traits.c.name, tables.traits.c.created_at, tables.traits.c.updated_at)
-    stored = _stored(provider).with_only_columns(*columns)
-    if not provider.node_id:
-        return connection.execute(stored.order_by('name')).all()
-    own = sa.select(*columns).join(tables.node_traits, tables.node_traits.c.trait == tables.traits.c.name)
-    both = stored.union(own.where(tables.node_traits.c.node_id == provider.node_id))
-    return connection.execute(both.order_by('name')).all()
+def _write(connection: sa.Connection, provider_id: int, gone: Sequence[int], new: Sequence[int]) -> None:
+    """Remove traits from a provider, and add others.
+
+    :param gone: ids of traits.
+    :param new: ids of traits.
+    """
+    if gone:
+        connection.execute(_DELETE, {'provider_id': provider_id, 'trait_ids': gone})
+    if new:
+        with referring():
+            rows = [{'resource_provider_id': provider_id, 'trait_id': trait_id} for trait_id in new]
+            connection.execute(_INSERT, rows)
 
 
-def _own(provider: sa.Row) -> sa.Select:
-    """Return the SELECT of the names of the node's own traits. For a provider that is not a node's it has no rows."""
-    return sa.select(tables.node_traits.c.trait).where(tables.node_traits.c.node_id == provider.node_id)
+def _read(connection: sa.Connection, provider: sa.Row, requested_names: Collection[str]) -> _Rows:
+    """Return the traits that a provider has, and those of a request."""
+    # MariaDB refuses to compare an ascii column with non-ASCII text.
+    ascii_names = sorted(filter(str.isascii, requested_names))
+    parameters = {'provider_id': provider.id, 'node_id': provider.node_id, 'names': ascii_names}
+    rows = _Rows({}, {}, {})
+    for row in connection.execute(_TRAITS, parameters):
+        rows[row.kind][row.name] = row
+    return rows
 
 
-def _stored(provider: sa.Row) -> sa.Select:
-    """Return the SELECT of the names of the traits that clients have set."""
-    return (
-        sa.select(tables.traits.c.name)
-        .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
-        .where(tables.resource_provider_traits.c.resource_provider_id == provider.id)
-    )
+def _sorted(rows: Mapping[str, sa.Row]) -> Sequence[sa.Row]:
+    """Return rows sorted by name, as ``find``."""
+    return [rows[name] for name in sorted(rows)]

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import tables
+from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.inventory import change_feed, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED
-from ironic_traits.inventory.reservations import settle
+from ironic_traits.inventory.reservations import settle_nodes
 from ironic_traits.placement import failures
 
 # When a reservation expires, its node is free again, so the generation of the node's provider has to move. Nothing is
@@ -30,9 +31,10 @@ def _generation(expired: Condition) -> sa.Label[int]:
     return (tables.resource_providers.c.generation + sa.case((moved, 1), else_=0)).label('generation')
 
 
-_GENERATION = _generation(_EXPIRED)
+#: The generation that clients see.
+GENERATION = _generation(_EXPIRED)
 #: The columns of a provider, with the generation that clients see.
-COLUMNS = tuple(_GENERATION if column.name == 'generation' else column for column in tables.resource_providers.c)
+COLUMNS = tuple(GENERATION if column.name == 'generation' else column for column in tables.resource_providers.c)
 
 
 def _unless_uuid(name: str) -> sa.Label[str | None]:
@@ -52,6 +54,27 @@ LISTED = (
 )
 # Built once: to build the statement for each call takes as long as to execute it.
 _ONE = sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid'))
+_SAME = tables.resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True))
+_NODES_OF = sa.select(tables.resource_providers.c.node_id, tables.resource_providers.c.uuid).where(
+    _SAME, tables.resource_providers.c.node_id.is_not(None)
+)
+_LOCK_NODE = (
+    sa.update(tables.nodes)
+    .values(generation=tables.nodes.c.generation + 1)
+    .where(tables.nodes.c.id == sa.bindparam('locked_id'))
+)
+_LOCK = sa.select(tables.resource_providers).where(_SAME).order_by(tables.resource_providers.c.id).with_for_update()
+_BUMP = (
+    sa.update(tables.resource_providers)
+    .where(
+        tables.resource_providers.c.id == sa.bindparam('bumped_id'),
+        tables.resource_providers.c.generation == sa.bindparam('old_generation'),
+    )
+    .values(
+        generation=sa.bindparam('old_generation') + sa.bindparam('times', type_=sa.Integer),
+        updated_at=sa.bindparam('moment'),
+    )
+)
 
 
 def read(connection: sa.Connection, uuid: str) -> sa.Row:
@@ -99,18 +122,14 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
     :returns: {uuid: row} of the providers that exist. Expired reservations of their nodes are deleted, so the stored
         generations are those that clients see.
     """
-    same = tables.resource_providers.c.uuid.in_([uuid for uuid in uuids if uuid.isascii()])
-    columns = tables.resource_providers.c.node_id, tables.resource_providers.c.uuid
-    of_nodes = sa.select(*columns).where(same, tables.resource_providers.c.node_id.is_not(None))
-    locked = {row.node_id: row.uuid for row in connection.execute(of_nodes)}
-    lock = sa.update(tables.nodes).values(generation=tables.nodes.c.generation + 1)
-    for node_id in sorted(locked):
-        connection.execute(lock.where(tables.nodes.c.id == node_id))
+    parameters = {'uuids': [uuid for uuid in uuids if uuid.isascii()]}
+    locked = {row.node_id: row.uuid for row in connection.execute(_NODES_OF, parameters)}
+    for node_id, uuid in sorted(locked.items()):
+        lock = Write(_LOCK_NODE, {'locked_id': node_id})
+        together.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
     if locked:
-        change_feed.record(connection, change_feed.NODE, locked.values())
-        settle(connection, tables.reservations.c.node_uuid.in_(list(locked.values())))
-    statement = sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id)
-    providers = {row.uuid: row for row in connection.execute(statement.with_for_update())}
+        settle_nodes(connection, locked.values())
+    providers = {row.uuid: row for row in connection.execute(_LOCK, parameters)}
     if not {row.node_id for row in providers.values()} <= {None, *locked}:
         # Since the first SELECT, one of the providers has become a node's, and that node is not locked.
         raise db_exception.RetryRequest(_overtaken())
@@ -127,10 +146,8 @@ def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
     :raises failures.ConcurrentUpdate: another transaction has raised it: on another machine of a Galera cluster, which
         does not replicate locks.
     """
-    columns = tables.resource_providers.c
-    unchanged = columns.id == provider.id, columns.generation == provider.generation
-    update = sa.update(tables.resource_providers).where(*unchanged)
-    result = connection.execute(update.values(generation=provider.generation + times, updated_at=now()))
+    values = {'bumped_id': provider.id, 'old_generation': provider.generation, 'times': times, 'moment': now()}
+    result = connection.execute(_BUMP, values)
     if not result.rowcount:
         raise _overtaken()
     return provider.generation + times

@@ -30,8 +30,9 @@ from ironic_traits.api.v1.volume_targets import TARGETS
 from ironic_traits.db import migrations
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.resources.nodes import NODES
-from tests.support.api_samples import RECORD, sampled
+from tests.support.api_samples import sampled
 from tests.support.client import Client
+from tests.support.sample_documents import RECORD
 from tests.support.service import make_app
 
 SOURCE = pathlib.Path(__file__).parents[2] / 'api-ref' / 'source'
