@@ -119,6 +119,14 @@ OPTIONS = [
         'a lock, at a time. Behind another WSGI server, set it to the number of threads that the server runs in each '
         'process.',
     ),
+    cfg.IntOpt(
+        'max_waiting_requests',
+        min=0,
+        default=128,
+        help='Number of requests that may wait for one of the threads, in each process of ironic-traits-api. Further '
+        'requests get a 503 with Retry-After at once, before they are authenticated. /healthcheck and /metrics are '
+        'always served. Behind another WSGI server, set the limit of that server.',
+    ),
 ]
 
 
