@@ -127,6 +127,15 @@ OPTIONS = [
         'requests get a 503 with Retry-After at once, before they are authenticated. /healthcheck and /metrics are '
         'always served. Behind another WSGI server, set the limit of that server.',
     ),
+    cfg.IntOpt(
+        'max_writes_per_second',
+        min=0,
+        default=0,
+        help='Number of requests other than GET, HEAD and OPTIONS that a client may send per second to each process. '
+        'Further ones get a 503 with Retry-After. A client is a user; without authentication it is an address, which '
+        'is that of the proxy behind a proxy. POST /v1/matches and explanations count, too, although they write '
+        'nothing. With 0, there is no limit.',
+    ),
 ]
 
 
