@@ -79,7 +79,7 @@ def ask(application, request):
     started = []
     chunks = application(request, lambda status, headers, exc_info=None: started.append(status))
     body = b''.join(chunks)
-    if not started[0].startswith('200'):
+    if not started[0].startswith('20'):
         raise SystemExit(f'{request["REQUEST_METHOD"]} {request["PATH_INFO"]}: {started[0]} {body[:300]!r}')
     return body
 

@@ -4,6 +4,7 @@ Standard names come from a library, and are never deleted. Custom names begin wi
 them.
 """
 
+import functools
 import logging
 from collections.abc import Collection
 
@@ -29,8 +30,13 @@ def ids(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> d
     names = [name for name in names if name.isascii()]
     if not names:
         return {}
-    statement = sa.select(table.c.name, table.c.id).where(table.c.name.in_(sorted(names)))
-    return {row.name: row.id for row in connection.execute(statement)}
+    return {row.name: row.id for row in connection.execute(_select_ids(table), {'names': sorted(names)})}
+
+
+@functools.cache
+def _select_ids(table: sa.Table) -> sa.Select:
+    """Return the statement of ``ids``. It is built once, because that takes as long as to execute it."""
+    return sa.select(table.c.name, table.c.id).where(table.c.name.in_(sa.bindparam('names', expanding=True)))
 
 
 def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:

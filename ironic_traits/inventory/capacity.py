@@ -1,7 +1,8 @@
 """Capacity: how many nodes match each of some flavors, and how many of these are free, held, or not available.
 
 All figures are of one moment, and exact. They are computed from the index of nodes (``inventory.node_index``); only
-filters of nodes are evaluated by the database, in the same snapshot.
+filters of nodes are evaluated by the database, in the same snapshot. A snapshot does not stop the clock, so the filters
+that depend on it, ``reserved`` and ``eligible``, are answered from the index, too.
 """
 
 import dataclasses
@@ -28,6 +29,8 @@ COLUMNS = ('resource_class', 'owner', 'shard')
 TRAIT_PREFIX = 'trait:'
 #: Most figures of groups in one response: flavors times groups.
 MAX_GROUPS = 20_000
+#: Filters that are not conditions on the rows of nodes, or depend on the clock.
+_NOT_OF_ROWS = ('include_children', 'reserved', 'eligible')
 #: Reasons of ``node_index`` that mean that a node has a holder.
 _HOLDERS = ('instance', 'reserved', 'allocated')
 #: Why a node without a holder is not free, the first reason that applies counts; "cloud": it is mirrored, and cannot be
@@ -301,14 +304,25 @@ class Nodes:
         nodes = self.all
         if node_filters.without_children(filters):
             nodes &= ~self.view.get(node_index.CHILDREN)
-        conditions = node_filters.conditions(filters)
-        conditions.pop('include_children', None)
-        if not conditions:
+        nodes &= self._at_the_moment(filters)
+        rest = {name: value for name, value in filters.items() if name not in _NOT_OF_ROWS}
+        if not rest:
             return nodes
-        key = repr(sorted(filters.items()))
+        key = repr(sorted(rest.items()))
         if key not in self._selected:
-            self._selected[key] = self.view.select(conditions.values())
+            self._selected[key] = self.view.select(node_filters.conditions(rest).values())
         return nodes & self._selected[key]
+
+    def _at_the_moment(self, filters: Mapping[str, object]) -> int:
+        """Return the set of the nodes that pass those of the filters that depend on the clock."""
+        nodes, reserved = self.all, self.view.unavailable('reserved')
+        eligible = self.all
+        for reason in node_index.REASONS:
+            eligible &= ~self.view.unavailable(reason)
+        for name, members in (('reserved', reserved), ('eligible', eligible)):
+            if name in filters:
+                nodes &= members if filters[name] else ~members
+        return nodes
 
     def _selection(self, selection: Selection) -> int:
         if selection.idents is None:

@@ -145,11 +145,11 @@ class Rules:
         """
         for suffixes in self.subtrees:
             providers = frozenset().union(*(option.providers for option in chosen if option.suffix in suffixes))
-            if len(providers) > 1 and not providers & frozenset.intersection(*map(self._lineage, providers)):
+            if len(providers) > 1 and not providers & frozenset.intersection(*map(self.lineage, providers)):
                 return False
         return True
 
-    def _lineage(self, provider_id: int | None) -> frozenset[int]:
+    def lineage(self, provider_id: int | None) -> frozenset[int]:
         """Return the ids of a provider and of its ancestors, a frozenset."""
         ids = set()
         while provider_id is not None:

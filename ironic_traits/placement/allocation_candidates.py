@@ -112,15 +112,15 @@ class Search:
     def plain(self) -> Result:
         """Return the Result if a candidate is one provider."""
         (group,) = self.request.groups
-        conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
         limit = self._limit_of_queries
         found: list[tuple[str, Summary]] = []
         for statement in self._free_nodes(group, limit):
             if limit is None or len(found) < limit:
                 found.extend(node_candidates.read_nodes(self.connection, statement, *group.resources))
-        amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
-        statement = node_candidates.clients(amounts, conditions, limit)
         if limit is None or len(found) < limit:
+            conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
+            amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
+            statement = node_candidates.clients(amounts, conditions, limit)
             found.extend(node_candidates.read_clients(self.connection, statement))
         if self.conf.randomize_allocation_candidates:
             random.shuffle(found)
@@ -168,7 +168,7 @@ class Search:
             if not common:
                 return
         by_turns = self.conf.allocation_candidates_generation_strategy == 'breadth-first'
-        for candidate in combine(self._trees(options), self._rules(), by_turns):
+        for candidate in combine(self._trees(options), self.rules(), by_turns):
             if not (self.request.flat and self.nested and self._shares_a_tree(candidate)):
                 yield candidate
 
@@ -176,7 +176,7 @@ class Search:
         """Yield the candidates that are one free node."""
         (group,) = self.request.groups
         for statement in self._free_nodes(group, limit):
-            for row in self._read(statement):
+            for row in self.read(statement):
                 amounts = frozenset(((row.id, class_id), 1) for class_id in self.class_ids.values())
                 yield Candidate(amounts, frozenset(((group.suffix, frozenset((row.id,))),)))
 
@@ -190,7 +190,7 @@ class Search:
             if (roots is None or root in roots) and all(root in each.by_root for each in options):
                 yield [functools.partial(each.in_tree, each.by_root[root]) for each in options]
 
-    def _rules(self) -> Rules:
+    def rules(self) -> Rules:
         names = [name for group in self.request.groups for name in group.resources]
         repeated = {self.class_ids[name] for name in names if names.count(name) > 1}
         rooms = {}
@@ -232,24 +232,24 @@ class Search:
 
         The query runs once for groups that differ in their suffix only.
 
-        :returns: {uuid of a root: [row as of ``_rows``, …]}.
+        :returns: {uuid of a root: [row as of ``rows``, …]}.
         """
         requirements = dataclasses.replace(group, suffix='')
         for other, by_root in self.rows_of_groups:
             if other == requirements:
                 return by_root
         by_root = defaultdict(list)
-        for row in self._rows(self._amounts_of(group), list(self._requirements(group))):
-            for root in self._trees_of(row) if self.sharing else (row.root_provider_uuid,):
+        for row in self.rows(self.amounts_of(group), list(self._requirements(group))):
+            for root in self.trees_of(row) if self.sharing else (row.root_provider_uuid,):
                 by_root[root].append(row)
         self.rows_of_groups.append((requirements, by_root))
         return by_root
 
-    def _trees_of(self, row: sa.Row) -> Collection[str]:
+    def trees_of(self, row: sa.Row) -> Collection[str]:
         """Return the roots of the trees that can use a provider: its own, and those that it shares with."""
         return {row.root_provider_uuid, *self.sharing[row.id]} if row.id in self.sharing else (row.root_provider_uuid,)
 
-    def _amounts_of(self, group: Group) -> dict[int, int]:
+    def amounts_of(self, group: Group) -> dict[int, int]:
         """Return {class id: amount} for which a provider must have room to fulfil a group.
 
         Without nested or sharing providers, one provider has to fulfil all groups. So it must have room for the
@@ -279,31 +279,31 @@ class Search:
         :returns: as for ``_options``.
         """
         amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
-        with_forbidden = self._with_one_of(group.forbidden) if group.forbidden else ()
-        members = self._uuids(*map(is_in, group.member_of)) if group.member_of else None
-        excluded = self._uuids(is_in(group.not_member_of)) if group.not_member_of else set()
+        with_forbidden = self.with_one_of(group.forbidden) if group.forbidden else ()
+        members = self.uuids(*map(is_in, group.member_of)) if group.member_of else None
+        excluded = self.uuids(is_in(group.not_member_of)) if group.not_member_of else set()
         trees: dict[str, dict] = defaultdict(dict)
         for class_id, amount in amounts.items():
             conditions = [in_tree(group.in_tree)] if group.in_tree else []
-            for row in self._rows({class_id: amount}, conditions):
+            for row in self.rows({class_id: amount}, conditions):
                 if row.id in with_forbidden:
                     continue
                 # A sharing provider must be a member of the aggregates itself. For a provider in the tree, it is enough
                 # that the root is a member.
                 shares = not group.in_tree and (members is None or row.uuid in members)
-                for root in self._trees_of(row) if shares else (row.root_provider_uuid,):
+                for root in self.trees_of(row) if shares else (row.root_provider_uuid,):
                     if row.uuid in excluded or root in excluded:
                         continue
                     if members is None or row.uuid in members or root in members:
                         trees[root].setdefault(class_id, []).append(row.id)
         fulfilled = defaultdict(set)
         for clause, one_of in enumerate(group.required):
-            for provider_id in self._with_one_of(one_of):
+            for provider_id in self.with_one_of(one_of):
                 fulfilled[provider_id].add(clause)
         together = Collective(amounts, frozenset(range(len(group.required))), fulfilled, self.tries)
         return _Options(together.options, trees)
 
-    def _rows(self, amounts: dict[int, int], conditions: Collection[Condition]) -> Sequence[sa.Row]:
+    def rows(self, amounts: dict[int, int], conditions: Collection[Condition]) -> Sequence[sa.Row]:
         """Return the providers that have room and fulfil conditions, and keep them in ``providers``.
 
         Without the nodes, if they are candidates by themselves.
@@ -314,24 +314,24 @@ class Search:
         """
         statements = capacity.with_room(amounts, nodes=not self.nodes_suffice)
         both = sa.union_all(*(statement.where(*conditions) for statement in statements))
-        return self._read(both.order_by('id'))
+        return self.read(both.order_by('id'))
 
-    def _read(self, statement: sa.Select | sa.CompoundSelect) -> Sequence[sa.Row]:
+    def read(self, statement: sa.Select | sa.CompoundSelect) -> Sequence[sa.Row]:
         rows = self.connection.execute(statement).all()
         self.providers.update({row.id: row for row in rows})
         return rows
 
-    def _with_one_of(self, trait_names: Collection[str]) -> set[int]:
+    def with_one_of(self, trait_names: Collection[str]) -> set[int]:
         """Return the ids of the providers that have one of these traits."""
         has_one = provider_traits.conditions(self.holders, [trait_names])
         return set(self.connection.scalars(sa.select(tables.resource_providers.c.id).where(*has_one)))
 
-    def _uuids(self, *conditions: Condition) -> set[str]:
+    def uuids(self, *conditions: Condition) -> set[str]:
         return set(self.connection.scalars(sa.select(tables.resource_providers.c.uuid).where(*conditions)))
 
     def _roots(self) -> set[str] | None:
         """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
-        return None if self.request.root_required is None else self._uuids(*self._root_conditions())
+        return None if self.request.root_required is None else self.uuids(*self._root_conditions())
 
     def _root_conditions(self, few: bool = False) -> list[Condition]:
         if self.request.root_required is None:

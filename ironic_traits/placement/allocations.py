@@ -157,6 +157,19 @@ _LISTED = (
 )
 
 
+# These statements are built once: to build one for each call takes as long as to execute it.
+# The uuids of the providers of which consumers have allocations.
+_HELD_BY = (
+    sa.select(tables.resource_providers.c.uuid)
+    .join(tables.allocations, tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
+    .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
+    .where(tables.consumers.c.uuid.in_(sa.bindparam('consumer_uuids', expanding=True)))
+)
+_DELETE_OF = sa.delete(tables.allocations).where(
+    tables.allocations.c.consumer_id.in_(sa.bindparam('consumer_ids', expanding=True))
+)
+
+
 def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str] = ()) -> Providers:
     """Lock the providers that claims affect: those in the claims, and those of the consumers' present allocations.
 
@@ -165,25 +178,16 @@ def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str
     :raises failures.UnknownProvider: a provider in a claim does not exist.
     """
     requested = {uuid for claim in claims for uuid in claim.resources}
-    present = set(connection.scalars(_held_by(claims)))
+    consumer_uuids = {'consumer_uuids': [claim.consumer for claim in claims]}
+    present = set(connection.scalars(_HELD_BY, consumer_uuids))
     providers = take_all(connection, requested.union(present, more))
-    if not present.issuperset(connection.scalars(_held_by(claims))):
+    if not present.issuperset(connection.scalars(_HELD_BY, consumer_uuids)):
         # Before the locks were taken, a consumer got an allocation of a provider that is not locked now.
         raise db_exception.RetryRequest(consumers.lost())
     missing = sorted(requested.difference(providers))
     if missing:
         raise failures.UnknownProvider(uuid=missing[0])
     return providers
-
-
-def _held_by(claims: Sequence[Claim]) -> sa.Select:
-    """Return the SELECT of the uuids of the providers of which the claims' consumers have allocations."""
-    return (
-        sa.select(tables.resource_providers.c.uuid)
-        .join(tables.allocations, tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
-        .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
-        .where(tables.consumers.c.uuid.in_([claim.consumer for claim in claims]))
-    )
 
 
 def _write(
@@ -197,17 +201,16 @@ def _write(
     existing = consumers.check_generations(connection, claims)
     class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
     ids = classes.check(connection, class_names)
-    before, nodes_before = (
-        allocation_checks.used_of_providers(connection, providers),
-        used_of_nodes(connection, providers),
-    )
-    consumer_ids = [consumer.id for consumer in existing.values()]
-    own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
+    before = current = allocation_checks.inventories(connection, providers)
+    nodes_before = _of_nodes(before.values(), providers)
+    own_before = allocation_checks.used_by_consumers(connection, [consumer.id for consumer in existing.values()])
     moves = Counter(moves) + _given_back(connection, claims, existing)
-    connection.execute(sa.delete(tables.allocations).where(tables.allocations.c.consumer_id.in_(consumer_ids)))
     amounts = allocation_checks.amounts(claims, providers, ids)
+    if existing:
+        connection.execute(_DELETE_OF, {'consumer_ids': [consumer.id for consumer in existing.values()]})
+        current = allocation_checks.inventories(connection, providers)
     if amounts:
-        allocation_checks.check(connection, providers, amounts, before, own_before)
+        allocation_checks.check(connection, providers, amounts, current, before, own_before)
     ids_of_consumers = consumers.write(connection, claims, existing)
     if amounts:
         moment = now()
@@ -224,7 +227,8 @@ def _write(
         with referring():
             connection.execute(sa.insert(tables.allocations), rows)
     idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
-    connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
+    if idle:
+        connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
 
 
@@ -246,12 +250,19 @@ def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, 
 def used_of_nodes(connection: sa.Connection, providers: Providers) -> dict[int, int]:
     """Return {id of a provider that is a node: used amount}. A reservation of the node counts as used."""
     ids = [provider.id for provider in providers.values() if provider.node_id]
-    rows = capacity.rows(connection, tables.resource_providers.c.id.in_(ids)) if ids else ()
-    return {row.provider_id: row.used for row in rows}
+    return _of_nodes(capacity.rows_of(connection, ids), providers)
+
+
+def _of_nodes(rows: Iterable[sa.Row], providers: Providers) -> dict[int, int]:
+    """Return the used amounts in rows of ``capacity.rows``, as ``used_of_nodes``."""
+    ids = {provider.id for provider in providers.values() if provider.node_id}
+    return {row.provider_id: row.used for row in rows if row.provider_id in ids}
 
 
 def _given_back(connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]) -> Counter[int]:
     """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
     ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
+    if not ids:
+        return Counter()
     statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(ids))
     return Counter(set(connection.scalars(statement)))

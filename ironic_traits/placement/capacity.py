@@ -102,8 +102,23 @@ def rows(connection: sa.Connection, *conditions: Condition) -> Sequence[sa.Row]:
     :returns: [row with ``provider_id``, ``class_id``, ``resource_class`` (the name), FIELDS, ``created_at``,
         ``updated_at`` and ``used`` (an amount), …], sorted by class id.
     """
-    both = STORED.where(*conditions).union_all(DERIVED.where(*conditions))
-    return connection.execute(both.order_by('class_id')).all()
+    return connection.execute(_both(*conditions)).all()
+
+
+def rows_of(connection: sa.Connection, provider_ids: Collection[int]) -> Sequence[sa.Row]:
+    """Return the inventories of providers, as ``rows``.
+
+    :param provider_ids: ids of providers.
+    """
+    return connection.execute(_ROWS_OF, {'provider_ids': list(provider_ids)}).all() if provider_ids else ()
+
+
+def _both(*conditions: Condition) -> sa.CompoundSelect:
+    return STORED.where(*conditions).union_all(DERIVED.where(*conditions)).order_by('class_id')
+
+
+# Built once: to build it for each call takes as long as to execute it.
+_ROWS_OF = _both(tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True)))
 
 
 def capacity(row: sa.Row) -> float:

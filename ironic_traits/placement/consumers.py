@@ -13,6 +13,13 @@ from ironic_traits.placement import failures
 
 #: The generation of a claim in versions without consumer generations: it is not checked.
 ANY = object()
+# Built once: to build it for each call takes as long as to execute it.
+_LOCK = (
+    sa.select(tables.consumers)
+    .where(tables.consumers.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
+    .order_by(tables.consumers.c.id)
+    .with_for_update()
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,13 +50,7 @@ def check_generations(connection: sa.Connection, claims: Sequence[Claim]) -> dic
         has the generation None.
     """
     uuids = [claim.consumer for claim in claims]
-    statement = (
-        sa.select(tables.consumers)
-        .where(tables.consumers.c.uuid.in_(uuids))
-        .order_by(tables.consumers.c.id)
-        .with_for_update()
-    )
-    existing = {row.uuid: row for row in connection.execute(statement)}
+    existing = {row.uuid: row for row in connection.execute(_LOCK, {'uuids': uuids})}
     for claim in claims:
         consumer = existing.get(claim.consumer)
         expected = consumer.generation if consumer else None

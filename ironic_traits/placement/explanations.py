@@ -6,11 +6,10 @@ takes milliseconds, however many there are. Providers that clients have created 
 the same snapshot.
 
 That needs candidates of one provider each. Otherwise, if several groups or providers of a tree make a candidate, the
-figures are about trees. They come from searches without single clauses.
+figures are about trees. They come from the minimal sets of clauses that each tree fails (``tree_relaxations``).
 """
 
 import dataclasses
-import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -27,26 +26,24 @@ from ironic_traits.inventory.capacity import Figures, Nodes
 from ironic_traits.inventory.node_index import View
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
-from ironic_traits.placement import capacity
+from ironic_traits.placement import capacity, tree_relaxations
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.allocation_candidates import Search
 from ironic_traits.placement.candidate_requests import Group, Request
+from ironic_traits.placement.failing_trees import Key
 from ironic_traits.placement.resource_providers import in_tree, is_in
-
-#: Most searches without several clauses.
-_MAX_PAIRS = 50
 
 
 class Clause(NamedTuple):
     """A part of a request.
 
     :ivar name: as in the query string.
-    :ivar without: the request without it; None if a request needs it.
+    :ivar key: what it is about, as ``tree_relaxations`` needs it; None if a request needs the clause.
     :ivar of: function of a _Providers that returns the set of those that fulfil it.
     """
 
     name: str
-    without: Callable[[Request], Request] | None
+    key: Key | None
     of: Callable[['_Providers'], int]
 
 
@@ -90,72 +87,37 @@ def clauses(request: Request) -> Iterator[Clause]:
         yield from _of_group(number, group)
     if request.root_required:
         required, forbidden = request.root_required
-        for place, one_of in enumerate(required):
-            rest = [*required[:place], *required[place + 1 :]]
-            yield Clause(f'root_required:{_names(one_of)}', _root((rest, forbidden)), _has_one(one_of))
+        for one_of in required:
+            yield Clause(f'root_required:{_names(one_of)}', ('root_required', 0, frozenset(one_of)), _has_one(one_of))
         for name in sorted(forbidden):
-            yield Clause(f'root_required:!{name}', _root((required, forbidden - {name})), _has_none({name}))
+            yield Clause(f'root_required:!{name}', ('root_forbidden', 0, name), _has_none({name}))
     if request.isolate:
-        yield Clause('group_policy:isolate', lambda request: dataclasses.replace(request, isolate=False), _all)
+        yield Clause('group_policy:isolate', ('group_policy', 0, None), _all)
     for place, suffixes in enumerate(request.subtrees):
         # A group without resources must be in a subtree.
         if all(group.resources for group in request.groups):
-            yield Clause(f'same_subtree:{",".join(sorted(suffixes))}', _subtree(place), _all)
+            yield Clause(f'same_subtree:{",".join(sorted(suffixes))}', ('same_subtree', place, None), _all)
 
 
 def _of_group(number: int, group: Group) -> Iterator[Clause]:
-    def without(**changes: Any) -> Callable[[Request], Request]:
-        def change(request: Request) -> Request:
-            groups = list(request.groups)
-            present = groups[number]
-            groups[number] = dataclasses.replace(
-                present, **{name: _less(getattr(present, name), value) for name, value in changes.items()}
-            )
-            return dataclasses.replace(request, groups=groups)
-
-        return change
+    def clause(name: str, kind: str, value: Any, of: Callable[['_Providers'], int]) -> Clause:
+        return Clause(name, (kind, number, value), of)
 
     suffix = group.suffix
     for name, amount in sorted(group.resources.items()):
         yield Clause(f'resources{suffix}:{name}:{amount}', None, _has_room(name, amount))
     for one_of in group.required:
-        yield Clause(f'required{suffix}:{_names(one_of)}', without(required=one_of), _has_one(one_of))
+        yield clause(f'required{suffix}:{_names(one_of)}', 'required', frozenset(one_of), _has_one(one_of))
     for name in sorted(group.forbidden):
-        yield Clause(f'required{suffix}:!{name}', without(forbidden=name), _has_none({name}))
+        yield clause(f'required{suffix}:!{name}', 'forbidden', name, _has_none({name}))
     for aggregates in group.member_of:
-        yield Clause(f'member_of{suffix}:{_names(aggregates)}', without(member_of=aggregates), _is_member(aggregates))
+        yield clause(
+            f'member_of{suffix}:{_names(aggregates)}', 'member_of', frozenset(aggregates), _is_member(aggregates)
+        )
     for uuid in sorted(group.not_member_of):
-        yield Clause(f'member_of{suffix}:!{uuid}', without(not_member_of=uuid), _is_no_member({uuid}))
+        yield clause(f'member_of{suffix}:!{uuid}', 'not_member_of', uuid, _is_no_member({uuid}))
     if group.in_tree:
-        yield Clause(f'in_tree{suffix}:{group.in_tree}', without(in_tree=None), _in_tree(group.in_tree))
-
-
-def _less(present: Any, gone: Any) -> Any:
-    """Return the requirements of a group without one of them."""
-    if gone is None:
-        return None
-    if isinstance(present, AbstractSet):
-        return present - {gone}
-    return [each for each in present if each != gone]
-
-
-def _root(left: tuple[Sequence[AbstractSet[str]], AbstractSet[str]]) -> Callable[[Request], Request]:
-    gone = left
-
-    def change(request: Request) -> Request:
-        required, forbidden = request.root_required or ([], frozenset())
-        kept = ([each for each in required if each in gone[0]], forbidden & gone[1])
-        return dataclasses.replace(request, root_required=kept if any(kept) else None)
-
-    return change
-
-
-def _subtree(place: int) -> Callable[[Request], Request]:
-    def change(request: Request) -> Request:
-        subtrees = [*request.subtrees[:place], *request.subtrees[place + 1 :]]
-        return dataclasses.replace(request, subtrees=subtrees)
-
-    return change
+        yield clause(f'in_tree{suffix}:{group.in_tree}', 'in_tree', group.in_tree, _in_tree(group.in_tree))
 
 
 def _names(names: Collection[str]) -> str:
@@ -277,7 +239,7 @@ def _of_providers(providers: _Providers) -> Result:
     every = list(clauses(providers.search.request))
     failing = bitsets.failing(providers.considered, [clause.of(providers) for clause in every], providers.size)
     explanation = Explanation([clause.name for clause in every], failing)
-    fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.without is None)
+    fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.key is None)
     # Of providers that fail what a request needs, no relaxation makes candidates.
     droppable = Explanation(explanation.clauses, Counter({m: n for m, n in failing.items() if not m & fixed}))
     return Result(
@@ -292,43 +254,44 @@ def _of_providers(providers: _Providers) -> Result:
 
 def _of_trees(search: Search) -> Result:
     """Explain a request whose candidates may be of several providers."""
-    every = [clause for clause in clauses(search.request) if clause.without is not None]
+    every = list(clauses(search.request))
+    names = list(dict.fromkeys(clause.name for clause in every if clause.key))
+    bits = {clause.key: 1 << names.index(clause.name) for clause in every if clause.key}
+    trees = tree_relaxations.of_trees(search, bits)
 
-    def count(dropped: Collection[Clause]) -> int:
-        request = search.request
-        for clause in dropped:
-            if clause.without is not None:
-                request = clause.without(request)
-        relaxed = Search(search.connection, search.conf, request)
-        candidates = relaxed.candidates()
-        return len(
-            {
-                relaxed.providers[provider_id].root_provider_uuid
-                for each in candidates
-                for (provider_id, _), _ in each.amounts
-            }
-        )
+    def count(dropped: int) -> int:
+        return sum(number for masks, number in trees.items() if any(mask & ~dropped == 0 for mask in masks))
 
-    matched, considered = count(()), count(every)
-    alone = {clause.name: count([clause]) for clause in every}
-    rejected = {
-        clause.name: considered - count([each for each in every if each is not clause]) if len(every) > 1 else None
-        for clause in every
-    }
-    relaxations: list[dict[str, Any]] = []
-    if not matched:
-        relaxations = [{'drop': [name], 'matched': number} for name, number in alone.items() if number]
-        if not relaxations:
-            pairs = itertools.islice(itertools.combinations(every, 2), _MAX_PAIRS)
-            for pair in pairs:
-                if number := count(pair):
-                    relaxations.append({'drop': [clause.name for clause in pair], 'matched': number})
+    matched, considered, whole = count(0), trees.total(), (1 << len(names)) - 1
     shown = [
         {
-            'clause': clause.name,
-            'rejected': considered - matched if rejected[clause.name] is None else rejected[clause.name],
-            'rejected_only': alone[clause.name] - matched,
+            'clause': name,
+            'rejected': considered - count(whole & ~(1 << bit)),
+            'rejected_only': count(1 << bit) - matched,
         }
-        for clause in every
+        for bit, name in enumerate(names)
     ]
-    return Result('trees', considered, matched, shown, relaxations[:MAX_LISTED], None)
+    relaxations = [] if matched else _relaxations(trees)
+    listed = [
+        {'drop': [name for bit, name in enumerate(names) if mask >> bit & 1], 'matched': count(mask)}
+        for mask in relaxations
+    ]
+    return Result('trees', considered, matched, shown, listed, None)
+
+
+def _relaxations(trees: Counter[frozenset[int]]) -> list[int]:
+    """Return the masks of the smallest sets of clauses without which a tree has a candidate, MAX_LISTED at most.
+
+    No set contains another.
+
+    :param trees: {minimal masks: number of trees}.
+    """
+    weights: Counter[int] = Counter()
+    for masks, number in trees.items():
+        for mask in masks:
+            weights[mask] += number
+    minimal: list[int] = []
+    for mask in sorted(weights, key=lambda mask: (mask.bit_count(), -weights[mask], mask)):
+        if not any(smaller & ~mask == 0 for smaller in minimal):
+            minimal.append(mask)
+    return minimal[:MAX_LISTED]

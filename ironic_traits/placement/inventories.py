@@ -163,7 +163,7 @@ def _of(connection: sa.Connection, provider: sa.Row) -> Inventories:
 
 
 def _rows(connection: sa.Connection, provider: sa.Row) -> Sequence[sa.Row]:
-    return capacity.rows(connection, tables.resource_providers.c.id == provider.id)
+    return capacity.rows_of(connection, [provider.id])
 
 
 def _take_writable(connection: sa.Connection, uuid: str) -> sa.Row:

@@ -17,7 +17,7 @@ def of_provider(context: Context, uuid: str) -> tuple[sa.Row, dict[str, int]]:
     """
     with context.read() as connection:
         provider = read(connection, uuid)
-        rows = capacity.rows(connection, tables.resource_providers.c.id == provider.id)
+        rows = capacity.rows_of(connection, [provider.id])
         return provider, {row.resource_class: int(row.used) for row in rows}
 
 

@@ -241,6 +241,26 @@ def test_an_expired_reservation_holds_nothing(app, client):
     assert count(client, {'required': []})['free'] == 1
 
 
+def test_filters_and_figures_are_of_one_moment(database_url):
+    """A reservation expires, and other nodes are reserved, between the figures and the evaluation of the filters."""
+    with make_app(database_url) as app, make_app(database_url) as other:
+        empty(database_url)
+        uuids = [available(Client(app)) for _ in range(3)]
+        context = Context(app.service, BARE_METAL, 80, '')
+        assert reserve(Client(app), 1, uuids[0], expires_in=2).status_int == 201
+        with app.service.node_index.now(context) as view:
+            nodes = Nodes(context, Grant(()), view)
+            assert nodes.figures(nodes.all).held == 1
+            assert reserve(Client(other), 2, uuids[1]).status_int == 201
+            time.sleep(2.1)
+            for filters in ({'reserved': True}, {'eligible': False}):
+                found = nodes.figures(nodes.considered(filters))
+                assert (found.matching, found.free, found.held) == (1, 0, 1), filters
+            for filters in ({'reserved': False}, {'eligible': True}, {'reserved': False, 'maintenance': False}):
+                found = nodes.figures(nodes.considered(filters))
+                assert (found.matching, found.free, found.held) == (2, 2, 0), filters
+
+
 def of_class(client, name):
     """Create an available node of a class, and return its uuid."""
     uuid = available(client)

@@ -28,9 +28,11 @@ def dashboard_expressions():
 
 @pytest.fixture(scope='module')
 def samples(tmp_path_factory):
-    """{name of a metric: names of its labels}, after a reservation that was refused, with a mirror."""
-    url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("monitoring")}/x.sqlite')
-    with make_app(url, metrics__enabled=True) as app:
+    """{name of a metric: names of its labels}, after a reservation that was refused, with a mirror and a flavor."""
+    path = tmp_path_factory.mktemp('monitoring')
+    url, flavors = upgraded(f'sqlite:///{path}/x.sqlite'), path / 'flavors.yaml'
+    flavors.write_text('gold: {"resources:CUSTOM_GOLD": 1}')
+    with make_app(url, metrics__enabled=True, metrics__flavors_file=str(flavors)) as app:
         client = Client(app)
         client.node(name='one', maintenance=True)
         body = {'instance_uuid': 'a8b2c1c0-0000-4000-8000-000000000001', 'node_uuid': ['one']}
