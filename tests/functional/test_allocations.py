@@ -13,6 +13,7 @@ from ironic_traits.inventory import node_providers
 from tests.support.client import Client
 from tests.support.concurrency import at_once, in_processes
 from tests.support.reservations import instance, reserve
+from tests.support.rows import analyze
 from tests.support.service import make_app
 
 PROCESSES = 4
@@ -41,6 +42,7 @@ def make_providers(app, count):
         connection.execute(
             sa.insert(tables.inventories), [{'resource_provider_id': row['id'], **values} for row in rows]
         )
+    analyze(app)
 
 
 def make_nodes(app, count):
@@ -52,6 +54,7 @@ def make_nodes(app, count):
             row = {**blank, **fixed, 'uuid': uuid(number), 'created_at': MOMENT, 'resource_class': 'gold'}
             result = connection.execute(sa.insert(tables.nodes).values(row))
             node_providers.create(connection, result.inserted_primary_key.id)
+    analyze(app)
 
 
 def claim(client, consumer, resources):

@@ -11,6 +11,7 @@ from ironic_traits.db.types import Json
 from tests.support.client import Client
 from tests.support.concurrency import at_once, in_processes
 from tests.support.reservations import PATH, available, instance, reserve
+from tests.support.rows import analyze
 from tests.support.service import make_app
 
 
@@ -145,6 +146,7 @@ def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, want
         connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': new_rows[0]['created_at']})
         carried = sa.select(tables.nodes.c.id, sa.literal('CUSTOM_A'))
         connection.execute(sa.insert(tables.node_traits).from_select(['node_id', 'trait'], carried))
+    analyze(app)
     uuids = [node['uuid'] for node in new_rows]
     got = in_processes(PROCESSES, _grab, database_url, wants, uuids)
     assert set().union(*(seen for _, seen in got)) == {201, 409}

@@ -62,14 +62,46 @@ class Application:
 @contextlib.contextmanager
 def make_app(url, *arguments, **options):
     """Provide an Application with a database; the arguments are those of ``make_conf``."""
-    settings = make_conf(url, *arguments, **options)
-    if settings.metrics.enabled:
-        # They attach counters to the connections.
-        with contextlib.closing(Database(settings)) as opened:
+    with _configuration(url, *arguments, **options) as settings:
+        if settings.metrics.enabled:
+            # They attach counters to the connections.
+            with contextlib.closing(Database(settings)) as opened:
+                yield Application(Service(settings, opened))
+            return
+        of_database = {name: value for name, value in options.items() if name.startswith('database__')}
+        with database(url, **of_database) as opened:
             yield Application(Service(settings, opened))
+
+
+#: {(URL, options) as text: [configuration that is not in use, …]}.
+_IDLE_CONFIGURATIONS = collections.defaultdict(list)
+
+
+@contextlib.contextmanager
+def _configuration(url, *arguments, **options):
+    """Provide a configuration that nothing else uses; the arguments are those of ``make_conf``.
+
+    Later tests use it again, with the options that it had at first: to make one takes half the time of a small test.
+    With command line arguments it is always a new one: they may name a file.
+    """
+    if arguments:
+        yield make_conf(url, *arguments, **options)
         return
-    with database(url, **{name: value for name, value in options.items() if name.startswith('database__')}) as opened:
-        yield Application(Service(settings, opened))
+    idle = _IDLE_CONFIGURATIONS[repr((url, sorted(options.items())))]
+    settings = idle.pop() if idle else make_conf(url, **options)
+    changed = {}
+
+    def set_override(name, value, group=None):
+        """Set an option, and remember what it was."""
+        changed.setdefault((name, group), (settings if group is None else settings[group])[name])
+        type(settings).set_override(settings, name, value, group=group)
+
+    settings.set_override = set_override
+    yield settings
+    del settings.set_override
+    for (name, group), value in changed.items():
+        settings.set_override(name, value, group=group)
+    idle.append(settings)
 
 
 #: {(URL, (option, value), …): [Database that is not in use, …]}.
