@@ -14,3 +14,10 @@ def test_search(tmp_path):
     # Many requests are refused, but a search that only meets early checks would find little.
     succeeded = sum(number for status, number in figures.statuses.items() if status < 300)
     assert min(succeeded, figures.statuses[400]) > REQUESTS / 10
+
+
+def test_the_page_has_the_figures_of_the_last_searches():
+    from tests.fuzz import table
+
+    page = table.PAGE.read_text()
+    assert table.replaced(page, table.stored()) == page

@@ -2,9 +2,11 @@
 
 import argparse
 import logging
+import math
 import random
 import sys
 
+from tests.fuzz import table
 from tests.fuzz.search import database, search
 from tests.support import servers
 
@@ -16,6 +18,8 @@ def main():
     parser.add_argument('--database', action='append', choices=kinds, help='may be repeated; all by default')
     parser.add_argument('--requests', type=int, default=50_000, help='number of requests per database')
     parser.add_argument('--seed', type=int, help='repeats the search of the seed that it has printed')
+    parser.add_argument('--minutes', type=float, default=math.inf, help='ends each search, with fewer requests')
+    parser.add_argument('--write', action='store_true', help='write the figures into doc/source/reliability.rst')
     arguments = parser.parse_args()
     seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
     logging.disable(logging.CRITICAL)
@@ -23,8 +27,10 @@ def main():
     has_problems = False
     for kind in arguments.database or kinds:
         with database(kind) as url:
-            figures = search(url, arguments.requests, seed)
+            figures = search(url, arguments.requests, seed, arguments.minutes)
         print(f'{kind}: {figures}', *map(ascii, figures.problems), sep='\n  ', flush=True)
+        if arguments.write:
+            table.write(kind, seed, figures)
         has_problems |= bool(figures.problems)
     return int(has_problems)
 

@@ -5,6 +5,7 @@ those of the objects in ``world``, most optional parts are dropped, and now and 
 """
 
 import json
+import math
 import random
 import time
 import urllib.parse
@@ -35,6 +36,7 @@ class Search:
 
     :param app: tests.support.service.Application.
     :param seed: of the random numbers.
+    :ivar sent: number of requests.
     :ivar statuses: {status: number of responses}.
     :ivar longest: seconds of the longest request.
     """
@@ -45,7 +47,8 @@ class Search:
         self._random = random.Random(seed)
         self._seed = seed
         self._left = 0
-        self._sent = 0
+        self._end = math.inf
+        self.sent = 0
         self.statuses = {}
         self.longest = 0.0
 
@@ -54,10 +57,11 @@ class Search:
         """The responses that the description does not allow, and requests that took too long: [sentence, …]."""
         return self._app.problems
 
-    def run(self, count):
-        """Send a number of requests."""
+    def run(self, count, end=math.inf):
+        """Send a number of requests, or fewer: none after ``end``, of ``time.monotonic``."""
         self._left = count
-        while self._left > 0:
+        self._end = end
+        while self._left > 0 and time.monotonic() < self._end:
             self._of_version(*self._version())
 
     def _version(self):
@@ -75,7 +79,7 @@ class Search:
         each = -(-number // len(operations))
         self._random.shuffle(operations)
         for operation in operations:
-            if number > 0:
+            if number > 0 and time.monotonic() < self._end:
                 self._of_operation(operation, min(each, number), protocol_header(api, minor))
             number -= each
 
@@ -97,10 +101,10 @@ class Search:
         send()
 
     def _send(self, case, headers):
-        if self._sent % _BETWEEN == 0:
+        if self.sent % _BETWEEN == 0:
             world.create(self._client)
             finish_work(self._app)
-        self._sent += 1
+        self.sent += 1
         self._left -= 1
         request = self._request(case)
         request.headers.update(headers)

@@ -4,6 +4,7 @@ Each connection sends one mutated request, or several, and reads until the servi
 """
 
 import json
+import math
 import random
 import re
 import socket
@@ -255,6 +256,7 @@ class RawSearch:
 
     :param base: URL of the service.
     :param seed: of the random numbers.
+    :ivar sent: number of requests.
     :ivar statuses: {status: number of responses}.
     :ivar problems: [sentence, …].
     :ivar longest: seconds of the longest response.
@@ -264,13 +266,20 @@ class RawSearch:
         address = urllib.parse.urlsplit(base)
         self._address = address.hostname, address.port
         self._random = random.Random(seed)
+        self.sent = 0
         self.statuses = {}
         self.problems = []
         self.longest = 0.0
 
-    def run(self, count):
-        """Send a number of requests, and look now and then whether the service still works."""
+    def run(self, count, end=math.inf):
+        """Send a number of requests, or fewer: none after ``end``, of ``time.monotonic``.
+
+        It looks now and then whether the service still works.
+        """
         for number in range(count):
+            if time.monotonic() > end:
+                return
+            self.sent += 1
             request = Request(*self._random.choice(_REQUESTS))
             mutators = self._random.sample(MUTATORS, self._random.choices([1, 2], [4, 1])[0])
             # Last: with another length, what it hides would rightly be another request.

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import tempfile
 import time
 
@@ -30,9 +31,12 @@ class Figures:
     longest: float
     seconds: float
 
+    def of_kind(self, kind):
+        """Return the number of responses whose status begins with a digit."""
+        return sum(number for status, number in self.statuses.items() if status // 100 == kind)
+
     def __str__(self):
-        kinds = {kind: sum(n for status, n in self.statuses.items() if status // 100 == kind) for kind in (2, 4, 5)}
-        counts = ', '.join(f'{number} {kind}xx' for kind, number in kinds.items())
+        counts = ', '.join(f'{self.of_kind(kind)} {kind}xx' for kind in (2, 4, 5))
         return (
             f'{self.requests} requests in {self.seconds:.0f} s: {counts}, longest {self.longest:.1f} s, '
             f'{len(self.problems)} problems'
@@ -54,29 +58,30 @@ def database(kind):
         server.stop()
 
 
-def search(url, requests, seed):
+def search(url, requests, seed, minutes=math.inf):
     """Search with a number of requests, and return the Figures.
 
     :param url: of a database, upgraded and empty.
     :param seed: of the random numbers.
+    :param minutes: after which the search ends, with fewer requests.
     """
     began_at = time.monotonic()
     number = requests * RAW // 100
     # Small pages: otherwise lists get slow as the search creates nodes.
     with make_app(url, api__max_limit=50) as app:
         by_description = described.Search(app, seed)
-        by_description.run(requests - number)
+        by_description.run(requests - number, began_at + minutes * 60 * (1 - RAW / 100))
         world.create(Client(app))
     with Server(url, '--nostart-worker') as server:
         by_socket = raw.RawSearch(server.base, seed)
-        by_socket.run(number)
+        by_socket.run(number, began_at + minutes * 60)
         by_socket.check()
     # Server.stop, which the end of the block calls, has searched the log for secrets.
     if 'Traceback' in server.output:
         by_socket.problems.append(f'The log has a traceback: {server.output[:10_000]}')
     searches = (by_description, by_socket)
     return Figures(
-        requests,
+        sum(each.sent for each in searches),
         {
             status: sum(each.statuses.get(status, 0) for each in searches)
             for status in sorted(by_description.statuses | by_socket.statuses)

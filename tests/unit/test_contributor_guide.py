@@ -15,6 +15,8 @@ _PATH = re.compile(
 )
 #: What is built from the checkout: pages, and the folder of migrations as it is installed.
 _BUILT = ('doc/build', 'ironic_traits/db/alembic')
+#: A test that a text names: its file and its name.
+_TEST = re.compile(r'\b(tests/[\w/]+\.py)::(test_\w+)')
 _INVARIANT = re.compile(r'\binvariants? (\d+(?:(?:,| and|-) ?\d+)*)', re.IGNORECASE)
 #: A document that is not part of the checkout.
 _ELSEWHERE = re.compile(r'\bDESIGN\b')
@@ -85,6 +87,14 @@ def test_no_text_names_a_missing_file():
             if not name.startswith(_BUILT) and not any((place / each).exists() for place in places for each in names):
                 missing.append((str(path.relative_to(CHECKOUT)), name))
     assert missing == []
+
+
+def test_no_page_names_a_missing_test():
+    pages = (CHECKOUT / 'doc' / 'source').rglob('*.rst')
+    named = {match for page in pages for match in _TEST.findall(page.read_text())}
+    assert named
+    missing = [(path, name) for path, name in named if f'\ndef {name}(' not in (CHECKOUT / path).read_text()]
+    assert sorted(missing) == []
 
 
 def test_the_licence_is_apache():
