@@ -462,6 +462,51 @@ def test_bad_input(client, body, message):
     assert message in response.text.replace('\\"', '"')
 
 
+def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
+    """With the failure of the edit; vetoes, which an edit lifts, are reported."""
+    with make_app(database_url) as app:
+        empty(database_url)
+        client = Client(app)
+        full, other = available(client, name='full'), available(client, name='other')
+        many = [f'CUSTOM_T{number}' for number in range(49)]
+        assert client.ask('PUT', f'/v1/nodes/{full}/traits', {'traits': many}).status_int == 200
+        body = {'flavors': [{'name': 'one', 'required': ['CUSTOM_NEW']}]}
+
+        def suppose(*changes):
+            return client.ask('POST', '/v1/capacity', body | {'with': [{'where': {}, **each} for each in changes]})
+
+        def edit(change):
+            preview = client.ask('POST', '/v1/traits/edits', {'where': {}, 'preview': True, **change})
+            digest = {'digest': preview.json['digest']} if preview.status_int == 200 else {'preview': True}
+            return client.ask('POST', '/v1/traits/edits', {'where': {}, **change, **digest})
+
+        for change in (
+            {'add': ['CUSTOM_A', 'CUSTOM_NEW']},
+            {'add': ['CUSTOM_A', 'CUSTOM_NEW', 'CUSTOM_B'], 'remove': ['CUSTOM_T0']},
+            {'remove': ['gold']},
+        ):
+            supposed, real = suppose(change), edit(change)
+            assert (supposed.status_int, supposed.json) == (real.status_int, real.json), change
+            assert real.status_int == 400
+        # One after another, as two edits.
+        assert suppose({'add': ['CUSTOM_A']}, {'add': ['CUSTOM_NEW']}).json['nodes'][0]['traits'] == 51
+        fitting = suppose({'add': ['CUSTOM_A']}, {'add': ['CUSTOM_NEW'], 'remove': ['CUSTOM_A']})
+        assert fitting.json['flavors'][0]['difference']['matching'] == 2
+        without = client.ask(
+            'POST',
+            '/v1/capacity',
+            body | {'without': [full], 'with': [{'where': {}, 'add': ['CUSTOM_A', 'CUSTOM_NEW']}]},
+        )
+        assert without.json['flavors'][0]['difference']['matching'] == 1
+        # Taken from a source: vetoed.
+        path = f'/v1/nodes/{other}/traits/CUSTOM_NEW'
+        assert client.ask('PUT', f'{path}?source=probe').status_int == 204
+        assert client.ask('DELETE', path).status_int == 204
+        supposed = suppose({'add': ['CUSTOM_NEW']})
+        assert supposed.json['flavors'][0]['difference']['matching'] == 2
+        assert "'with', number 0: CUSTOM_NEW is vetoed on 1 node." in ' '.join(supposed.json['warnings'])
+
+
 def test_held_in_all_ways(client):
     """A reservation, an instance and an allocation count the same, and a node that has two of them once."""
     uuids = [of_class(client, 'gold') for _ in range(4)]
