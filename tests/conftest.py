@@ -83,7 +83,7 @@ SLOW = (
     'test_example_driver',
 )
 #: Modules that are slow on servers only. They come first, too.
-SLOW_ON_SERVERS = ('test_capacity',)
+SLOW_ON_SERVERS = ('test_capacity', 'test_node_index')
 
 
 def pytest_addoption(parser):
