@@ -54,7 +54,8 @@ OPTIONS = [
         min=1,
         default=300,
         help='Seconds between two reads of the uuids of all nodes, ports and portgroups of a cloud, by which deleted '
-        'ones are noticed. From version 1.82 on, deleted nodes are noticed sooner, by their number.',
+        'ones are noticed. From version 1.82 on, deleted nodes are noticed sooner, by their number; as long as that '
+        'fits, the uuids of nodes are read once an hour only.',
     ),
     cfg.IntOpt(
         'full_interval',

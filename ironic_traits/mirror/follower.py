@@ -73,8 +73,9 @@ class Follower:
         self._context = Context(service, None, 0, '')
         self._turn = Turn(name, uuidutils.generate_uuid(), options.lease_seconds)
         self._cloud = cloud or Cloud(name, options.timeout)
+        self._feeds: dict[str, Feed] = {}
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
-        self._count = NodeCount(self._context, self._turn, self._cloud)
+        self._count = NodeCount(self._context, self._turn, self._cloud, lambda: self._compare(self._feeds[NODES]))
         #: {name: function}, of what is done when it is due and no pass is in progress.
         self._tasks = {
             'records': self._poll_records,
@@ -82,7 +83,6 @@ class Follower:
             'inspections': self._read_inspections,
             'full': self._restart,
         }
-        self._feeds = {}
         self._due = {}
         self._writer = None
         if writes_traits(service.conf, name):
@@ -95,6 +95,11 @@ class Follower:
     def requests(self):
         """The number of requests to the cloud so far."""
         return self._cloud.requests
+
+    @property
+    def is_failing(self):
+        """Whether the last request failed that reads, or the last one that writes a trait."""
+        return not self._feeds or bool(self._writer and self._writer.is_failing)
 
     def stop(self):
         """Stop ``run`` after the present request."""
@@ -114,6 +119,7 @@ class Follower:
     def catch_up(self):
         """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
         self._due |= dict.fromkeys(_AT_ONCE, 0)
+        self._count.distrust()
         if self._writer:
             self._writer.hurry()
         while self.work() == 0:
@@ -166,8 +172,7 @@ class Follower:
 
     def _feed(self, resource, state):
         options = self._options
-        has_details = resource != ALLOCATIONS
-        return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, has_details)
+        return Feed(self._cloud, resource, options.page_size, options.overlap_seconds, state, resource != ALLOCATIONS)
 
     @contextlib.contextmanager
     def _if_allowed(self, feed):
@@ -224,14 +229,12 @@ class Follower:
         self._save(**self._success())
 
     def _compare_uuids(self):
-        self._compare_nodes()
+        if not self._count.is_enough():
+            self._count.compare()
         for feed in [self._feeds[name] for name in _DELETED[1:] if name in self._feeds]:
             with self._if_allowed(feed):
                 self._compare(feed)
         self._save(**self._success())
-
-    def _compare_nodes(self):
-        self._count.around(lambda: self._compare(self._feeds[NODES]))
 
     def _read_inspections(self):
         if self._inspections.read():
@@ -246,7 +249,7 @@ class Follower:
         moment = mirror_clouds.now(self._service)
         is_complete = self._poll(self._feeds[NODES])
         if not any(feed.is_passing for feed in self._feeds.values()) and self._count.is_unexpected():
-            self._compare_nodes()
+            self._count.compare()
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
 
     def _poll(self, feed):
@@ -298,8 +301,7 @@ class Follower:
                 # They may have been in the way of each other.
                 self._store(feed, [each for each in page if each['uuid'] in deferred])
             advance()
-        values = {'pass_nodes': feed.state['pass']['count'] if 'pass' in feed.state else None}
-        values = values if feed.resource == NODES else {}
+        values = {'pass_nodes': feed.state.get('pass', {}).get('count')} if feed.resource == NODES else {}
         if not any(each.is_passing for each in self._feeds.values()):
             LOG.info('All of cloud %s has been read', self._turn.cloud)
             values['passed_at'] = mirror_clouds.now(self._service)

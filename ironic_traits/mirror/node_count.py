@@ -1,7 +1,7 @@
 """The number of nodes in a cloud, by which deletions are noticed soon.
 
 Ironic does not report deletions. From version 1.82 on, its list of shards has the number of the nodes: a short request.
-When it does not fit the number here, all uuids are compared.
+When it does not fit the number here, all uuids are compared. As long as it fits, that is done once an hour only.
 """
 
 import logging
@@ -17,6 +17,8 @@ LOG = logging.getLogger(__name__)
 SINCE = 82
 #: After a comparison, as many times as long as it took, no other one is begun.
 _REST = 2
+#: Seconds after a comparison for which the number is enough. (Nodes in conflicts may make up for each other in it.)
+_ENOUGH = 3600
 #: Seconds after which the list is requested again that the mirror may not read.
 _PAUSE = 3600
 
@@ -27,13 +29,22 @@ class NodeCount:
     :param context: Context of the mirror.
     :param turn: ironic_traits.inventory.mirror_clouds.Turn.
     :param cloud: ironic_traits.mirror.cloud.Cloud.
+    :param compare: function that compares all uuids.
     """
 
-    def __init__(self, context, turn, cloud):
-        self._context, self._turn, self._cloud = context, turn, cloud
+    def __init__(self, context, turn, cloud, compare):
+        self._context, self._turn, self._cloud, self._compare = context, turn, cloud, compare
         #: How many nodes more there were there than here after a comparison: those in conflicts. None if not known.
         self._surplus = None
-        self._rest_until = self._refused_until = 0.0
+        self._rest_until = self._refused_until = self._enough_until = 0.0
+
+    def distrust(self):
+        """Forget the number, so that ``is_enough`` is false until the next comparison."""
+        self._surplus = None
+
+    def is_enough(self):
+        """Whether uuids need not be compared as long as the number is not unexpected."""
+        return self._surplus is not None and time.monotonic() < self._enough_until
 
     def is_unexpected(self):
         """Whether nodes may have been deleted there since the last comparison.
@@ -46,20 +57,21 @@ class NodeCount:
         here = mirrored_records.count(self._context, self._turn.cloud)
         return there is not None and there - here != self._surplus
 
-    def around(self, compare):
-        """Call a function that compares all uuids.
+    def compare(self):
+        """Compare all uuids.
 
         :raises Unreadable: the cloud did not respond.
         """
         begin = time.monotonic()
         self._surplus = None
         before, known = self._there(), self._here()
-        compare()
+        self._compare()
         after, here = self._there(), self._here()
         # Otherwise nodes were created or deleted in the meantime, and may have made up for each other in the numbers.
         if before is not None and before == after and here <= known:
             self._surplus = after - len(here)
-        self._rest_until = time.monotonic() + _REST * (time.monotonic() - begin)
+        end = time.monotonic()
+        self._rest_until, self._enough_until = end + _REST * (end - begin), end + _ENOUGH
 
     def _here(self):
         return mirrored_records.uuids(self._context, tables.nodes, self._turn.cloud)

@@ -36,6 +36,7 @@ class Queue:
         self._heap = []
         self._due = {}
         self._failures = {}
+        self._passing = set()
         self._numbers = itertools.count()
 
     def __len__(self):
@@ -57,16 +58,24 @@ class Queue:
         if uuid not in self._due or (failed is not None and failed != frozenset(operations)):
             self._put(uuid, 0.0)
 
-    def delay(self, uuid, operations, first, limit):
+    def delay(self, uuid, operations, seconds, is_passing):
         """Add a node after a failure, to be due later each time.
 
         :param operations: those that are pending.
-        :param first: seconds until the first attempt.
-        :param limit: most seconds.
+        :param seconds: (until the first attempt, most).
+        :param is_passing: whether the failure may be over when the cloud can be read again (``hurry``).
         """
+        first, limit = seconds
         number, _ = self._failures.get(uuid, (0, None))
         self._failures[uuid] = (min(number + 1, 20), frozenset(operations))
         self._put(uuid, time.monotonic() + min(first * 2**number, limit))
+        if is_passing:
+            self._passing.add(uuid)
+
+    def hurry(self):
+        """Make the nodes due that wait after failures that may be over."""
+        for uuid in sorted(self._passing):
+            self._put(uuid, 0.0)
 
     def wait(self, uuid, seconds):
         """Add a node that is not due yet."""
@@ -77,11 +86,13 @@ class Queue:
         assert self.due < float('inf')
         uuid = heapq.heappop(self._heap)[2]
         del self._due[uuid]
+        self._passing.discard(uuid)
         return uuid
 
     def drop(self, uuid):
         """Remove a node to which nothing is to be written any more."""
         self._due.pop(uuid, None)
+        self._passing.discard(uuid)
         self._failures.pop(uuid, None)
 
     def succeed(self, uuid):
@@ -89,6 +100,7 @@ class Queue:
         self._failures.pop(uuid, None)
 
     def _put(self, uuid, due):
+        self._passing.discard(uuid)
         self._due[uuid] = due
         heapq.heappush(self._heap, (due, next(self._numbers), uuid))
 
@@ -132,9 +144,19 @@ class TraitWriter:
         self._compare_at = self._changes_at = self._request_at = 0.0
 
     def begin(self):
-        """Compare all nodes at the next step, because another mirror may have had the turn."""
+        """Compare all nodes at the next step, because another mirror may have had the turn.
+
+        After an outage, the cloud can be read again: what has failed is tried at once. If that fails, too, the pauses
+        are as long as before.
+        """
         self._round = self._token = self._saved = None
-        self._compare_at = 0.0
+        self._compare_at = self._request_at = 0.0
+        self._queue.hurry()
+
+    @property
+    def is_failing(self):
+        """Whether nothing could be written to the cloud at the last attempt."""
+        return bool(self._failures)
 
     def hurry(self):
         """Look for changes here at the next step."""
@@ -276,7 +298,8 @@ class TraitWriter:
             self._queue.succeed(node.uuid)
         pending = self._pending([node.uuid]).get(node.uuid)
         if pending and node.delay:
-            self._queue.delay(node.uuid, pending.operations, *node.delay)
+            is_passing = node.delay not in (_REFUSED_SECONDS, _GONE_SECONDS)
+            self._queue.delay(node.uuid, pending.operations, node.delay, is_passing)
         elif pending:
             self._queue.add(node.uuid, pending.operations)
 

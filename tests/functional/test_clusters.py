@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import clusters
 from tests.support.client import Client
+from tests.support.following import Following
 from tests.support.reservations import available
 from tests.support.service import make_app, upgraded
 
@@ -113,20 +114,28 @@ class Writers:
         return status in (200, 201)
 
 
-def test_faults(cluster):
-    """Both processes of the service answer again soon after each fault, when the cluster does, without a restart."""
+def test_faults(cluster, real_ironic, tmp_path):
+    """Both processes of the service answer again soon after each fault, when the cluster does, without a restart.
+
+    So does the mirror of a real Ironic: nothing that has changed on one side is lost on the other one.
+    """
     url = upgraded(cluster.create('faults'))
     options = {'database__connect_timeout': 1.5}
     with make_app(url, **options) as first, make_app(url, **options) as second:
-        with Writers([first, second]) as writers:
+        with Writers([first, second]) as writers, Following(real_ironic, writers.client, url, tmp_path) as following:
             writers.wait()
+            following.change()
+            following.wait()
             for fault in FAULTS[cluster.name](cluster):
                 fault()
+                following.change()
                 # Without a quorum, no service could respond.
                 cluster.wait_without_first()
                 assert writers.wait() < SOON, fault
+                following.wait()
+            following.check()
         writers.check()
-        assert len(writers.client.get('/v1/nodes')['nodes']) == WRITERS + FREE
+        assert len(writers.client.get('/v1/nodes')['nodes']) == WRITERS + FREE + 1
 
 
 def _of_galera(cluster):
@@ -147,6 +156,8 @@ def _of_postgresql(cluster):
 
     def fail_over():
         primary.freeze()
+        # Long enough for each process to wait for it.
+        time.sleep(3)
         # As a manager of the pair does: the old primary must not come back.
         primary.kill()
         cluster.promote()

@@ -10,7 +10,7 @@ from ironic_traits.mirror.follower import Follower
 from tests.support import cli
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
-from tests.support.mirror import clouds_file, differences, follower, make_available
+from tests.support.mirror import catch_up, clouds_file, differences, follower, make_available
 from tests.support.service import Server, make_app, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
@@ -213,6 +213,27 @@ def test_deletion_is_noticed_soon(ironic, new_app):
         while list(differences(client, ironic, 'far')):
             assert time.monotonic() < deadline
             time.sleep(mirror.work())
+
+
+def test_uuids_are_not_compared_while_their_number_fits(ironic, new_app, tmp_path):
+    """A comparison is the largest part of what an idle mirror costs its cloud."""
+    for number in range(3):
+        ironic.node(name=f'node{number}')
+    with hostile(ironic.url) as proxy:
+        clouds_file(tmp_path / 'clouds.yaml', far=proxy.url)
+        mirror = follower(new_app, interval=0.5, deletions_interval=1)
+        catch_up(mirror)
+        proxy.requests.clear()
+        deadline = time.monotonic() + 60
+        while sum(_is_comparison(path, 'ports') for _, path in proxy.requests) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(mirror.work())
+    assert not any(_is_comparison(path, 'nodes') for _, path in proxy.requests)
+
+
+def _is_comparison(path, resource):
+    """Whether a request is the first one for the uuids of all items."""
+    return path.startswith(f'/v1/{resource}?') and 'sort_dir=asc' in path and 'fields=uuid' in path
 
 
 def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):

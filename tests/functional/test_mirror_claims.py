@@ -20,9 +20,9 @@ from tests.support.service import make_app
 
 @pytest.fixture
 def any_side(real_ironic, relay, database_url):
-    """A Side with 30 nodes, on each database."""
+    """A Side with some nodes, on each database."""
     with make_app(database_url, mirror__claims='instance_uuid') as app:
-        yield Side(real_ironic, app, database_url, 30)
+        yield Side(real_ironic, app, database_url, int(os.environ.get('IRONIC_TRAITS_RACE_NODES', 30)))
 
 
 def test_reservation_is_held_on_both_sides(side):
@@ -349,7 +349,7 @@ def test_race(any_side, real_ironic):
     side, nodes = any_side, any_side.nodes
     side.stop_mirror()
     theirs: dict[str, str] = {}
-    stop = time.monotonic() + 4
+    stop = time.monotonic() + float(os.environ.get('IRONIC_TRAITS_RACE_SECONDS', 4))
 
     def take(client, number):
         if number >= 16:

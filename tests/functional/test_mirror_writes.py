@@ -282,6 +282,30 @@ def test_failures(ironic, proxy, app, client, failure, methods):
     )
 
 
+def test_writes_go_on_when_the_cloud_can_be_read_again(ironic, proxy, app, client):
+    """They do not wait for the end of the pause that their own failures have reached."""
+    uuid = ironic.node(name='a')
+    assert follower(app).catch_up()
+    put(client, uuid, 'CUSTOM_A')
+    # With the pauses of the default, and a minute, this would take minutes.
+    mirror = writer(app, max_pause=3600)
+    proxy.fail('500', 'PUT')
+    work(mirror, 4)
+    assert client.get('/v1/mirrors/far')['write_error']
+    proxy.fail('500')
+    deadline = time.monotonic() + 60
+    while client.get('/v1/mirrors/far')['state'] != 'failing':
+        assert time.monotonic() < deadline
+        mirror.work()
+    proxy.fail(None)
+    while not mirror.catch_up():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    while mirror.work() < 0.1:
+        assert time.monotonic() < deadline
+    assert ironic.traits(uuid) == {'CUSTOM_A'}
+
+
 def test_refused_traits(ironic, proxy, app, client):
     """A node there has more traits than it shows here. Nothing else is delayed, and a change here is tried at once."""
     full, other = ironic.node(name='full'), ironic.node(name='other')

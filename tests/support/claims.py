@@ -30,6 +30,8 @@ class Relay(BaseHTTPRequestHandler):
     """
 
     protocol_version = 'HTTP/1.1'
+    # Header and body are two packets: otherwise each response takes 40 ms.
+    disable_nagle_algorithm = True
 
     def do_GET(self):
         self._respond(*self._relay(None))

@@ -177,13 +177,17 @@ def catch_up(mirror):
         time.sleep(0.1)
 
 
-def write_all(mirror):
-    """Read what has changed in the cloud, and write traits there until nothing is due."""
-    assert mirror.catch_up()
-    deadline = time.monotonic() + 60
-    while (pause := mirror.work()) < 0.5:
+def write_all(mirror, seconds=60):
+    """Read what has changed in the cloud, and write traits there until nothing is due.
+
+    On a busy machine, the real Ironic itself fails now and then: its SQLite database is locked. Such a request is
+    waited for, or the caller would go on while it is not known whether a trait was written.
+    """
+    catch_up(mirror)
+    deadline = time.monotonic() + seconds
+    while (pause := mirror.work()) < 0.5 or mirror.is_failing:
         assert time.monotonic() < deadline
-        time.sleep(pause)
+        time.sleep(min(pause, 0.5))
 
 
 def writer(application, **options):

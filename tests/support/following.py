@@ -1,0 +1,84 @@
+"""The program ironic-traits-mirror beside a real Ironic, while the database of the service fails."""
+
+import contextlib
+import subprocess
+import time
+
+from tests.support.mirror import clouds_file
+from tests.support.programs import BIN
+
+_CONFIGURATION = """
+[database]
+connect_timeout = 1.5
+[mirror]
+interval = 0.5
+write = traits
+max_pause = 2
+"""
+
+
+class Following:
+    """A mirror process, and changes on both sides that it has to carry over.
+
+    :param ironic: ``tests.support.mirror.Ironic``.
+    :param client: of the service.
+    :param url: of the database.
+    :param directory: empty, for files.
+    """
+
+    def __init__(self, ironic, client, url, directory):
+        self._ironic, self._client, self._number = ironic, client, 0
+        self._uuid = ironic.node(name='followed')
+        clouds_file(directory / 'clouds.yaml', far=ironic.url)
+        (directory / 'mirror.conf').write_text(_CONFIGURATION)
+        self._log = directory / 'mirror.log'
+        command = [BIN / 'ironic-traits-mirror', '--config-file', directory / 'mirror.conf']
+        with self._log.open('w') as log:
+            self._process = subprocess.Popen(
+                [*command, '--database', url, '--cloud', 'far'], cwd=directory, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        finally:
+            self._process.kill()
+
+    def change(self):
+        """Change the node there."""
+        self._number += 1
+        self._ironic.patch(f'/v1/nodes/{self._uuid}', description=str(self._number))
+
+    def wait(self):
+        """Wait until the change is known here, and until a trait that is added here is written there."""
+        self._until(lambda: self._get('description') == str(self._number))
+        trait = f'CUSTOM_{self._number}'
+        path = f'/v1/nodes/{self._uuid}/traits/{trait}'
+        self._until(lambda: self._client.ask('PUT', path).status_int == 204)
+        self._until(lambda: trait in self._ironic.traits(self._uuid))
+
+    def check(self):
+        """Assert that all is there, and that the process has lived through it without an unexpected error."""
+        expected = {f'CUSTOM_{number + 1}' for number in range(self._number)}
+        assert self._ironic.traits(self._uuid) == expected == set(self._get('traits'))
+        assert self._process.poll() is None
+        assert 'Traceback' not in self._log.read_text(), self._log.read_text()
+
+    def _get(self, field):
+        response = self._client.ask('GET', f'/v1/nodes/{self._uuid}')
+        return response.json.get(field) if response.status_int == 200 else None
+
+    def _until(self, is_so, seconds=60):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, self._log.read_text()
+            # SQLite of the real Ironic is locked now and then.
+            with contextlib.suppress(RuntimeError):
+                if is_so():
+                    return
+            time.sleep(0.1)
+        raise TimeoutError(self._log.read_text())
