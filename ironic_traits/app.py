@@ -15,6 +15,7 @@ from ironic_traits.api.pages import Pages
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import ROUTE
 from ironic_traits.api.v1.root import RootController
+from ironic_traits.api.write_rate import WriteRate
 
 
 def build(service):
@@ -34,6 +35,8 @@ def build(service):
     # /healthcheck is outside of it, to answer under overload. Middleware makes the context that all of these need.
     # Metrics counts what Middleware refuses, too. CORS is outermost, so that web pages can read the refusals of all
     # layers.
+    if conf.api.max_writes_per_second:
+        application = WriteRate(application, conf.api.max_writes_per_second)
     application = identity.authenticate(application, conf)
     if conf.api.auth_strategy in ('noauth', 'http_basic'):
         application = Browsers(application, conf)

@@ -48,7 +48,9 @@ def _create_names(table, standard, custom, moment):
     )
     # Insert the standard names in the library's order, because lists of resource classes have that order.
     names = [*standard, *sorted(set(custom).difference(standard))]
-    op.bulk_insert(created, [{'name': name, 'created_at': moment} for name in names])
+    # MariaDB has committed them if the migration was interrupted after this.
+    existing = set(_read(f'SELECT name FROM {table}'))  # noqa: S608
+    op.bulk_insert(created, [{'name': name, 'created_at': moment} for name in names if name not in existing])
 
 
 def _refer_to_traits():

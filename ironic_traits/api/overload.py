@@ -3,6 +3,9 @@
 A process has few threads ([api] threads). A request may block its thread: on the lock of a node, on a body that the
 client does not send, on a database that does not respond. Two limits keep some threads free: one on the number of
 writes, one on the number of all requests. /healthcheck is exempt.
+
+Requests that wait for a thread are limited by ``cmd.admission``, which marks those that are too many. They are refused
+here, where the response gets its headers and is counted.
 """
 
 import threading
@@ -17,6 +20,8 @@ PATIENCE = 1
 #: Methods whose requests take no locks and have no body.
 _READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 _RETRY = [('Retry-After', '1')]
+#: Key in the WSGI environ of a request that must be refused, because too many wait already.
+REFUSED = 'ironic_traits.refused'
 
 
 class Gate:
@@ -60,13 +65,15 @@ class Overload:
         self._writes = Gate(max(1, threads // 2))
 
     def __call__(self, environ, start_response):
+        if REFUSED in environ:
+            return _refuse(environ, start_response)
         # A write that waits at the gate of writes does not take the place of a read.
         gates = [self._all] if environ['REQUEST_METHOD'] in _READS else [self._writes, self._all]
         entered = []
         try:
             for gate in gates:
                 if not gate.enter():
-                    return exceptions.answer(environ, failures.Overloaded(), _RETRY)(environ, start_response)
+                    return _refuse(environ, start_response)
                 entered.append(gate)
             return self._inside(environ, start_response)
         finally:
@@ -74,3 +81,7 @@ class Overload:
             ends = environ[STREAM].ends if STREAM in environ else None
             for gate in entered:
                 gate.leave() if ends is None else ends.append(gate.leave)
+
+
+def _refuse(environ, start_response):
+    return exceptions.answer(environ, failures.Overloaded(), _RETRY)(environ, start_response)

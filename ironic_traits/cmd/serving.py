@@ -11,6 +11,7 @@ import contextlib
 import functools
 import multiprocessing
 import os
+import resource
 import signal
 import tempfile
 
@@ -21,8 +22,12 @@ import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
 from ironic_traits.cmd import addresses, banner, setup, spreading, streaming, supervisor, turns
+from ironic_traits.cmd.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
+
+#: Most connections of a process. Further ones wait in the kernel. An idle one takes about 10 KB.
+_MAX_CONNECTIONS = 4096
 
 
 def serve(argv):
@@ -54,13 +59,14 @@ def serve(argv):
         if conf.mirror.clouds and conf.mirror.start_mirror:
             stack.enter_context(supervisor.Child('ironic_traits.cmd.mirror', [*argv, '--port', str(conf.port)]))
         queue = turns.Turns(application)
+        admission = Admission(queue, application, conf.api.threads, conf.api.max_waiting_requests)
         sa.event.listen(sa.Engine, 'commit', lambda connection: queue.give_up())
-        supervisor.separate_forks(queue.is_busy, service.streams.close)
+        supervisor.separate_forks(lambda: queue.is_busy() or admission.is_busy(), service.streams.close)
 
         def load():
             # Called in each process that answers requests.
             spreading.spread(conf.port, conf.workers)
-            return queue
+            return admission
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))
     print('ironic-traits has stopped.', flush=True)
@@ -70,6 +76,7 @@ def serve(argv):
 
 
 def _server(conf, address):
+    _raise_limit_of_files()
     # Newer Pythons default to a method that would load the application again in each process.
     multiprocessing.set_start_method('fork', force=True)
     # granian warns of more threads than twice the number of processors.  Ours mostly wait for I/O and locks.
@@ -80,7 +87,9 @@ def _server(conf, address):
         port=conf.port,
         interface=granian.constants.Interfaces.WSGI,
         workers=conf.workers,
-        blocking_threads=conf.api.threads,
+        # granian begins and ends threads as they are needed.
+        blocking_threads=conf.api.threads + conf.api.max_waiting_requests + SPARE_THREADS,
+        backpressure=_MAX_CONNECTIONS,
         http=granian.constants.HTTPModes.http1,
         websockets=False,
         log_level=granian.log.LogLevels.warning,
@@ -89,6 +98,14 @@ def _server(conf, address):
         workers_kill_timeout=60,
         process_name='ironic-traits-api',
     )
+
+
+def _raise_limit_of_files():
+    """Let this process and its children have as many connections as the administrator allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < 2 * _MAX_CONNECTIONS:
+        most = 2 * _MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 2 * _MAX_CONNECTIONS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 class _Stop:

@@ -119,6 +119,23 @@ OPTIONS = [
         'a lock, at a time. Behind another WSGI server, set it to the number of threads that the server runs in each '
         'process.',
     ),
+    cfg.IntOpt(
+        'max_waiting_requests',
+        min=0,
+        default=128,
+        help='Number of requests that may wait for one of the threads, in each process of ironic-traits-api. Further '
+        'requests get a 503 with Retry-After at once, before they are authenticated. /healthcheck and /metrics are '
+        'always served. Behind another WSGI server, set the limit of that server.',
+    ),
+    cfg.IntOpt(
+        'max_writes_per_second',
+        min=0,
+        default=0,
+        help='Number of requests other than GET, HEAD and OPTIONS that a client may send per second to each process. '
+        'Further ones get a 503 with Retry-After. A client is a user; without authentication it is an address, which '
+        'is that of the proxy behind a proxy. POST /v1/matches and explanations count, too, although they write '
+        'nothing. With 0, there is no limit.',
+    ),
 ]
 
 

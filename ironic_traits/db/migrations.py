@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from ironic_traits.db import repeatable
 from ironic_traits.db.engine import Database
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
@@ -58,10 +59,12 @@ def version(database: Database) -> str | None:
 def upgrade(database: Database, revision: str = 'head') -> None:
     """Upgrade a database to a revision. If several processes do so at the same time, one works and the others wait.
 
+    An upgrade that fails, or is killed, can be run again.
+
     :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
     """
-    with database.write_for_long() as connection, _locked(connection):
+    with database.write_for_long() as connection, _locked(connection), repeatable.ddl(connection):
         command.upgrade(_config(connection), revision)
 
 
@@ -82,6 +85,8 @@ def _locked(connection: sa.Connection) -> Iterator[None]:
             # already: each DDL statement is.
             connection.exec_driver_sql('COMMIT')
         finally:
-            connection.execute(sa.select(sa.func.release_lock(name)))
+            # The server releases it with the connection, if that has failed.
+            with contextlib.suppress(Exception):
+                connection.execute(sa.select(sa.func.release_lock(name)))
     else:
         yield

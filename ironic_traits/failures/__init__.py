@@ -79,6 +79,7 @@ from ironic_traits.failures.requests import (
     StreamsUnsupported,
     TokenOutdated,
     TooManyStreams,
+    TooManyWrites,
     Unauthorized,
     UnexpectedArguments,
     UnsupportedMediaType,

@@ -198,6 +198,15 @@ class Overloaded(Failure):
     text = 'Too many requests are waiting. Try again in a moment.'
 
 
+class TooManyWrites(Failure):
+    """The client sends more writes per second than [api] max_writes_per_second allows."""
+
+    status = 503
+    code = 'baremetal.too_many_writes'
+    text = 'More than {limit} writes per second of one client. Nothing was written. Try again in a second.'
+    retry_after = 1
+
+
 class TooManyStreams(Failure):
     """The process has as many streams of changes as it may have."""
 

@@ -1,9 +1,12 @@
 """The schema: the models equal the migrations, and upgrades preserve rows."""
 
 import concurrent.futures
+import contextlib
 import datetime
+import itertools
 
 import alembic.autogenerate
+import os_traits
 import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
@@ -27,14 +30,18 @@ def read(database, name):
         return connection.execute(sa.select(table).order_by(table.c.id)).all()
 
 
-def test_models_equal_migrations(database):
-    """alembic finds no difference, types and defaults included."""
-    migrations.upgrade(database)
+def differences(database):
+    """Return what alembic would change in a database, types and defaults included."""
     with database.read() as connection:
         context = MigrationContext.configure(
             connection, opts={'compare_type': True, 'compare_server_default': True, 'target_metadata': tables.metadata}
         )
-        assert alembic.autogenerate.compare_metadata(context, tables.metadata) == []
+        return alembic.autogenerate.compare_metadata(context, tables.metadata)
+
+
+def test_models_equal_migrations(database):
+    migrations.upgrade(database)
+    assert differences(database) == []
 
 
 def test_upgrade_from_nothing_and_again(database):
@@ -53,6 +60,43 @@ def test_concurrent_upgrades(database):
         for each in databases:
             each.close()
     assert migrations.version(database) == migrations.head()
+
+
+class Interruption(BaseException):
+    """The end of an upgrade after some of its statements."""
+
+
+@contextlib.contextmanager
+def interrupted(number):
+    """Let an upgrade fail during the block after it has executed a number of DDL statements."""
+    counter = itertools.count(1)
+
+    def count(connection, cursor, statement, parameters, context, executemany):
+        if statement.lstrip().startswith(('CREATE', 'ALTER', 'DROP')) and next(counter) == number:
+            raise Interruption(statement)
+
+    sa.event.listen(sa.Engine, 'after_cursor_execute', count)
+    try:
+        yield
+    except Interruption:
+        pass
+    finally:
+        sa.event.remove(sa.Engine, 'after_cursor_execute', count)
+
+
+def test_interrupted_upgrades(database):
+    """An upgrade is interrupted after each DDL statement of each migration, and run again."""
+    # MariaDB commits each statement. The other databases roll all of them back, so some interruptions will do.
+    step = 1 if database.url.get_backend_name() == 'mysql' else 40
+    number, revision = 1, None
+    while revision != migrations.head():
+        with interrupted(number):
+            migrations.upgrade(database)
+        before, revision = revision, migrations.version(database)
+        number = number + step if revision == before else 1
+    assert differences(database) == []
+    names = [row.name for row in read(database, 'traits')]
+    assert sorted(names) == sorted(os_traits.get_traits())
 
 
 def test_records_leave_nodes_and_traits_alone(database):

@@ -3,10 +3,13 @@
 import contextlib
 import datetime
 import socket
+import threading
 import time
 
 import pytest
+from webob import Request
 
+from ironic_traits.api.resource import DETACHED
 from ironic_traits.db import migrations
 from tests.support.client import Client
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone, running
@@ -126,6 +129,51 @@ def test_refused_tokens(keystone, client):
             assert response.headers['x-openstack-request-id']
     for path in ('/', '/v1', '/v1/', '/healthcheck', '/placement/', '/placement'):
         assert client.ask('GET', path).status_int == 200
+
+
+def stream(client, token, last=None):
+    """Return the response to a request for a stream of changes."""
+    request = Request.blank('/v1/changes', environ={DETACHED: True})
+    request.headers.update({'Accept': 'text/event-stream', 'X-Auth-Token': token})
+    if last:
+        request.headers['Last-Event-ID'] = last
+    return request.get_response(client.app)
+
+
+def test_a_token_expires_during_a_stream(keystone, client):
+    """The stream ends then, although changes go on. With a new token it continues after its last change."""
+    system, token = keystone.login('admin', PASSWORD), keystone.user('follower', 'service', 'service')
+    ends = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=5)
+    short = keystone.credential(token, 'follower', expires_at=ends.strftime('%Y-%m-%dT%H:%M:%S'))
+    node = client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': system}).json['uuid']
+    response, pieces, has_ended = stream(client, short), [], threading.Event()
+    assert response.status_int == 200
+
+    def follow():
+        pieces.extend(response.app_iter)
+        has_ended.set()
+
+    threading.Thread(target=follow, daemon=True).start()
+    number = 0
+    while not has_ended.wait(0.2):
+        number += 1
+        assert datetime.datetime.now(datetime.UTC) < ends + datetime.timedelta(seconds=30)
+        assert status(client, system, 'PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}') == 204
+    response.app_iter.close()
+    # The token's time has seconds.
+    assert datetime.datetime.now(datetime.UTC) > ends - datetime.timedelta(seconds=1)
+    events = b''.join(pieces).decode()
+    assert node in events
+    assert 'event: end' not in events
+    [*_, last] = [line.removeprefix('id: ') for line in events.splitlines() if line.startswith('id: ')]
+    assert stream(client, short, last).status_int == 401
+    client.ask('DELETE', f'/v1/nodes/{node}', headers={'X-Auth-Token': system})
+    again = stream(client, token, last)
+    assert again.status_int == 200
+    for piece in again.app_iter:
+        if b'"deleted":true' in piece:
+            break
+    again.app_iter.close()
 
 
 def test_service_tokens(keystone, client):

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ironic_traits.api.overload import PATIENCE, Gate
 from ironic_traits.db import outage, tables
 from tests.support.client import Client
-from tests.support.service import Server, make_app, upgraded
+from tests.support.service import ForkedServer, Server, make_app, upgraded
 
 ANNOUNCED = (
     b'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"dri',
@@ -82,6 +82,43 @@ def test_waiting_writers_leave_threads_for_others(server, tmp_path):
     statuses = {connection.recv(1000)[9:12] for connection in waiting}
     assert statuses <= {b'201', b'503'}
     assert b'201' in statuses
+    engine.dispose()
+
+
+def test_more_clients_than_may_wait(tmp_path):
+    """What is too much is refused while the others wait. Those that were refused have written nothing."""
+    (tmp_path / 'service.conf').write_text('[api]\nthreads = 6\nmax_waiting_requests = 4\n[metrics]\nenabled = true\n')
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    responses = []
+
+    def post(server):
+        address = urllib.parse.urlsplit(server.base)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+        with contextlib.closing(connection):
+            connection.request('POST', '/v1/nodes', '{"driver": "fake-hardware"}', {'Content-Type': 'application/json'})
+            response = connection.getresponse()
+            responses.append((response.status, response.headers['Retry-After']))
+
+    engine = sa.create_engine(url)
+    with ForkedServer(url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker') as server:
+        clients = [threading.Thread(target=post, args=(server,), daemon=True) for _ in range(40)]
+        with engine.connect() as other:
+            other.exec_driver_sql('BEGIN IMMEDIATE')
+            for client in clients:
+                client.start()
+            # At most six run, and four wait.
+            server.wait_until(lambda: len(responses) >= 30)
+            assert set(responses) == {(503, '1')}
+            assert status(server, '/healthcheck') == status(server, '/metrics') == 200
+            other.exec_driver_sql('ROLLBACK')
+        for client in clients:
+            client.join(60)
+        assert len(responses) == 40
+        assert set(responses) == {(201, None), (503, '1')}
+        with engine.connect() as connection:
+            nodes = connection.scalar(sa.select(sa.func.count()).select_from(tables.nodes))
+        assert nodes == responses.count((201, None))
+        assert [status(server, '/v1/nodes', 'POST', '{"driver": "fake-hardware"}') for _ in range(12)] == [201] * 12
     engine.dispose()
 
 

@@ -1,0 +1,70 @@
+"""Admission: how many requests of a process are worked on at a time, and how many wait for that.
+
+granian calls the application in threads. Requests without a thread wait in a queue of granian's that has no limit, and
+that the application cannot see. So here are enough threads for all requests that may run or wait, and some more. A
+request that is too much is marked, and ``api.overload`` refuses it at once. /healthcheck and /metrics do not wait.
+
+The waiting threads sleep on a lock each. They need neither the interpreter nor a connection to the database.
+"""
+
+import collections
+import threading
+
+from ironic_traits.api.overload import REFUSED
+
+#: Threads beyond those of the requests that run or wait: they refuse the others, and answer health checks.
+SPARE_THREADS = 8
+_ALWAYS = frozenset({'/healthcheck', '/metrics'})
+
+
+class Admission:
+    """A WSGI layer that lets a number of requests run and another number wait, in the order in which they came.
+
+    :param inside: the wrapped WSGI application for requests that may run.
+    :param refusing: the WSGI application for all others, with REFUSED in their environ.
+    :param running: most requests that run at a time.
+    :param waiting: most requests that wait at a time.
+    """
+
+    def __init__(self, inside, refusing, running, waiting):
+        self._inside, self._refusing = inside, refusing
+        self._free, self._max_waiting = running, waiting
+        self._lock = threading.Lock()
+        # The locks of the requests that wait, the first one first. A request waits until its lock is released.
+        self._waiting: collections.deque[threading.Lock] = collections.deque()
+
+    def __call__(self, environ, start_response):
+        if environ['PATH_INFO'] in _ALWAYS or not self._enter():
+            environ[REFUSED] = True
+            return self._refusing(environ, start_response)
+        try:
+            return self._inside(environ, start_response)
+        finally:
+            self._leave()
+
+    def is_busy(self):
+        """Whether requests wait."""
+        return bool(self._waiting)
+
+    def _enter(self):
+        """Wait until the request may run, and return whether it may."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return True
+            if len(self._waiting) >= self._max_waiting:
+                return False
+            gate = threading.Lock()
+            gate.acquire()
+            self._waiting.append(gate)
+        # No limit of time: those that run have one, and the gates of ``api.overload`` end what would wait too long.
+        gate.acquire()
+        return True
+
+    def _leave(self):
+        """Pass the place of a request that has ended to the next one."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
