@@ -17,10 +17,11 @@ from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import mirror_claims, node_filters, node_index, node_selection
+from ironic_traits.inventory import mirror_claims, node_filters, node_index, node_selection, supposed_traits
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.node_index import View
 from ironic_traits.inventory.node_selection import Selection
+from ironic_traits.inventory.supposed_traits import NOTHING, TraitChange, WhatIf
 from ironic_traits.matching.requests import Request
 from ironic_traits.matching.traits import Filter
 
@@ -48,33 +49,6 @@ class Flavor(NamedTuple):
     node_request: NodeRequest
 
 
-class TraitChange(NamedTuple):
-    """A change of the traits of nodes that is only supposed.
-
-    :ivar add: names.
-    :ivar remove: names.
-    """
-
-    selection: Selection
-    add: frozenset[str]
-    remove: frozenset[str]
-
-
-class WhatIf(NamedTuple):
-    """What is supposed to be different.
-
-    :ivar without: uuids and names of nodes that are supposed not to exist.
-    :ivar changes: [TraitChange, …], made one after another. Each selects nodes by what they are now.
-    """
-
-    without: tuple[str, ...] = ()
-    changes: Sequence[TraitChange] = ()
-
-
-#: Nothing is supposed to be different.
-NOTHING = WhatIf()
-
-
 @dataclasses.dataclass(frozen=True)
 class Figures:
     """Numbers of nodes. Each matching node is free, or held, or not available for one reason.
@@ -97,6 +71,18 @@ class Figures:
             self.held - other.held,
             {reason: number for reason, number in unavailable.items() if number},
         )
+
+
+class Result(NamedTuple):
+    """The capacity for flavors.
+
+    :ivar flavors: [Capacity, …], in the order of the flavors.
+    :ivar vetoed: of each change that is supposed, {trait: number of the nodes that would get it and on which it is
+        vetoed}.
+    """
+
+    flavors: 'list[Capacity]'
+    vetoed: list[dict[str, int]]
 
 
 class Group(NamedTuple):
@@ -128,12 +114,14 @@ class Capacity(NamedTuple):
 
 def count(
     context: Context, grant: Grant, flavors: Sequence[Flavor], what_if: WhatIf = NOTHING, by: Sequence[str] = ()
-) -> list[Capacity]:
+) -> Result:
     """Return the capacity for each flavor, of the nodes that the caller may see.
 
     :param by: of COLUMNS, or TRAIT_PREFIX and the beginning of traits.
     :raises failures.NodeNotFound: ``what_if`` names a node that does not exist, or that the caller may not see.
     :raises failures.InvalidInput: there are too many groups for so many flavors.
+    :raises failures.InvalidTrait: ``what_if`` removes a name that is no trait.
+    :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
     """
     excluded = _exclusions(context)
     with context.node_index.now(context) as view:
@@ -145,7 +133,7 @@ def count(
                 reason=f"'by' makes {sum(map(len, groups.values()))} groups, too many for {len(flavors)} flavors: at "
                 f'most {MAX_GROUPS} figures are computed for one request. Send fewer flavors.'
             )
-        return [_of_flavor(flavor, now, then, groups) for flavor in flavors]
+        return Result([_of_flavor(flavor, now, then, groups) for flavor in flavors], then.vetoed if then else [])
 
 
 def count_all(service: Any, flavors: Sequence[Flavor]) -> list[tuple[str, Figures]]:
@@ -212,6 +200,8 @@ class Nodes:
         self._context, self._grant, self._excluded = context, grant, excluded
         self.view = view
         self._traits = traits or {}
+        #: As of ``Result``.
+        self.vetoed: list[dict[str, int]] = []
         project = node_filters.visible_project(context, grant) if context else None
         every = view.get(node_index.ALL)
         if project is not None:
@@ -229,13 +219,30 @@ class Nodes:
         """Return the nodes as they are supposed to be."""
         without = self._selection(Selection({}, Filter(), what_if.without)) if what_if.without else 0
         traits: dict[str, int] = {}
-        for change in what_if.changes:
-            nodes = self._selection(change.selection)
-            for names, add in ((change.remove, False), (change.add, True)):
-                for name in names:
-                    before = traits.get(name, self.trait(name))
-                    traits[name] = before | nodes if add else before & ~nodes
-        return Nodes(self._context, self._grant, self.view, self._excluded, without, traits)
+        vetoed = [self._changed(change, traits, without) for change in what_if.changes]
+        then = Nodes(self._context, self._grant, self.view, self._excluded, without, traits)
+        then.vetoed = vetoed
+        return then
+
+    def _changed(self, change: TraitChange, traits: dict[str, int], without: int) -> dict[str, int]:
+        """Make a change in ``traits``, and return on how many nodes its traits are vetoed.
+
+        :param traits: as the parameter of the class.
+        :raises failures.Failure: as ``count``.
+        """
+        assert self._context
+        supposed_traits.check_names(self.view.connection, change.remove)
+        nodes, gaining = self._selection(change.selection) & ~without, 0
+        for name in change.remove:
+            traits[name] = traits.get(name, self.trait(name)) & ~nodes
+        for name in change.add:
+            before = traits.get(name, self.trait(name))
+            gaining |= nodes & ~before
+            traits[name] = before | nodes
+        names = {*self.view.values('trait'), *traits}
+        present = (traits[name] if name in traits else self.view.get('trait', name) for name in names)
+        supposed_traits.check_limit(self._context, self.view, present, gaining)
+        return supposed_traits.vetoed(self.view, change.add, nodes)
 
     def trait(self, name: str) -> int:
         """Return the set of the nodes with a trait; it may include nodes that the caller may not see."""

@@ -7,8 +7,8 @@ grow with the traits of all nodes.
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -115,7 +115,7 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     effects.retired = context.retired_traits.among(context, edit.requested)
     nodes: list[NodeEdit] = []
     with context.read() as connection:
-        _check_names(connection, edit)
+        check_names(connection, edit)
         if page.marker:
             visible = node_filters.visible(context, grant)
             start = read(connection, page.marker, (tables.nodes.c.id,), visible).id
@@ -140,7 +140,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
     :raises failures.Failure: as ``preview``.
     """
     with context.read() as connection:
-        _check_names(connection, edit)
+        check_names(connection, edit)
     names.add(context, tables.traits, edit.requested)
     effects = _execute(context, edit.requested, grant, edit, selection, digest)
     effects.retired = context.retired_traits.among(context, edit.requested)
@@ -172,7 +172,14 @@ def _execute(
             # A node was selected only after the locks were taken, and yet the digest is the right one.
             raise db_exception.RetryRequest(failures.EditOutdated(digest))
         if effects.exceeding:
-            raise _exceeding(context, effects)
+            raise exceeding(
+                context,
+                [
+                    {'uuid': each.node.uuid, 'name': each.node.name, 'traits': len(each.edit.after.holders)}
+                    for each in effects.exceeding_nodes
+                ],
+                effects.exceeding,
+            )
         return effects
 
 
@@ -208,7 +215,7 @@ def _edits(
     return [NodeEdit(node, stored[node.id], edit.of(stored[node.id].traits, hold)) for node in nodes]
 
 
-def _check_names(connection: sa.Connection, edit: BulkEdit) -> None:
+def check_names(connection: sa.Connection, edit: BulkEdit) -> None:
     """Raise InvalidTrait if an edit removes or renames a name that is no trait, and never was one of os-traits."""
     doubtful = sorted(name for name in edit.remove.union(edit.rename) if not is_trait(name))
     existing = names.ids(connection, tables.traits, doubtful)
@@ -247,12 +254,13 @@ def _effects(context: Context, edit: BulkEdit) -> Effects:
     return Effects(edit, context.conf.inventory.max_traits_per_node, context.conf.api.max_limit)
 
 
-def _exceeding(context: Context, effects: Effects) -> failures.EditExceedsLimit:
-    nodes = [
-        {'uuid': each.node.uuid, 'name': each.node.name, 'traits': len(each.edit.after.holders)}
-        for each in effects.exceeding_nodes
-    ]
-    named = ', '.join(each.node.name or each.node.uuid for each in effects.exceeding_nodes[:MAX_NAMED])
-    more = ', …' if effects.exceeding > MAX_NAMED else ''
+def exceeding(context: Context, nodes: Sequence[Mapping[str, Any]], count: int) -> failures.EditExceedsLimit:
+    """Return the failure of an edit after which nodes would have too many traits.
+
+    :param nodes: the first of these nodes: [{'uuid': …, 'name': …, 'traits': number}, …].
+    :param count: how many they are.
+    """
+    named = ', '.join(each['name'] or each['uuid'] for each in nodes[:MAX_NAMED])
+    more = ', …' if count > MAX_NAMED else ''
     limit = context.conf.inventory.max_traits_per_node
-    return failures.EditExceedsLimit(nodes, count=effects.exceeding, limit=limit, names=named + more)
+    return failures.EditExceedsLimit(list(nodes), count=count, limit=limit, names=named + more)

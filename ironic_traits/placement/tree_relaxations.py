@@ -51,6 +51,7 @@ class _CandidateRules:
         self._search, self._bits = search, bits
         self._rules = search.rules()
         self._rules.isolate = False
+        self._repeated = sorted({class_id for _, class_id in self._rules.rooms})
         self._subtrees = [
             (bits.get(('same_subtree', place, None)), Rules(False, {}, [suffixes], self._rules.above, Tries(0)))
             for place, suffixes in enumerate(search.request.subtrees)
@@ -68,7 +69,7 @@ class _CandidateRules:
 
         def place(provider_id: int) -> int:
             # Providers of other trees are the same for all trees that use them.
-            if self._root_of(provider_id) != tree.root:
+            if provider_id in self._search.sharing and self._root_of(provider_id) != tree.root:
                 return -provider_id
             return places.setdefault(provider_id, len(places))
 
@@ -82,8 +83,7 @@ class _CandidateRules:
     def _rooms(self, places: Mapping[int, int]) -> Any:
         if not self._rules.rooms:
             return ()
-        class_ids = sorted({class_id for _, class_id in self._rules.rooms})
-        return tuple([self._rules.rooms.get((id, class_id)) for id in places for class_id in class_ids])
+        return tuple([self._rules.rooms.get((id, class_id)) for id in places for class_id in self._repeated])
 
     def _lineages(self, places: Mapping[int, int]) -> Any:
         if not self._subtrees:

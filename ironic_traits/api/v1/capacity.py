@@ -12,8 +12,9 @@ from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1 import match_types, node_ident, node_selection
 from ironic_traits.inventory import capacity, trait_catalogue
-from ironic_traits.inventory.capacity import Flavor, TraitChange, WhatIf
+from ironic_traits.inventory.capacity import Flavor
 from ironic_traits.inventory.matches import NodeRequest
+from ironic_traits.inventory.supposed_traits import TraitChange, WhatIf
 from ironic_traits.matching import requests
 from ironic_traits.matching.traits import MAX_NAMES
 
@@ -95,8 +96,8 @@ class CapacityController(Resource):
         flavors, sentences = read_flavors(context, grant, fields)
         counted = capacity.count(context, grant, flavors, _what_if(context, fields), _by(fields))
         return {
-            'flavors': [_show(each) for each in counted],
-            'warnings': [*sentences, *warnings(context, flavors)],
+            'flavors': [_show(each) for each in counted.flavors],
+            'warnings': [*sentences, *warnings(context, flavors), *_vetoes(counted.vetoed)],
         }
 
 
@@ -193,6 +194,16 @@ def _typed(datatype, document, where):
     if unknown:
         raise failures.InvalidInput(reason=f'{where} has unknown keys: {", ".join(unknown)}')
     return bodies.typed(datatype, document)
+
+
+def _vetoes(vetoed):
+    """Generate what is to be said about the vetoes of traits that nodes are supposed to get: sentences."""
+    for number, traits in enumerate(vetoed):
+        for name, nodes in traits.items():
+            yield (
+                f"'with', number {number}: {name} is vetoed on {nodes} node{'s' if nodes > 1 else ''}. A plain edit "
+                'adds it and lifts the veto. Rules, imports and other sources do not add it.'
+            )
 
 
 def _by(fields):
