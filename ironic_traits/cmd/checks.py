@@ -16,7 +16,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ironic_traits import policies
 from ironic_traits.cmd import setup
-from ironic_traits.db import migrations, names, tables
+from ironic_traits.db import names, revisions, tables
 from ironic_traits.deploy import drivers
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.matching.traits import STANDARD
@@ -36,10 +36,10 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def schema(self):
         """Check that the schema is that of this release."""
-        current, newest = migrations.version(self.database), migrations.head()
+        current, newest = revisions.current(self.database), revisions.newest()
         if current == newest:
             return _GOOD
-        if current and current not in migrations.revisions():
+        if current and current not in revisions.names():
             return Result(Code.FAILURE, f'The database is at version {current}, which belongs to a newer release.')
         message = f'The database is at version {current or "none"}, this release needs {newest}.'
         if self.database.url.get_backend_name() == 'sqlite':
@@ -49,7 +49,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def standard_names(self):
         """Check that the database has the names of the installed os-traits and os-resource-classes."""
-        if migrations.version(self.database) != migrations.head():
+        if revisions.current(self.database) != revisions.newest():
             # The upgrade of the schema adds them.
             return _GOOD
         missing = [

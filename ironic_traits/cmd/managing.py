@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from ironic_traits import validation
 from ironic_traits.cmd import rules, setup
-from ironic_traits.db import migrations
+from ironic_traits.db import migrations, revisions
 from ironic_traits.inventory import change_feed, history_purge, reservations
 from ironic_traits.placement import standard
 
@@ -34,17 +34,17 @@ def upgrade(conf, database):
     """Upgrade the schema to the newest version, add missing standard names, and print the version."""
     migrations.upgrade(database)
     standard.sync(database)
-    print(migrations.version(database))
+    print(revisions.current(database))
 
 
 def version(conf, database):
     """Print the version of the schema."""
-    print(migrations.version(database) or 'none')
+    print(revisions.current(database) or 'none')
 
 
 def check(conf, database):
     """Exit with 1 unless the schema is the newest."""
-    current, newest = migrations.version(database), migrations.head()
+    current, newest = revisions.current(database), revisions.newest()
     print(f'{current or "none"}, the newest is {newest}')
     if current != newest:
         sys.exit(1)

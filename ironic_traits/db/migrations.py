@@ -4,17 +4,13 @@ The scripts are in ``alembic/`` at the top of the checkout, and are installed as
 """
 
 import contextlib
-import importlib.resources
-import pathlib
 from collections.abc import Iterator
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
-from ironic_traits.db import repeatable
+from ironic_traits.db import repeatable, revisions
 from ironic_traits.db.engine import Database
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
@@ -23,37 +19,11 @@ LOCK = ('ironic-traits-migrations', 0x1807_1735)
 _MAX_WAIT = 600
 
 
-def _scripts() -> pathlib.Path:
-    installed = pathlib.Path(str(importlib.resources.files('ironic_traits.db'))) / 'alembic'
-    if installed.is_dir():
-        return installed
-    return pathlib.Path(__file__).parents[2] / 'alembic'
-
-
 def _config(connection: sa.Connection | None = None) -> Config:
-    config = Config(_scripts() / 'alembic.ini')
-    config.set_main_option('script_location', str(_scripts()))
+    config = Config(revisions.scripts() / 'alembic.ini')
+    config.set_main_option('script_location', str(revisions.scripts()))
     config.attributes['connection'] = connection
     return config
-
-
-def head() -> str | None:
-    """Return the name of the newest revision of the scripts."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
-
-
-def revisions() -> set[str]:
-    """Return the names of all revisions of the scripts, a set."""
-    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-
-
-def version(database: Database) -> str | None:
-    """Return the name of the revision of a database; None for an empty database.
-
-    :param database: ironic_traits.db.engine.Database.
-    """
-    with database.read() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
 
 
 def upgrade(database: Database, revision: str = 'head') -> None:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 
-from ironic_traits.db import migrations, tables
+from ironic_traits.db import migrations, revisions, tables
 from ironic_traits.db.engine import Database
 from tests.support.service import make_conf
 
@@ -45,11 +45,11 @@ def test_models_equal_migrations(database):
 
 
 def test_upgrade_from_nothing_and_again(database):
-    assert migrations.version(database) is None
+    assert revisions.current(database) is None
     migrations.upgrade(database)
-    assert migrations.version(database) == migrations.head()
+    assert revisions.current(database) == revisions.newest()
     migrations.upgrade(database)
-    assert migrations.version(database) == migrations.head()
+    assert revisions.current(database) == revisions.newest()
 
 
 def test_concurrent_upgrades(database):
@@ -59,7 +59,7 @@ def test_concurrent_upgrades(database):
         list(pool.map(migrations.upgrade, databases))
         for each in databases:
             each.close()
-    assert migrations.version(database) == migrations.head()
+    assert revisions.current(database) == revisions.newest()
 
 
 class Interruption(BaseException):
@@ -89,10 +89,10 @@ def test_interrupted_upgrades(database):
     # MariaDB commits each statement. The other databases roll all of them back, so some interruptions will do.
     step = 1 if database.url.get_backend_name() == 'mysql' else 40
     number, revision = 1, None
-    while revision != migrations.head():
+    while revision != revisions.newest():
         with interrupted(number):
             migrations.upgrade(database)
-        before, revision = revision, migrations.version(database)
+        before, revision = revision, revisions.current(database)
         number = number + step if revision == before else 1
     assert differences(database) == []
     names = [row.name for row in read(database, 'traits')]
