@@ -29,6 +29,10 @@ class Connection:
         self._connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=600)
         self.etag = None
 
+    def close(self):
+        """Close the connection."""
+        self._connection.close()
+
     def ask(self, method, path, document=None, headers=None):
         """Send a request and read the whole response.
 

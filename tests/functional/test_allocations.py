@@ -57,12 +57,28 @@ def make_nodes(app, count):
     analyze(app)
 
 
-def claim(client, consumer, resources):
-    """Claim a random candidate, and return (status, uuid of the provider or None if there are no candidates)."""
-    candidates = client.placement('GET', f'/allocation_candidates?resources={resources}&limit=40')
-    if candidates.status_int != 200 or not candidates.json['allocation_requests']:
-        return candidates.status_int, None
-    allocations = random.choice(candidates.json['allocation_requests'])['allocations']
+def claim_until_none(client, number, resources):
+    """Claim random candidates for one consumer after the other until there are none, and return (pairs, statuses).
+
+    Like schedulers, a client claims several candidates of one list, while others claim the same.
+    """
+    got, seen = [], set()
+    while True:
+        candidates = client.placement('GET', f'/allocation_candidates?resources={resources}&limit=200')
+        seen.add(candidates.status_int)
+        if candidates.status_int != 200 or not candidates.json['allocation_requests']:
+            return got, seen
+        requests = candidates.json['allocation_requests']
+        for request in random.sample(requests, min(4, len(requests))):
+            consumer = instance(number * 10_000 + len(got))
+            status = claim(client, consumer, request['allocations'])
+            seen.add(status)
+            if status == 204:
+                got.append((consumer, next(iter(request['allocations']))))
+
+
+def claim(client, consumer, allocations):
+    """Claim what a candidate has, and return the status."""
     body = {
         'allocations': allocations,
         'project_id': 'project',
@@ -70,20 +86,7 @@ def claim(client, consumer, resources):
         'consumer_generation': None,
         'consumer_type': 'INSTANCE',
     }
-    return client.placement('PUT', f'/allocations/{consumer}', body).status_int, next(iter(allocations))
-
-
-def claim_until_none(client, number, resources):
-    """Claim for one consumer after the other until there are no candidates, and return (pairs, statuses)."""
-    got, seen = [], set()
-    while True:
-        consumer = instance(number * 10_000 + len(got))
-        status, provider = claim(client, consumer, resources)
-        seen.add(status)
-        if provider is None or status >= 500:
-            return got, seen
-        if status == 204:
-            got.append((consumer, provider))
+    return client.placement('PUT', f'/allocations/{consumer}', body).status_int
 
 
 def reserve_until_none(client, number, uuids):

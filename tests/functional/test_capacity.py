@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import random
-import threading
 import time
 
 import hypothesis
@@ -14,12 +12,10 @@ from hypothesis import strategies as st
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
-from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import eligibility
 from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.matching.requests import understand
 from tests.conftest import empty
-from tests.functional.test_matches import CLASSES, NODE, TRAITS, allocate, fill, requests
+from tests.functional.test_matches import NODE, TRAITS, allocate, fill, requests
 from tests.support.client import Client, ask_as
 from tests.support.reservations import available, expire, instance, reserve
 from tests.support.service import make_app
@@ -259,159 +255,6 @@ def test_filters_and_figures_are_of_one_moment(database_url):
             for filters in ({'reserved': False}, {'eligible': True}, {'reserved': False, 'maintenance': False}):
                 found = nodes.figures(nodes.considered(filters))
                 assert (found.matching, found.free, found.held) == (2, 2, 0), filters
-
-
-def of_class(client, name):
-    """Create an available node of a class, and return its uuid."""
-    uuid = available(client)
-    patch = [{'op': 'add', 'path': '/resource_class', 'value': name}]
-    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
-    return uuid
-
-
-def differing(view, context):
-    """Return how the sets of a view differ from what the database has in the same snapshot: [(name, set), …]."""
-    nodes, connection = Nodes(context, Grant(()), view), view.connection
-    found = []
-
-    def check_set(name, bits, condition):
-        ids = connection.scalars(sa.select(tables.nodes.c.id).where(condition)).all()
-        assert view.of_ids(ids).bit_count() == len(ids)
-        found.append((name, bits ^ view.of_ids(ids)))
-
-    check_set('all', nodes.all, sa.true())
-    check_set('free', nodes._parts['free'], eligibility.ELIGIBLE)
-    for reason, condition in eligibility.reasons().items():
-        check_set(reason, view.unavailable(reason), condition)
-    for name in TRAITS:
-        rows = sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name)
-        check_set(name, nodes.trait(name), tables.nodes.c.id.in_(rows))
-    for name in CLASSES:
-        check_set(name, view.get('resource_class', name), tables.nodes.c.resource_class == name)
-    return found
-
-
-def compare(app):
-    """Compare the index of an application with its database."""
-    context = Context(app.service, BARE_METAL, 80, '')
-    with app.service.read() as connection:
-        began = read_clock(connection)
-    with app.service.node_index.now(context) as view:
-        found = differing(view, context)
-        # A snapshot does not stop the clock: a node whose reservation expires meanwhile may well differ.
-        expired = tables.reservations.c.expires_at >= began, eligibility.EXPIRED
-        holds = tables.reservations.c.node_uuid == tables.nodes.c.uuid
-        ids = view.connection.scalars(sa.select(tables.nodes.c.id).join(tables.reservations, holds).where(*expired))
-        excused = {'free': view.of_ids(ids)}
-    excused['reserved'] = excused['free']
-    assert not [(name, bin(bits)) for name, bits in found if bits & ~excused.get(name, 0)]
-
-
-def write(client, number, stop):
-    """Write at random until told to stop: nodes, traits, classes, states, reservations and allocations."""
-    choose = random.Random(number)
-    uuids = [of_class(client, choose.choice(CLASSES)) for _ in range(3)]
-    holder = instance(1000 + number)
-
-    def create():
-        uuids.append(of_class(client, choose.choice(CLASSES)))
-
-    def delete():
-        if len(uuids) > 1 and client.ask('DELETE', f'/v1/nodes/{uuids[0]}').status_int == 204:
-            uuids.pop(0)
-
-    def patch():
-        change = {'op': 'add', 'path': '/resource_class', 'value': choose.choice(CLASSES)}
-        client.ask('PATCH', f'/v1/nodes/{choose.choice(uuids)}', [change])
-
-    def hold():
-        response = reserve(client, 1000 + number, choose.choice(uuids), expires_in=choose.choice([1, 3600]))
-        if response.status_int == 201 and choose.random() < 0.7:
-            client.ask('DELETE', f'/v1/reservations/{response.json["reservation"]["uuid"]}')
-
-    def use():
-        uuid = choose.choice(uuids)
-        inventories = client.placement('GET', f'/resource_providers/{uuid}/inventories').json.get('inventories')
-        body = {
-            'allocations': {uuid: {'resources': dict.fromkeys(inventories or ['CUSTOM_GOLD'], 1)}},
-            'project_id': 'project',
-            'user_id': 'user',
-            'consumer_generation': None,
-            'consumer_type': 'INSTANCE',
-        }
-        if client.placement('PUT', f'/allocations/{holder}', body).status_int == 204:
-            client.placement('DELETE', f'/allocations/{holder}')
-
-    works = [
-        lambda: client.ask('PUT', f'/v1/nodes/{choose.choice(uuids)}/traits', {'traits': choose.sample(TRAITS, 2)}),
-        lambda: client.ask('PUT', f'/v1/nodes/{choose.choice(uuids)}/maintenance', {}),
-        lambda: client.ask('DELETE', f'/v1/nodes/{choose.choice(uuids)}/maintenance'),
-        *(create, delete, patch, hold, use),
-    ]
-    # The readers share this interpreter. Without pauses they would wait for it, with locks held.
-    while not stop.wait(choose.random() / 20):
-        choose.choice(works)()
-
-
-def test_nothing_is_stale_beside_writers(database_url):
-    """8 writers and 2 readers, in two applications: each reader sees exactly what the database has at that moment."""
-    stop, problems = threading.Event(), []
-
-    def guarded(work, *arguments):
-        try:
-            work(*arguments)
-        except Exception as error:
-            problems.append(error)
-            stop.set()
-
-    def read(app, times):
-        for _ in range(times):
-            if stop.is_set():
-                return
-            compare(app)
-
-    with make_app(database_url) as first, make_app(database_url) as second:
-        apps = (first, second)
-        writers = [
-            threading.Thread(target=guarded, args=(write, Client(apps[number % 2]), number, stop), daemon=True)
-            for number in range(8)
-        ]
-        readers = [threading.Thread(target=guarded, args=(read, each, 100), daemon=True) for each in apps]
-        for thread in (*writers, *readers):
-            thread.start()
-        deadline = time.monotonic() + 60
-        for thread in readers:
-            thread.join(max(0, deadline - time.monotonic()))
-        stop.set()
-        for thread in (*writers, *readers):
-            thread.join(60)
-            assert not thread.is_alive()
-        assert not problems, problems
-        # And when all is quiet: as one that has never been used.
-        for each in apps:
-            compare(each)
-
-
-def test_a_failed_refresh_leaves_no_index(app, client, monkeypatch):
-    """What it has done in part is not used."""
-    available(client)
-    assert count(client, {'required': []})['matching'] == 1
-    index = app.service.node_index
-    content = index._content
-    available(client)
-    monkeypatch.setattr(content, 'add', lambda rows: 1 / 0)
-    assert client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'one', 'required': []}]}).status_int == 500
-    assert index._content is None
-    assert count(client, {'required': []})['matching'] == 2
-
-
-def test_many_deletions(client):
-    """More than are looked up one by one; and an index of mostly deleted nodes is built anew."""
-    uuids = [available(client) for _ in range(30)]
-    assert count(client, {'required': []})['matching'] == 30
-    for uuid in uuids[:25]:
-        assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
-    assert count(client, {'required': []})['matching'] == 5
 
 
 def test_a_member_counts_only_nodes_that_they_may_see(database_url):

@@ -247,6 +247,49 @@ def test_capacity(tab):
     expect(page.get_by_role('alert')).to_contain_text('The flavors are not JSON')
 
 
+def test_drift(tab):
+    """The capacity view lists what does not fit together: as one request has it, and nothing more."""
+    tab.expected = ['Failed to load resource']
+    page = tab.open('#/capacity')
+    drift = page.get_by_role('region', name='Drift', exact=True)
+    expect(drift).to_contain_text('Name flavors to see')
+    specs = {name: {f'resources:CUSTOM_{name.upper()}': 1} for name in ('gold', 'gpu')}
+    specs['gold'] |= {'trait:CUSTOM_TIER_2': 'forbidden'}
+    page.get_by_label('Flavors').fill(json.dumps(specs | {HTML: {**FLAVOR, 'trait:CUSTOM_RAID_6': 'required'}}))
+    page.get_by_label('Images').fill(json.dumps({HTML: {'trait:CUSTOM_MEASURED_BOOT': 'required'}}))
+    page.route('**/v1/drift', lambda route: route.abort())
+    page.get_by_role('button', name='Count').click()
+    expect(drift.get_by_role('alert')).to_contain_text('The service does not answer.')
+    page.unroute('**/v1/drift')
+    drift.get_by_role('button', name='Try again').click()
+    expect(drift.get_by_role('region', name='Nodes that no flavor matches')).to_contain_text('rack3-1')
+    expect(drift.get_by_role('region', name='Nodes that no flavor matches').locator('li')).to_have_count(8)
+    absent = drift.get_by_role('region', name='Traits that images require and no node has')
+    expect(absent).to_contain_text(f'CUSTOM_MEASURED_BOOT {HTML}')
+    expect(drift.get_by_role('region', name='Retired traits that are used')).to_contain_text('CUSTOM_TIER_1 1 node')
+    unused = drift.get_by_role('region', name='Traits that no flavor and no image names')
+    expect(unused.get_by_role('link', name='8 nodes with CUSTOM_RACK_2')).to_be_visible()
+    tab.check_accessibility()
+    unsatisfied = drift.get_by_role('region', name='Flavors that no node matches')
+    expect(unsatisfied).to_contain_text('without “is of the class CUSTOM_GOLD”, 8 nodes would match.')
+    assert page.evaluate('window.hacked') is None
+    unsatisfied.get_by_role('link', name='Why').click()
+    expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
+    page.go_back()
+    # The inventory never fits as well as this.
+    nothing = {name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits')}
+    nothing |= {'unreached': 0, 'absent_image_traits': [], 'warnings': [f'Flavor x: {HTML}']}
+    page.route('**/v1/drift', lambda route: route.fulfill(json=nothing))
+    page.get_by_label('Flavors').fill(json.dumps([{'name': 'any', 'extra_specs': FLAVOR, 'vcpus': 8}]))
+    page.get_by_role('button', name='Count').click()
+    expect(drift).to_contain_text('Everything fits.')
+    expect(drift).to_contain_text(HTML)
+    page.get_by_label('Images').fill('[1]')
+    page.get_by_role('button', name='Count').click()
+    expect(page.get_by_role('alert')).to_have_text('The images must be a JSON object, or a list of objects.')
+    expect(drift).to_have_count(0)
+
+
 def test_changes(tab):
     page = tab.open('#/changes')
     expect(page.locator('tbody tr')).to_have_count(50)

@@ -1,5 +1,6 @@
 """[api] max_writes_per_second."""
 
+import base64
 import time
 
 import bcrypt
@@ -17,7 +18,7 @@ def post(app, address='10.0.0.1', authorization=None):
     request = Request.blank('/v1/nodes', method='POST', environ={'REMOTE_ADDR': address}, text=NODE)
     request.content_type = 'application/json'
     if authorization:
-        request.authorization = ('Basic', tuple(authorization.split(':')))
+        request.headers['Authorization'] = f'Basic {base64.b64encode(authorization.encode()).decode()}'
     return request.get_response(app)
 
 

@@ -53,6 +53,7 @@ def _use(client):
         _put(client, f'rack1-4/traits?source={source}', {'traits': traits})
     client.ask('DELETE', '/v1/nodes/rack1-4/traits/HW_NUMA_ROOT')
     client.ask('PUT', '/v1/traits/CUSTOM_NIC_100G', {'description': f'Two ports of 100 Gbit/s. {HTML}'})
+    client.ask('PUT', '/v1/traits/CUSTOM_TIER_1', {'retired': True})
     for number, name in enumerate(('rack1-4', 'rack1-5')):
         node = client.get(f'/v1/nodes/{name}')['uuid']
         client.ask('POST', '/v1/ports', {'node_uuid': node, 'address': f'52:54:00:00:00:0{number}'})

@@ -5,30 +5,19 @@ import { curl, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
 import { Busy, Card, Command, Empty, Problem } from '../widgets.js';
-import { words } from './requests.js';
+import { Drift } from './drift.js';
+import { listOf, words } from './requests.js';
 
 /** The fields of the form, as they are in the URL. (An input named "remove" would hide the method of its form.) */
-const FIELDS = ['flavors', 'without', 'nodes', 'gains', 'loses', 'by'];
+const FIELDS = ['flavors', 'images', 'without', 'nodes', 'gains', 'loses', 'by'];
 const EXAMPLE = `{
   "gold": {"resources:CUSTOM_GOLD": "1"},
   "vmx": {"trait:HW_CPU_X86_VMX": "required"}
 }`;
+const IMAGES = '{"sealed": {"trait:CUSTOM_MEASURED_BOOT": "required"}}';
 const GROUPS = ['resource_class', 'owner', 'shard'];
 /** The most resource classes that get a bar when no flavor is named. */
 const MAX_CLASSES = 100;
-
-/** Return the flavors of a text: [{name, …}]; null for an empty one. Throws Error with a sentence for people. */
-function flavorsOf(text) {
-  if (!text.trim()) return null;
-  let document;
-  try {
-    document = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`The flavors are not JSON: ${error.message}`);
-  }
-  if (Array.isArray(document)) return document.map((each) => ('extra_specs' in each ? { name: each.name, extra_specs: each.extra_specs } : each));
-  return Object.entries(document).map(([name, specs]) => ({ name, extra_specs: specs }));
-}
 
 /** Return what-if parts of the body: {without, with}, without those that are empty. */
 function supposed(parameters) {
@@ -46,9 +35,11 @@ function supposed(parameters) {
 
 export function Capacity({ parameters }) {
   let flavors = null;
+  let images = null;
   let wrong = null;
   try {
-    flavors = flavorsOf(parameters.get('flavors') ?? '');
+    flavors = listOf(parameters.get('flavors') ?? '', 'flavors', 'extra_specs');
+    images = listOf(parameters.get('images') ?? '', 'images', 'properties');
   } catch (error) {
     wrong = error;
   }
@@ -70,6 +61,7 @@ export function Capacity({ parameters }) {
         </section>
         ${state.data?.flavors.length > 0 &&
         html`<${Card} title="The same with a command"><${Command} label="curl">${curl('/v1/capacity', { method: 'POST', body: state.data.body })}<//><//>`}
+        ${!wrong && html`<${Drift} flavors=${flavors} images=${images} />`}
       </div>
     </div>`;
 }
@@ -90,6 +82,8 @@ function Form({ parameters, wrong }) {
   return html`<form class="card request" onSubmit=${submit}>
     <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavors-help">${value('flavors')}</textarea></label>
     <p id="flavors-help" class="muted">JSON: an object with the extra specs of each flavor, or a list of flavors. Empty: each resource class.</p>
+    <label>Images <textarea name="images" class="short" spellcheck=${false} placeholder=${IMAGES} aria-describedby="images-help">${value('images')}</textarea></label>
+    <p id="images-help" class="muted">JSON, for the drift: an object with the properties of each image, or a list of images.</p>
     <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each} selected=${each === value('by')}>${each}</option>`)}</select></label>
     <h2>What if</h2>
     <label>these nodes did not exist <input name="without" placeholder="names or uuids" defaultValue=${value('without')} /></label>

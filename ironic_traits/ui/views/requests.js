@@ -29,6 +29,29 @@ function dictionary(value) {
   return value && typeof value === 'object' ? value : undefined;
 }
 
+/**
+ * Return the flavors of a text, or the images: [{name, …}]; null for an empty one.
+ *
+ * The text is an object {name: value of the key}, or a list. Throws Error with a sentence for people.
+ *
+ * @param key extra_specs or properties.
+ */
+export function listOf(text, what, key) {
+  if (!text.trim()) return null;
+  let document;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The ${what} are not JSON: ${error.message}`);
+  }
+  const isObject = (value) => value && typeof value === 'object' && !Array.isArray(value);
+  if (isObject(document)) return Object.entries(document).map(([name, value]) => ({ name, [key]: value }));
+  if (!Array.isArray(document) || !document.every(isObject)) {
+    throw new Error(`The ${what} must be a JSON object, or a list of objects.`);
+  }
+  return document.map((each) => (key in each ? { name: each.name, [key]: each[key] } : each));
+}
+
 function parsed(text, what) {
   const trimmed = text.trim();
   if (!trimmed) return null;
