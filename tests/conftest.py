@@ -24,19 +24,19 @@ ALL = ('sqlite', *servers.SERVERS)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search at length. The longest
 #: come first, so that no process still has one of them to do when the others are finished.
 SLOW = (
+    'test_readme',
+    'test_mirror_writes',
     'test_reservation_model',
     'test_hostile_input',
     'test_clusters',
     'test_chaos',
     'test_broken_builds',
-    'test_readme',
     'test_allocations',
     'test_fuzz',
     'test_races',
     'test_reservation_races',
     'test_clients',
     'test_import_batches',
-    'test_mirror_writes',
     'test_mirror',
     'test_mirror_claims',
     'test_mirror_auth',
@@ -82,6 +82,8 @@ SLOW = (
     'test_packaging',
     'test_example_driver',
 )
+#: Modules that are slow on servers only. They come first, too.
+SLOW_ON_SERVERS = ('test_capacity', 'test_node_index')
 
 
 def pytest_addoption(parser):
@@ -120,9 +122,9 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.path.stem not in SLOW]
     numbers = collections.Counter(item.path for item in items)
-    places = {name: place for place, name in enumerate(SLOW)}
+    places = {name: place for place, name in enumerate((*SLOW_ON_SERVERS, *SLOW))}
     # After the slow modules, those with the most tests.
-    items.sort(key=lambda item: (places.get(item.path.stem, len(SLOW)), -numbers[item.path]))
+    items.sort(key=lambda item: (places.get(item.path.stem, len(places)), -numbers[item.path]))
 
 
 def pytest_runtest_setup():

@@ -50,6 +50,14 @@ _FURTHER = dict.fromkeys(
 
 #: The columns of an entry that readers get.
 _COLUMNS = tuple(column for column in tables.node_history.c if column.name != 'id')
+#: The present name of the node of an entry. For each row of the page: a join would let a database begin with the nodes.
+_NODE_NAME = (
+    sa.select(tables.nodes.c.name)
+    .where(tables.nodes.c.uuid == tables.node_history.c.node_uuid)
+    .correlate(tables.node_history)
+    .scalar_subquery()
+    .label('node_name')
+)
 #: The policy rule that allows to see the history of a node.
 GET = 'baremetal:node:history:get'
 
@@ -265,7 +273,8 @@ def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page)
 
     :param filters: {'since' or 'until': datetime, 'node': uuid or name, 'trait': names of which one was added or
         removed, 'source' or 'event_type': value}, all optional.
-    :returns: rows with all columns but the id.
+    :returns: rows with all columns but the id, and ``node_name``: the present name of the node; None if it has none, or
+        is deleted.
     :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
     :raises failures.InvalidInput: ``since`` or ``until`` is in the future.
     :raises failures.HistoryNotFound: the marker is no entry that the caller may see.
@@ -274,7 +283,7 @@ def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page)
     with context.read() as connection:
         conditions = [*_of_nodes(visible), *_where(connection, filters, visible)]
         marker = functools.partial(_read, connection, sa.and_(sa.true(), *_of_nodes(visible)))
-        return fetch(connection, sa.select(*_COLUMNS).where(*conditions), tables.node_history, page, marker)
+        return fetch(connection, sa.select(*_COLUMNS, _NODE_NAME).where(*conditions), tables.node_history, page, marker)
 
 
 def check_past(connection: sa.Connection, name: str, moment: datetime.datetime) -> None:

@@ -8,6 +8,8 @@ export const PLACEMENT_VERSION = '1.39';
 const KEY = 'ironic-traits.session';
 /** The URL of the service: the page is at ui/ below it. */
 const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
+/** Parameters whose empty value is a filter: for nodes without one. */
+export const EMPTIES = new Set(['conductor_group', 'origin']);
 const listeners = new Set();
 
 /** An error response, or none: status is 0 if the service does not answer. */
@@ -103,24 +105,34 @@ function failure(status, text) {
   return new ApiError(status, message || `The service answered with status ${status}.`, body);
 }
 
-/** Return the query of a list from its parameters: {name: value, or list of values}. Empty values are left out. */
+/** Return a query from its parameters: {name: value, or list of values}. Empty values are left out, except of EMPTIES. */
 export function query(parameters) {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined && each !== null && each !== '') pairs.append(name, each);
+      if (each !== undefined && each !== null && (each !== '' || EMPTIES.has(name))) pairs.append(name, each);
     }
   }
   const text = pairs.toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
   return text ? `?${text}` : '';
 }
 
-/** Return all items of a list, page by page. onProgress gets the number so far. */
-export async function everything(path, key, onProgress, signal) {
+/** A list is longer than the caller wants. */
+export class TooMany extends Error {}
+
+/**
+ * Return all items of a list, page by page.
+ *
+ * Throws TooMany when there are more than max.
+ *
+ * @param onProgress gets the number so far.
+ */
+export async function everything(path, key, { max, onProgress, signal }) {
   const items = [];
   while (path) {
     const page = await get(path, { signal });
     for (const item of page[key]) items.push(item);
+    if (items.length > max) throw new TooMany();
     onProgress(items.length);
     path = page.next ? nextPath(page.next) : null;
   }

@@ -1,5 +1,6 @@
 // The state of the page is in the fragment of its URL: #/VIEW/…?PARAMETERS. So a link shows the same, and no server
 // gets to see it.
+import { query } from './api.js';
 import { useEffect, useState } from './vendor/hooks.js';
 
 /** Return where the page is: {path: [segment, …], parameters: URLSearchParams}. */
@@ -21,14 +22,7 @@ export function usePlace() {
 
 /** Return the link to a place; parameters: {name: value, or list of values}. */
 export function link(path, parameters = {}) {
-  const pairs = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined && each !== null && each !== '') pairs.append(name, each);
-    }
-  }
-  const search = pairs.toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
-  return `#/${path.map(encodeURIComponent).join('/')}${search ? `?${search}` : ''}`;
+  return `#/${path.map(encodeURIComponent).join('/')}${query(parameters)}`;
 }
 
 /** Go to a place. With replace, the browser's "back" skips the present one. */

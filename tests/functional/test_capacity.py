@@ -17,7 +17,7 @@ from ironic_traits.matching.requests import understand
 from tests.conftest import empty
 from tests.functional.test_matches import NODE, TRAITS, allocate, fill, requests
 from tests.support.client import Client, ask_as
-from tests.support.reservations import available, expire, instance, reserve
+from tests.support.reservations import available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
 #: In this order, the first reason for which a node is not free counts.
@@ -352,7 +352,7 @@ def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
 
 def test_held_in_all_ways(client):
     """A reservation, an instance and an allocation count the same, and a node that has two of them once."""
-    uuids = [of_class(client, 'gold') for _ in range(4)]
+    uuids = [available_of(client, 'gold') for _ in range(4)]
     reserve(client, 0, uuids[0])
     client.ask('PATCH', f'/v1/nodes/{uuids[1]}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])
     allocate(client, instance(2), uuids[2], 'CUSTOM_GOLD')

@@ -5,9 +5,8 @@ from oslo_config import cfg
 from webob import Request
 
 from ironic_traits.api.metrics import MAX_FLAVORS
-from tests.functional.test_capacity import of_class
 from tests.functional.test_metrics import read
-from tests.support.reservations import reserve
+from tests.support.reservations import available_of, reserve
 from tests.support.service import make_app
 
 NOTHING = {'unsatisfied': [], 'unused_traits': [], 'unreached': 0, 'unreached_nodes': []}
@@ -25,7 +24,7 @@ def drift(client, flavors, images=()):
 
 
 def test_everything_fits(client):
-    uuid = of_class(client, 'gold')
+    uuid = available_of(client, 'gold')
     client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']})
     gold = {'resources:CUSTOM_GOLD': '1', 'trait:CUSTOM_A': 'required'}
     found = drift(client, {'gold': gold}, {'image': {'trait:CUSTOM_B': 'required'}})
@@ -33,7 +32,7 @@ def test_everything_fits(client):
 
 
 def test_nothing_fits(client):
-    uuids = [of_class(client, name) for name in ('gold', 'gold', 'silver')]
+    uuids = [available_of(client, name) for name in ('gold', 'gold', 'silver')]
     for uuid, traits in zip(uuids, (['CUSTOM_A'], ['CUSTOM_OLD'], ['CUSTOM_A', 'CUSTOM_B']), strict=True):
         client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': traits})
     client.ask('PUT', '/v1/traits/CUSTOM_OLD', {'retired': True})
@@ -75,7 +74,7 @@ def test_metrics_of_flavors(database_url, tmp_path):
     path.write_text('gold: {"resources:CUSTOM_GOLD": 1}\nlarge: {"trait:CUSTOM_A": required}\n')
     with make_app(database_url, metrics__enabled=True, metrics__flavors_file=str(path)) as app:
         client = Client(app)
-        uuids = [of_class(client, 'gold') for _ in range(3)]
+        uuids = [available_of(client, 'gold') for _ in range(3)]
         reserve(client, 1, uuids[0])
         client.ask('PUT', f'/v1/nodes/{uuids[1]}/maintenance', {})
         metrics = read(Request.blank('/metrics').get_response(app).text)['ironic_traits_flavor_nodes']

@@ -160,9 +160,11 @@ def test_maintenance(client):
 
 
 def test_instances_and_deletion(client):
-    node = client.node()['uuid']
+    node = client.node(name='old')['uuid']
     new = Recorder(client, node)
     new()
+    client.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'replace', 'path': '/name', 'value': 'new'}])
+    assert {entry['node_name'] for entry in client.get(f'/v1/history?node={node}')['history']} == {'new'}
     for operation, event in (
         ({'op': 'add', 'value': INSTANCE}, f'Instance {INSTANCE} was set.'),
         ({'op': 'remove'}, f'Instance {INSTANCE} was removed.'),
@@ -175,6 +177,8 @@ def test_instances_and_deletion(client):
     assert client.ask('DELETE', f'/v1/nodes/{node}').status_int == 204
     assert new() == [('node', 'INFO', 'The node was deleted.', True)]
     assert client.ask('GET', f'/v1/nodes/{node}/history').status_int == 404
+    of_node = [entry for entry in client.get('/v1/history')['history'] if entry['node_uuid'] == node]
+    assert {entry['node_name'] for entry in of_node} == {None}
 
 
 def test_reservations(app, client, available):

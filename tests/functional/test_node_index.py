@@ -14,7 +14,7 @@ from ironic_traits.inventory import eligibility
 from ironic_traits.inventory.capacity import Nodes
 from tests.functional.test_matches import CLASSES, TRAITS
 from tests.support.client import Client
-from tests.support.reservations import available, instance, reserve
+from tests.support.reservations import available, available_of, instance, reserve
 from tests.support.service import make_app
 
 
@@ -23,14 +23,6 @@ def count(client):
     response = client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'one', 'required': []}]})
     assert response.status_int == 200, response.text
     return response.json['flavors'][0]['matching']
-
-
-def of_class(client, name):
-    """Create an available node of a class, and return its uuid."""
-    uuid = available(client)
-    patch = [{'op': 'add', 'path': '/resource_class', 'value': name}]
-    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
-    return uuid
 
 
 def differing(view, context):
@@ -74,11 +66,11 @@ def compare(app):
 def write(client, number, stop):
     """Write at random until told to stop: nodes, traits, classes, states, reservations and allocations."""
     choose = random.Random(number)
-    uuids = [of_class(client, choose.choice(CLASSES)) for _ in range(3)]
+    uuids = [available_of(client, choose.choice(CLASSES)) for _ in range(3)]
     holder = instance(1000 + number)
 
     def create():
-        uuids.append(of_class(client, choose.choice(CLASSES)))
+        uuids.append(available_of(client, choose.choice(CLASSES)))
 
     def delete():
         if len(uuids) > 1 and client.ask('DELETE', f'/v1/nodes/{uuids[0]}').status_int == 204:

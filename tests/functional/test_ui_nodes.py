@@ -12,6 +12,9 @@ from tests.support import http_client
 from tests.support.browser import tab as open_tab
 from tests.support.ui_inventory import HTML
 
+_FIELDS = 'provision_state resource_class maintenance owner lessee shard conductor_group origin driver traits'
+_NO_FACETS = {name: [] for name in _FIELDS.split()}
+
 
 def names(page):
     """Return the names of the nodes in the table."""
@@ -95,6 +98,54 @@ def test_downloads(tab):
         assert rows[0]['name'] == 'rack1-1'
         assert 'CUSTOM_NIC_100G' in rows[0]['traits'].split()
         assert '<script>' in rows[1]['description']
+
+
+def test_downloads_that_are_too_long(tab):
+    page = tab.open('#/nodes?owner=web&traits=CUSTOM_RACK_1')
+    expect(page.locator('tbody tr')).to_have_count(2)
+    # Pages that never come: there is a way out.
+    page.route('**/v1/nodes?*limit=1000*', lambda _: None)
+    page.get_by_role('button', name='CSV').click()
+    expect(page.get_by_role('status').filter(has_text='0 of 2 nodes …')).to_be_visible()
+    tab.check_accessibility()
+    page.get_by_role('button', name='Cancel').click()
+    page.unroute('**/v1/nodes?*limit=1000*')
+    # More than there were when they were counted.
+    page.route('**/v1/nodes?*limit=1000*', lambda route: route.fulfill(json={'nodes': [{}] * 100_001}))
+    page.get_by_role('button', name='JSON').click()
+    note = page.get_by_role('alert')
+    expect(note).to_contain_text('There are more than 100,000 nodes')
+    expect(note).to_contain_text('--owner web --trait CUSTOM_RACK_1 --limit 0 -f csv --fields uuid name')
+    expect(note).to_contain_text('limit=1000')
+    tab.check_accessibility()
+    # Counted: nothing is read.
+    page.unroute('**/v1/nodes?*limit=1000*')
+    page.route('**/v1/nodes?*limit=1000*', lambda route: route.abort())
+    page.route('**/v1/facets?*', lambda route: route.fulfill(json={'nodes': 100_001, 'facets': _NO_FACETS}))
+    page.get_by_role('link', name='Remove the filter: Owner web').click()
+    expect(note).to_have_count(0)
+    expect(page.get_by_role('status').first).to_have_text('100,001 nodes')
+    page.get_by_role('button', name='CSV').click()
+    expect(note).to_contain_text('There are more than 100,000 nodes')
+    note.get_by_role('button', name='Close').click()
+    expect(note).to_have_count(0)
+
+
+def test_nodes_without_a_value(tab):
+    """Of the values "(none)", those can be chosen that the API has a filter for."""
+    page = tab.open('#/nodes?conductor_group=&origin=')
+    expect(page.locator('.chips')).to_contain_text('Conductor group (none)')
+    expect(page.locator('tbody tr')).to_have_count(24)
+    for field in ('Conductor group', 'Origin (mirrored cloud)'):
+        expect(page.get_by_role('list', name=field).get_by_role('link', name='(none)')).to_be_visible()
+    page.locator('summary', has_text='Owner').click()
+    owners = page.get_by_role('list', name='Owner')
+    expect(owners.get_by_role('link')).to_have_text(['web'])
+    expect(owners.get_by_text('(none)')).to_have_attribute('title', re.compile('no filter'))
+    tab.check_accessibility()
+    page.get_by_role('link', name='Remove the filter: Conductor group (none)').click()
+    expect(page.locator('.chip')).to_have_count(1)
+    assert page.url.endswith('#/nodes?origin=')
 
 
 def _with_smaller_pages(route):

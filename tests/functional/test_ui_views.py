@@ -293,6 +293,10 @@ def test_drift(tab):
 def test_changes(tab):
     page = tab.open('#/changes')
     expect(page.locator('tbody tr')).to_have_count(50)
+    # One of the nodes is deleted: nothing knows its name.
+    gone = page.locator('tbody tr', has_text='The node was deleted.').get_by_role('link')
+    expect(gone).to_have_text(re.compile('^[0-9a-f-]{36}$'))
+    expect(page.get_by_role('link', name='rack1-4').first).to_be_visible()
     tab.check_accessibility()
     page.get_by_role('link', name='Next page').click()
     expect(page.get_by_role('link', name='First page')).to_be_visible()

@@ -21,6 +21,14 @@ def available(client, **fields):
     return response.json['uuid']
 
 
+def available_of(client, name):
+    """Create an available node of a class, and return its uuid."""
+    uuid = available(client)
+    patch = [{'op': 'add', 'path': '/resource_class', 'value': name}]
+    assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    return uuid
+
+
 def reserve(client, number, node_idents, **more):
     """Request a reservation, and return the response."""
     return client.ask('POST', PATH, {'instance_uuid': instance(number), 'node_uuid': node_idents, **more})

@@ -221,8 +221,9 @@ SERVERS = {'postgresql': PostgreSQL, 'mariadb': MariaDB}
 
 
 def install():
-    """Install missing servers, and the browser, if the tests run as root on Debian."""
-    complete = GALERA.exists() and program('chromium') and all(server.installed() for server in SERVERS.values())
+    """Install missing servers, the proxy and the browser, if the tests run as root on Debian."""
+    programs = [program(name) for name in ('chromium', 'haproxy')]
+    complete = GALERA.exists() and all(programs) and all(server.installed() for server in SERVERS.values())
     if complete or not ROOT or not shutil.which('apt-get'):
         return
     missing = subprocess.run(

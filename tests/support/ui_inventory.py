@@ -74,6 +74,8 @@ def _use(client):
     }
     response = client.ask('POST', '/v1/inspection_rules', rule)
     assert response.status_int == 201, response.text
+    gone = client.node(name='scrapped')['uuid']
+    assert client.ask('DELETE', f'/v1/nodes/{gone}').status_int == 204
 
 
 def _put(client, path, document):

@@ -25,6 +25,7 @@ class Entry(types.Base):
 
     uuid = types.UUID
     node_uuid = types.UUID
+    node_name = str
     created_at = types.MOMENT
     event_type = str
     severity = str
@@ -69,6 +70,7 @@ def _show(row):
     return {
         'uuid': row.uuid,
         'node_uuid': row.node_uuid,
+        'node_name': row.node_name,
         'created_at': row.created_at,
         'event_type': row.event_type,
         'severity': row.severity,

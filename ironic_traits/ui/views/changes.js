@@ -53,7 +53,8 @@ export function Changes({ parameters }) {
         <tbody>${data.history.map(
           (entry) => html`<tr key=${entry.uuid}>
             <td><${Time} at=${entry.created_at} ago /></td>
-            <td><a class="mono" href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})}>${entry.node_uuid.slice(0, 8)}</a></td>
+            <td><a href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})} title=${entry.node_uuid}>
+              ${entry.node_name ?? html`<span class="mono">${entry.node_uuid}</span>`}</a></td>
             <td><span class="state ${entry.severity === 'ERROR' ? 'bad' : 'plain'}">${entry.event_type}</span></td>
             <td class="wrap"><${What} entry=${entry} /></td>
             <td>${entry.user ?? '–'}</td>

@@ -1,5 +1,5 @@
 // The facets beside the list of nodes: how many nodes have each value, and each trait.
-import { get, query } from '../api.js';
+import { EMPTIES, get, query } from '../api.js';
 import { useData } from '../data.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
@@ -8,7 +8,7 @@ import { Busy, Count, Problem } from '../widgets.js';
 import { FIELDS, changed, filtersOf, withTrait } from './filters.js';
 
 const OPEN = new Set(['provision_state', 'resource_class']);
-/** Fields whose null can be filtered by: {field: [filter, value]}. */
+/** Fields whose null has a filter of another name, or another value: {field: [filter, value]}. */
 const NULLS = { shard: ['sharded', 'false'], origin: ['origin', ''] };
 
 export function Facets({ parameters, fields }) {
@@ -41,9 +41,9 @@ function Value({ name, value, nodes, parameters }) {
   const text = value === null || value === '' ? '(none)' : String(value);
   const [filter, wanted] = value === null ? (NULLS[name] ?? []) : [name, String(value)];
   // The API has no filter for nodes without an owner, a lessee or a class.
-  const target = filter && wanted !== '' ? link(['nodes'], changed(parameters, { [filter]: wanted })) : null;
+  const target = filter && (wanted !== '' || EMPTIES.has(filter)) ? link(['nodes'], changed(parameters, { [filter]: wanted })) : null;
   return html`<div class="value">
-    ${target ? html`<a href=${target} title=${text}>${text}</a>` : html`<span class="name" title=${text}>${text}</span>`}
+    ${target ? html`<a href=${target} title=${text}>${text}</a>` : html`<span class="name muted" title="Not to be chosen: the API has no filter for nodes without one">${text}</span>`}
     <span></span><${Count} value=${nodes} />
   </div>`;
 }

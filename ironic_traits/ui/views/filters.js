@@ -69,7 +69,7 @@ export function chips(parameters) {
       } else if (name in FLAGS) {
         result.push({ name, words: '', text: FLAGS[name][value === 'true' ? 0 : 1], without: drop('') });
       } else {
-        result.push({ name, words: FIELDS[name] ?? name, text: value, without: drop('') });
+        result.push({ name, words: FIELDS[name] ?? name, text: value || '(none)', without: drop('') });
       }
     });
   }

@@ -1,7 +1,7 @@
 // The list of nodes.
-import { everything, get, query } from '../api.js';
+import { TooMany, everything, get, query } from '../api.js';
 import { useAction, useData } from '../data.js';
-import { csv, curl, plural, quote, save, text } from '../format.js';
+import { csv, curl, number, plural, quote, save, text } from '../format.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
@@ -34,6 +34,8 @@ const DEFAULT = ['name', 'resource_class', 'provision_state', 'power_state', 'ma
 /** Fields that a request cannot select, but a list can be sorted by. */
 const UNSELECTABLE = ['updated_at'];
 const SIZE = 50;
+/** The most nodes that a tab downloads: it holds them all, and the file. */
+const MAX_DOWNLOAD = 100000;
 const SHOWN_TRAITS = 5;
 
 export function Nodes({ parameters }) {
@@ -67,7 +69,7 @@ export function Nodes({ parameters }) {
           <${AddFlag} parameters=${parameters} />
           <span class="spread"></span>
           <${Columns} columns=${columns} parameters=${parameters} />
-          <${Download} path=${list} columns=${fields} />
+          <${Download} path=${list} columns=${fields} filters=${filters} total=${facets.loading ? undefined : facets.data?.nodes} />
         </div>
         <${Chips} parameters=${parameters} />
         <${Problem} error=${state.error} retry=${state.reload} />
@@ -185,33 +187,56 @@ function Columns({ columns, parameters }) {
   </details>`;
 }
 
-function Download({ path, columns }) {
-  const [progress, setProgress] = useState(0);
+/** Downloads of all nodes of a list; total: how many there are, if that is known. */
+function Download({ path, columns, filters, total }) {
+  const [progress, setProgress] = useState({});
   const abort = useRef(null);
-  const [run, state] = useAction(async (kind) => {
+  const [run, state, reset] = useAction(async (kind) => {
+    if (total > MAX_DOWNLOAD) throw new TooMany();
     abort.current = new AbortController();
-    setProgress(0);
-    const nodes = await everything(`${path}&limit=1000`, 'nodes', setProgress, abort.current.signal);
+    // The total of this list: the filters may change meanwhile.
+    const onProgress = (done) => setProgress({ done, total });
+    onProgress(0);
+    const nodes = await everything(`${path}&limit=1000`, 'nodes', { max: MAX_DOWNLOAD, onProgress, signal: abort.current.signal });
     if (kind === 'csv') save('nodes.csv', 'text/csv', csv(columns, nodes));
     else save('nodes.json', 'application/json', JSON.stringify({ nodes }, null, 1));
   });
   useEffect(() => () => abort.current?.abort(), []);
   if (state.running) {
-    return html`<span role="status">${plural(progress, 'node')} …</span>
+    const { done = 0, total: whole } = progress;
+    return html`<progress max=${whole || 1} value=${whole ? done : undefined} aria-label="Download"></progress>
+      <span role="status">${number(done)}${whole === undefined ? '' : ` of ${number(whole)}`} nodes …</span>
       <button type="button" onClick=${() => abort.current.abort()}>Cancel</button>`;
   }
   return html`
-    ${state.error && state.error.name !== 'AbortError' && html`<${Problem} error=${state.error} />`}
+    ${state.error instanceof TooMany
+      ? html`<${TooLong} ...${{ path, columns, filters, reset }} />`
+      : state.error && state.error.name !== 'AbortError' && html`<${Problem} error=${state.error} />`}
     <button type="button" onClick=${() => run('csv')}>CSV</button>
     <button type="button" onClick=${() => run('json')}>JSON</button>`;
 }
 
-function Baremetal({ filters, columns }) {
+/** How to get a list that is too long for the browser. It goes when the list is another one. */
+function TooLong({ path, columns, filters, reset }) {
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current !== path) reset();
+  }, [path]);
+  return html`<div class="note warn whole" role="alert">
+    <p><strong>There are more than ${number(MAX_DOWNLOAD)} nodes: too many for the browser to download.</strong> Filter them, or use a command:</p>
+    <${Baremetal} filters=${filters} columns=${columns} more=${['--limit', '0', '-f', 'csv']} />
+    <${Command} label="curl">${curl(`${path}&limit=1000`)}<//>
+    <p>curl gets one page. <code>next</code> in it is the URL of the next one.</p>
+    <button type="button" onClick=${reset}>Close</button>
+  </div>`;
+}
+
+function Baremetal({ filters, columns, more = [] }) {
   const words = options(filters);
   if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
   const fields = columns.filter((name) => !UNSELECTABLE.includes(name) && name !== 'reservation_uuid' && name !== 'origin');
   // Before --fields, because options with traits take all words up to the next option.
-  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), '--fields', ...fields].join(' ')}<//>`;
+  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...more, '--fields', ...fields].join(' ')}<//>`;
 }
 
 function Table({ nodes, columns, parameters, loading }) {

@@ -1,0 +1,108 @@
+"""The example of haproxy in the documentation, in front of two running services."""
+
+import contextlib
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from tests.support.http_client import ask, make
+from tests.support.servers import free_port, program
+from tests.support.service import ForkedServer, upgraded
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / 'doc/source/examples/haproxy-api.cfg'
+
+
+def configuration(port, servers):
+    """Return the example with the addresses of the tests, and a shorter time for slow clients."""
+    text = EXAMPLE.read_text()
+    for old, new in (
+        ('0.0.0.0:6385', f'127.0.0.1:{port}'),
+        ('10.0.0.21:6385', servers[0].base.removeprefix('http://')),
+        ('10.0.0.22:6385', servers[1].base.removeprefix('http://')),
+        ('timeout http-request 30s', 'timeout http-request 2s'),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture
+def servers(tmp_path):
+    """Two services with one database. Each has few threads."""
+    url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
+    (tmp_path / 'service.conf').write_text('[api]\nthreads = 2\n')
+    arguments = (url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker')
+    with ForkedServer(*arguments) as one, ForkedServer(*arguments) as two:
+        yield one, two
+
+
+@pytest.fixture
+def proxy(tmp_path, servers):
+    """The port of a running haproxy."""
+    haproxy = program('haproxy')
+    if haproxy is None:
+        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'haproxy is not installed'
+        pytest.skip('haproxy is not installed')
+    port = free_port()
+    (tmp_path / 'haproxy.cfg').write_text(configuration(port, servers))
+    process = subprocess.Popen([haproxy, '-db', '-f', tmp_path / 'haproxy.cfg'], stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not responds(port):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def responds(port):
+    try:
+        return ask(f'http://127.0.0.1:{port}', 'GET', '/v1')[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def wait_for_end(server):
+    """Wait until nothing listens on the port of a service: the kernel ends its forks after it."""
+    host, port = server.base.removeprefix('http://').split(':')
+    deadline = time.monotonic() + 60
+    with contextlib.suppress(ConnectionRefusedError):
+        while time.monotonic() < deadline:
+            socket.create_connection((host, int(port)), timeout=60).close()
+            time.sleep(0.02)
+        raise TimeoutError(server.base)
+
+
+def test_a_process_dies(servers, proxy):
+    """The next requests are served by the other one."""
+    base = f'http://127.0.0.1:{proxy}'
+    uuid = make(base)
+    assert ask(base, 'GET', '/metrics')[0] == 403
+    servers[0].process.send_signal(signal.SIGKILL)
+    servers[0].process.wait(30)
+    wait_for_end(servers[0])
+    statuses = [ask(base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}')[0] for number in range(20)]
+    assert statuses == [204] * 20
+
+
+def test_slow_clients(servers, proxy):
+    """Half of a header or of a body is a 408 in time, and takes no thread: each service has two only."""
+    announced = b'PUT /v1/nodes/x/traits HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"t'
+    parts = [announced] * 8 + [b'GET /v1/nodes HTTP/1.1\r\nHost: x\r\nX-Sl'] * 8
+    connections = [socket.create_connection(('127.0.0.1', proxy), timeout=60) for _ in parts]
+    for connection, part in zip(connections, parts, strict=True):
+        connection.sendall(part)
+    make(f'http://127.0.0.1:{proxy}')
+    for connection in connections:
+        assert connection.recv(1000).startswith(b'HTTP/1.1 408 ')
+        connection.close()
+    make(f'http://127.0.0.1:{proxy}')
