@@ -36,20 +36,12 @@ class _Test(NamedTuple):
     is_one: bool
 
 
-class Use(NamedTuple):
-    """A provider that a group can use in a tree.
-
-    :ivar masks: the clauses in one of these masks must be dropped for that.
-    :ivar fulfilled: mask of the clauses that it fulfils for all providers of the group.
-    """
-
-    provider_id: int
-    masks: tuple[int, ...]
-    fulfilled: int
-
-
-#: What a group can use in a tree: {class id: [Use, …]}; {0: [Use, …]} if one provider fulfils the group.
-Uses = dict[int, list[Use]]
+#: A provider that a group can use in a tree: (its id, masks, mask). The clauses in one of the masks must be dropped for
+#: that. The last mask is that of the clauses that it fulfils for all providers of the group. Plain tuples: these
+#: cost the garbage collector nothing, which otherwise takes half of the time.
+Use = tuple[int, tuple[int, ...], int]
+#: What a group can use in a tree: {class id: [Use, …]}; only the Uses if one provider fulfils the group.
+Uses = dict[int, list[Use]] | Sequence[Use]
 
 
 def minimal(masks: Iterable[int]) -> frozenset[int]:
@@ -119,26 +111,31 @@ class Source:
         for row, mask, mask_of_root in zip(rows, *parts, strict=True):
             yield row.root_provider_uuid, mask | (mask_of_root if row.uuid == row.root_provider_uuid else every)
 
-    def _uses(self, number: int, group: Group) -> dict[str, Uses]:
+    def _uses(self, number: int, group: Group) -> Mapping[str, Uses]:
         """Return what a group can use: {uuid of the root of a tree: Uses}."""
         search = self._search
         if group.suffix or not (search.nested or search.sharing):
             return self._uses_of_one(number, group)
-        uses: dict[str, Uses] = {}
+        uses: dict[str, dict[int, list[Use]]] = {}
         for class_id, amount in search.amounts_of(group).items():
             for root, use in self._used_together(number, group, self._with_room({class_id: amount})):
                 uses.setdefault(root, {}).setdefault(class_id, []).append(use)
         return {root: by_class for root, by_class in uses.items() if len(by_class) == len(group.resources)}
 
-    def _uses_of_one(self, number: int, group: Group) -> dict[str, Uses]:
+    def _uses_of_one(self, number: int, group: Group) -> Mapping[str, Uses]:
         """As ``_uses``, of a group that one provider fulfils."""
         rows = self._with_room(self._search.amounts_of(group))
-        uses: dict[str, Uses] = {}
+        # Of most trees, one provider, or few.
+        uses: dict[str, tuple[Use, ...]] = {}
+        further: dict[str, list[Use]] = {}
         for row, mask in zip(rows, _failed(self._tests(number, group), _columns(rows)), strict=True):
-            use = Use(row.id, (mask,), 0)
+            use = (row.id, (mask,), 0)
             for root in self._search.trees_of(row):
-                uses.setdefault(root, {0: []})[0].append(use)
-        return uses
+                if root in uses:
+                    further.setdefault(root, []).append(use)
+                else:
+                    uses[root] = (use,)
+        return uses | {root: uses[root] + tuple(more) for root, more in further.items()}
 
     def _used_together(self, number: int, group: Group, rows: Sequence[sa.Row]) -> Iterator[tuple[str, Use]]:
         """Yield (uuid of the root of a tree, Use) of the group that several providers may fulfil together.
@@ -163,7 +160,7 @@ class Source:
                     alternatives = minimal({base | own_members, base | root_members})
                 else:
                     alternatives = frozenset({base | elsewhere | own_members})
-                yield root, Use(row.id, tuple(sorted(alternatives)), required & ~lacks)
+                yield root, (row.id, tuple(sorted(alternatives)), required & ~lacks)
 
     def _with_room(self, amounts: Mapping[int, int]) -> Sequence[sa.Row]:
         key = frozenset(amounts.items())

@@ -10,12 +10,12 @@ same masks, so they are combined once: thousands of hosts are mostly of a few ki
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits.matching.combinations import Amount, Chosen, Option, Rules, Tries
 from ironic_traits.placement.allocation_candidates import Search
-from ironic_traits.placement.failing_trees import Key, Source, Tree, Uses, has_part, minimal
+from ironic_traits.placement.failing_trees import Key, Source, Tree, Use, Uses, has_part, minimal
 
 
 def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
@@ -42,6 +42,10 @@ def of_trees(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]
                 masks[root] |= kinds[kind][root]
         masks[tree.root] |= kinds[kind].get('', set())
     return Counter(least for each in masks.values() if (least := minimal(each)))
+
+
+def _by_class(uses: Uses) -> Mapping[int, Sequence[Use]]:
+    return uses if isinstance(uses, dict) else {0: uses}
 
 
 class _CandidateRules:
@@ -74,8 +78,8 @@ class _CandidateRules:
             return places.setdefault(provider_id, len(places))
 
         uses = tuple(
-            (class_id, tuple([(place(use.provider_id), use.masks, use.fulfilled) for use in of_class]))
-            for by_class in tree.uses
+            (class_id, tuple([(place(id), masks, fulfilled) for id, masks, fulfilled in of_class]))
+            for by_class in map(_by_class, tree.uses)
             for class_id, of_class in by_class.items()
         )
         return tree.mask, uses, self._rooms(places), self._lineages(places)
@@ -96,7 +100,8 @@ class _CandidateRules:
         :returns: {uuid of the root, or '' for the tree itself: masks}.
         """
         masks: dict[str, set[int]] = defaultdict(set)
-        used = {self._root_of(use.provider_id) for by_class in tree.uses for some in by_class.values() for use in some}
+        by_class = itertools.chain.from_iterable(_by_class(uses).values() for uses in tree.uses)
+        used = {self._root_of(id) for uses in by_class for id, _, _ in uses}
         names = ['' if root == tree.root else root for root in used]
 
         def is_needless(mask: int) -> bool:
@@ -139,23 +144,23 @@ class _CandidateRules:
     def _options(self, number: int, uses: Uses) -> Iterator[tuple[Option, int]]:
         """Yield (Option, mask of the clauses that it fails) of a group, those with the fewest clauses first."""
         suffix, amounts = self._search.request.groups[number].suffix, self._amounts[number]
-        if 0 in uses:
-            for use in sorted(uses[0], key=lambda use: use.masks[0].bit_count()):
-                taken = tuple(Amount(use.provider_id, class_id, amount) for class_id, amount in amounts.items())
-                yield Option(suffix, frozenset((use.provider_id,)), taken), use.masks[0]
+        if not isinstance(uses, dict):
+            for id, (mask,), _ in sorted(uses, key=lambda use: use[1][0].bit_count()):
+                taken = tuple(Amount(id, class_id, amount) for class_id, amount in amounts.items())
+                yield Option(suffix, frozenset((id,)), taken), mask
             return
         required = sum({bit for (kind, n, _), bit in self._bits.items() if (kind, n) == ('required', number)})
         for count, chosen in enumerate(itertools.product(*uses.values())):
             if count and not self._rules.tries.spend():
                 return
             missing = required
-            for use in chosen:
-                missing &= ~use.fulfilled
+            for _, _, fulfilled in chosen:
+                missing &= ~fulfilled
             taken = tuple(
-                Amount(use.provider_id, class_id, amounts[class_id]) for class_id, use in zip(uses, chosen, strict=True)
+                Amount(id, class_id, amounts[class_id]) for class_id, (id, _, _) in zip(uses, chosen, strict=True)
             )
-            option = Option(suffix, frozenset(use.provider_id for use in chosen), taken)
-            for alternative in itertools.product(*(use.masks for use in chosen)):
+            option = Option(suffix, frozenset(id for id, _, _ in chosen), taken)
+            for alternative in itertools.product(*(masks for _, masks, _ in chosen)):
                 mask = missing
                 for each in alternative:
                     mask |= each
