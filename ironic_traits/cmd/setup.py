@@ -5,7 +5,6 @@ import importlib.util
 import logging
 import sys
 
-import alembic.util
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -20,7 +19,7 @@ from ironic_traits.placement import standard
 LOG = logging.getLogger(__name__)
 
 #: Errors that the operator can fix: a wrong address, no driver, no server, no permission to write, a newer schema.
-_UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, alembic.util.CommandError, OSError)
+_UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, revisions.NewerRevision, OSError)
 
 #: The extra of this package that installs the driver of a database, by the backend in the URL.
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}

@@ -33,7 +33,11 @@ def upgrade(database: Database, revision: str = 'head') -> None:
 
     :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
+    :raises revisions.NewerRevision: the database has a revision that this release does not have.
     """
+    current = revisions.current(database)
+    if current and current not in revisions.names():
+        raise revisions.NewerRevision(f'it is at version {current}, which belongs to a newer release')
     with database.write_for_long() as connection, _locked(connection), repeatable.ddl(connection):
         command.upgrade(_config(connection), revision)
 

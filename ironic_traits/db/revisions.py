@@ -15,6 +15,10 @@ from ironic_traits.db.engine import Database
 _TABLE = sa.table('alembic_version', sa.column('version_num', sa.String))
 
 
+class NewerRevision(Exception):
+    """A database has a revision that this release does not have."""
+
+
 def scripts() -> pathlib.Path:
     """Return the directory of the migrations: at the top of a checkout, or as installed."""
     installed = pathlib.Path(str(importlib.resources.files('ironic_traits.db'))) / 'alembic'

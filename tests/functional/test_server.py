@@ -240,7 +240,9 @@ def test_a_schema_from_the_future(command, tmp_path):
     options = ['--database', f'sqlite:///{path}', '--port', str(servers.free_port())]
     done = commands.run(program, *options, *arguments)
     assert done.returncode == 1
-    assert done.stderr.startswith("The database cannot be used: Can't locate revision identified by '9999'")
+    assert done.stderr.startswith(
+        'The database cannot be used: it is at version 9999, which belongs to a newer release'
+    )
     assert len(done.stderr.splitlines()) == 1
 
 
