@@ -12,9 +12,11 @@ state          meaning
 ``taken``      held on both sides, as long as its holder exists
 ``undoing``    a process settles it, until its deadline; after that, another one may
 ``watched``    undone before it was ``taken``. Until its deadline, a late effect of the request is undone, too
+``lost``       another client has removed the instance there, and an allocation in Placement holds the node here. The
+               deadline is when that was noticed. It is ``taken`` if the node gets the instance there again
 =============  =========================================================================================================
 
-While a claim is open, which is in all states but the last, the node has the instance here, so that nothing else is
+While a claim is open, which is in all states but the last two, the node has the instance here, so that nothing else is
 offered it.
 """
 
@@ -34,8 +36,9 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import node_providers
 from ironic_traits.inventory.allocations import ACTIVE, ALLOCATING
+from ironic_traits.inventory.eligibility import LIVE
 from ironic_traits.inventory.mirror_admission import MirroredNode
-from ironic_traits.inventory.mirror_claim_states import HELD, OPEN, TAKEN, TAKING
+from ironic_traits.inventory.mirror_claim_states import ALLOCATED, HELD, OPEN, TAKEN, TAKING
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
 #: Condition on nodes: no claim of the node is open.
@@ -110,6 +113,22 @@ def seconds(conf: Any) -> dict[str, float]:
 def beyond(context: Context) -> list[Condition]:
     """Return the conditions on nodes that have an instance, and not only by a claim whose holder exists."""
     return [~_PENDING] if claims_any_nodes(context.conf) else []
+
+
+def allocated_without_reservation(
+    context: Context, connection: sa.Connection, instances: Collection[str]
+) -> sa.Row | None:
+    """Return a mirrored node that one of some instances holds in its cloud by its allocation in Placement alone.
+
+    :returns: row with ``uuid`` and ``instance_uuid``; None if there is none.
+    """
+    if not claims_any_nodes(context.conf):
+        return None
+    reservations = tables.reservations
+    reserved = sa.exists().where(reservations.c.instance_uuid == _NODES.c.instance_uuid, LIVE).correlate(_NODES)
+    claimed = _CLAIMS.c.node_uuid == _NODES.c.uuid, _CLAIMS.c.instance_uuid == _NODES.c.instance_uuid, OPEN, ALLOCATED
+    statement = sa.select(_NODES.c.uuid, _NODES.c.instance_uuid).join(_CLAIMS, sa.and_(*claimed))
+    return connection.execute(statement.where(_NODES.c.instance_uuid.in_(list(instances)), ~reserved).limit(1)).first()
 
 
 def exclusions(context: Context, is_claim_needed: bool = False) -> Exclusions:

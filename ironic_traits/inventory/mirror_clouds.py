@@ -16,7 +16,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
 from ironic_traits.db.types import clock, read_clock
-from ironic_traits.inventory.mirror_claim_states import OPEN, UNSETTLED
+from ironic_traits.inventory.mirror_claim_states import HELD_HERE_ONLY, OPEN, UNSETTLED
 from ironic_traits.matching.written_traits import REMOVING, STATES, WRITING, WRITTEN
 
 _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
@@ -190,7 +190,11 @@ _SHOWN = (
     *(_CLOUDS.c[name] for name in ('write_queue', 'write_failing_since', 'write_error', 'trait_writes')),
     clock().label('now'),
     _number(tables.nodes, tables.nodes.c.origin == _CLOUDS.c.name).label('nodes'),
-    (_number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name) + _number(_WRITTEN, _IS_PROBLEM)).label('conflicts'),
+    (
+        _number(_CONFLICTS, _CONFLICTS.c.cloud == _CLOUDS.c.name)
+        + _number(_WRITTEN, _IS_PROBLEM)
+        + _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, HELD_HERE_ONLY))
+    ).label('conflicts'),
     _written(WRITTEN).label('written_traits'),
     _written(WRITING, REMOVING).label('undecided_writes'),
     _number(_CLAIMS, sa.and_(_CLAIMS.c.cloud == _CLOUDS.c.name, OPEN)).label('claims'),
@@ -233,7 +237,12 @@ def _conflicts(cloud: str) -> sa.CompoundSelect:
         .join(nodes, nodes.c.id == written.node_id)
         .where(written.cloud == cloud, written.state.in_(_PROBLEMS), written.reason.is_not(None))
     )
-    return sa.union_all(conflicts.where(columns.cloud == cloud), traits)
+    claims = _CLAIMS.c
+    reason = sa.literal('Another client has removed its instance there. In Placement here, it is allocated to ')
+    lost = sa.select(
+        claims.node_uuid, sa.literal_column("'nodes'"), no_trait, reason + claims.instance_uuid + '.', claims.deadline
+    ).where(claims.cloud == cloud, HELD_HERE_ONLY)
+    return sa.union_all(conflicts.where(columns.cloud == cloud), traits, lost)
 
 
 def endpoint(connection: sa.Connection, cloud: str) -> str | None:

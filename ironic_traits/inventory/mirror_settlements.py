@@ -15,7 +15,7 @@ from ironic_traits.db.engine import Reader, retried
 from ironic_traits.db.types import clock, read_clock
 from ironic_traits.inventory import change_feed, history, node_providers, reservations
 from ironic_traits.inventory.allocations import ACTIVE
-from ironic_traits.inventory.mirror_claim_states import HELD, OPEN, TAKEN, TAKING, UNDOING, WATCHED
+from ironic_traits.inventory.mirror_claim_states import ALLOCATED, HELD, LOST, OPEN, TAKEN, TAKING, UNDOING, WATCHED
 from ironic_traits.inventory.mirror_claims import seconds
 from ironic_traits.inventory.mirrored_nodes import take_many
 
@@ -25,16 +25,15 @@ _BATCH = 100
 _OTHER = _CLAIMS.alias('other')
 _IS_OVER = _CLAIMS.c.deadline <= clock()
 _DIFFERS = sa.or_(_NODES.c.instance_uuid.is_(None), _NODES.c.instance_uuid != _CLAIMS.c.instance_uuid)
+#: Condition on claims: no other claim of the node holds it.
+_ALONE = ~sa.exists().where(_OTHER.c.node_uuid == _CLAIMS.c.node_uuid, _OTHER.c.state.not_in((WATCHED, LOST)))
 #: Conditions on claims, with their nodes, by which they have to be settled.
 _DUE = sa.or_(
     sa.and_(_CLAIMS.c.state.in_((TAKING, UNDOING, WATCHED)), _IS_OVER),
     sa.and_(_CLAIMS.c.state == TAKEN, sa.or_(~HELD, _DIFFERS)),
+    sa.and_(_CLAIMS.c.state == LOST, sa.or_(~HELD, sa.and_(~_DIFFERS, _ALONE))),
     # A request of which nothing was heard has been carried out after all.
-    sa.and_(
-        _CLAIMS.c.state == WATCHED,
-        ~_DIFFERS,
-        ~sa.exists().where(_OTHER.c.node_uuid == _CLAIMS.c.node_uuid, _OTHER.c.state != WATCHED),
-    ),
+    sa.and_(_CLAIMS.c.state == WATCHED, ~_DIFFERS, _ALONE),
 )
 
 
@@ -97,10 +96,10 @@ def postpone(context: Context, uuid: str) -> None:
 
 @retried
 def forget(context: Context, cloud: str) -> int:
-    """Delete the claims of a cloud that were watched long enough, and return their number."""
-    over = _CLAIMS.c.cloud == cloud, _CLAIMS.c.state == WATCHED, _IS_OVER
+    """Delete the claims of a cloud that were watched long enough, or are lost and over, and return their number."""
+    is_over = sa.or_(sa.and_(_CLAIMS.c.state == WATCHED, _IS_OVER), sa.and_(_CLAIMS.c.state == LOST, ~HELD))
     with context.write() as connection:
-        return connection.execute(sa.delete(_CLAIMS).where(*over)).rowcount
+        return connection.execute(sa.delete(_CLAIMS).where(_CLAIMS.c.cloud == cloud, is_over)).rowcount
 
 
 @retried
@@ -117,6 +116,8 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
         if node is None or not _close(context, connection, claim, finding):
             return False
         changes = _end_holder(context, connection, claim, node, reason)
+        if claim.state == TAKEN and claim.is_held:
+            _lose(context, connection, claim, node)
         if node.origin == claim.cloud and node.instance_uuid == claim.instance_uuid and not finding.is_deployed:
             changes['instance_uuid'] = _unless_elsewhere(connection, finding.instance)
         if changes:
@@ -136,6 +137,22 @@ def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: 
     until = read_clock(connection) + datetime.timedelta(seconds=seconds(context.conf)['undoing'])
     statement = sa.update(_CLAIMS).where(*same)
     return bool(connection.execute(statement.values(state=WATCHED, deadline=until)).rowcount)
+
+
+def _lose(context: Context, connection: sa.Connection, claim: sa.Row, node: sa.Row) -> None:
+    """Make a claim ``lost`` if an allocation in Placement holds the node: only its client knows whether it may end."""
+    earlier = _CLAIMS.c.node_uuid == claim.node_uuid, _CLAIMS.c.state == LOST
+    connection.execute(sa.delete(_CLAIMS).where(*earlier))
+    same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state == WATCHED, ALLOCATED
+    if connection.execute(sa.update(_CLAIMS).where(*same).values(state=LOST, deadline=node.moment)).rowcount:
+        event = (
+            f'Instance {claim.instance_uuid} was removed from the node in cloud {claim.cloud}, and has allocated it in '
+            f'Placement: it is held here only.'
+        )
+        columns = {'severity': history.WARNING}
+        history.record(
+            connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event, **columns)
+        )
 
 
 def _end_holder(
@@ -170,7 +187,7 @@ def confirm(context: Context, claim: sa.Row) -> None:
     """Store that the node of a claim has the instance of the claim in its cloud, and that the claim is ``taken``."""
     with context.write() as connection:
         node = take_many(connection, [claim.node_uuid]).get(claim.node_uuid)
-        same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_((UNDOING, TAKEN)), HELD
+        same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_((UNDOING, TAKEN, LOST)), HELD
         statement = sa.update(_CLAIMS).where(*same).values(state=TAKEN, deadline=None)
         if node is None or not connection.execute(statement).rowcount:
             return

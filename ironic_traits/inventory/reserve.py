@@ -124,6 +124,11 @@ def _held_by(context: Context, connection: sa.Connection, instances: Sequence[st
         raise failures.InstanceUnavailable(instance=node.instance_uuid)
     if node:
         raise failures.InstanceOnNode(instance=node.instance_uuid, node=f'node {node.uuid}')
+    allocated = mirror_claims.allocated_without_reservation(context, connection, instances)
+    if allocated:
+        what = f'node {allocated.uuid}: it has allocated the node in Placement, which holds it here and in its cloud. '
+        what += 'It needs no reservation'
+        raise failures.InstanceOnNode(instance=allocated.instance_uuid, node=what)
     statement = sa.select(*_COLUMNS, seen).join(tables.nodes, OF_NODE)
     return {
         row.instance_uuid: row

@@ -8,7 +8,7 @@ import logging
 
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mirror_settlements
-from ironic_traits.inventory.mirror_claim_states import TAKEN, TAKING, WATCHED
+from ironic_traits.inventory.mirror_claim_states import LOST, TAKEN, TAKING, WATCHED
 from ironic_traits.inventory.mirror_settlements import Finding
 from ironic_traits.mirror.cloud import NotThere, Unreadable, message
 
@@ -39,9 +39,11 @@ class Settler:
         :param name: of the cloud.
         """
         due = mirror_settlements.due(self._context, name)
-        if any(claim.state == WATCHED for claim in due):
+        if any(claim.state in (WATCHED, LOST) for claim in due):
             mirror_settlements.forget(self._context, name)
         for claim in due:
+            if claim.state == LOST and not claim.is_held:
+                continue
             try:
                 self.settle(claim)
             except Unreadable as error:
@@ -57,7 +59,7 @@ class Settler:
         :returns: whether it is settled.
         :raises Unreadable: the cloud did not respond. It is tried again.
         """
-        if claim.state == TAKEN and claim.is_held:
+        if claim.state in (TAKEN, LOST) and claim.is_held:
             return self._inspect(claim)
         begun = mirror_settlements.begin(self._context, claim.uuid, is_mine=bool(reason))
         if begun is None:
@@ -84,7 +86,7 @@ class Settler:
         instance = self._node(claim)['instance_uuid']
         if instance == claim.instance_uuid:
             mirror_settlements.confirm(self._context, claim)
-        else:
+        elif claim.state == TAKEN:
             LOG.warning('Instance %s is no longer on node %s there', claim.instance_uuid, claim.node_uuid)
             reason = f'instance {claim.instance_uuid} was removed from the node in cloud {claim.cloud}'
             mirror_settlements.end(self._context, claim, Finding(instance), reason)

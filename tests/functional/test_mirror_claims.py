@@ -88,6 +88,57 @@ def test_allocation_in_placement(side):
     assert side.client.get('/v1/reservations')['reservations'] == []
 
 
+def test_allocated_node_cannot_be_reserved(side):
+    """Its consumer holds it already, on both sides. The message says so, for this node and for any one."""
+    node = side.nodes[0]
+    assert _allocate(side, 0, node) == 204
+    for body in ({'node_uuid': node}, GOLD):
+        assert message(side.reserve(0, 409, **body)) == (
+            f'Instance {INSTANCES[0]} is already on node {node}: it has allocated the node in Placement, which holds '
+            f'it here and in its cloud. It needs no reservation.'
+        )
+    assert (side.there(node), side.here(node)) == (INSTANCES[0], (INSTANCES[0], None))
+
+
+def test_instance_of_an_allocation_is_removed_there(any_side, real_ironic):
+    """The allocation stays, and is a conflict until it ends, or until the node has the instance there again."""
+    side, node = any_side, any_side.nodes[0]
+    remove = [{'op': 'remove', 'path': '/instance_uuid'}]
+
+    def catch_up_and_count():
+        for _ in range(2):
+            catch_up(side.mirror)
+        shown = side.client.get('/v1/mirrors/far')
+        assert len(shown['conflict_list']) == shown['conflicts']
+        return shown['conflicts'], shown['claims'], side.claims()
+
+    assert _allocate(side, 0, node) == 204
+    real_ironic.ask('PATCH', f'/v1/nodes/{node}', remove)
+    assert catch_up_and_count() == (1, 0, 1)
+    [conflict] = side.client.get('/v1/mirrors/far')['conflict_list']
+    assert (conflict['uuid'], conflict['resource'], conflict['trait']) == (node, 'nodes', None)
+    assert conflict['reason'] == (
+        f'Another client has removed its instance there. In Placement here, it is allocated to {INSTANCES[0]}.'
+    )
+    assert side.events(node)[-1] == (
+        f'Instance {INSTANCES[0]} was removed from the node in cloud far, and has allocated it in Placement: it is '
+        f'held here only.'
+    )
+    real_ironic.patch(f'/v1/nodes/{node}', instance_uuid=INSTANCES[0])
+    assert catch_up_and_count() == (0, 1, 1)
+    real_ironic.ask('PATCH', f'/v1/nodes/{node}', remove)
+    assert catch_up_and_count() == (1, 0, 1)
+    # The consumer can take it again.
+    reservation = side.reserve(0, node_uuid=node)['uuid']
+    assert catch_up_and_count() == (0, 1, 2)
+    side.delete(f'/v1/reservations/{reservation}')
+    assert catch_up_and_count() == (0, 1, 2)
+    real_ironic.ask('PATCH', f'/v1/nodes/{node}', remove)
+    assert catch_up_and_count()[:2] == (1, 0)
+    assert side.client.placement('DELETE', f'/allocations/{INSTANCES[0]}').status_int == 204
+    assert catch_up_and_count() == (0, 0, 0)
+
+
 def test_reshape(side):
     """It does not hold nodes there, and refuses those that are not held."""
     node = side.nodes[0]

@@ -94,7 +94,10 @@ def _with(dependency, reference, more):
 
 
 def _installed(folder):
-    """Install the service as an operator does, and return the Python that has it, and nothing else."""
+    """Install the service as an operator does, and return the Python that has it, and nothing else.
+
+    :raises subprocess.CalledProcessError: it cannot be installed, or it does not run.
+    """
     # Without pip, which would be listed, too.
     venv.create(folder / 'venv', with_pip=False)
     python = folder / 'venv' / 'bin' / 'python'
@@ -105,6 +108,7 @@ def _installed(folder):
     _run([*pip, 'install', '-q', '--require-hashes', '-r', str(REQUIREMENTS)])
     _run([*pip, 'install', '-q', '--no-deps', str(source)])
     _run([*pip, 'check'])
+    _run([str(python.with_name('ironic-traits-manage')), '--database', f'sqlite:///{folder}/x.sqlite', 'db', 'upgrade'])
     return python
 
 

@@ -102,7 +102,7 @@ mirror_claims = sa.Table(
     # Of the reservation, or of the row of node_allocations, that holds the node here. It may have ended.
     sa.Column('holder_uuid', ascii_string(36), nullable=False),
     sa.Column('state', ascii_string(16), nullable=False),
-    # When the state ends, at the latest; NULL for never.
+    # When the state ends, at the latest; NULL for never. When a lost claim was lost.
     sa.Column('deadline', timestamp()),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.Index(None, 'cloud'),
