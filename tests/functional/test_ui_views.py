@@ -231,7 +231,7 @@ def test_capacity(tab):
     table = page.get_by_role('table', name='Nodes for each flavor')
     expect(table.get_by_role('row', name=re.compile('^storage'))).to_contain_text('maintenance: 1')
     tab.check_accessibility()
-    page.get_by_label('Flavors').fill(json.dumps({'small': FLAVOR, HTML: {'resources:CUSTOM_GPU': 1}}))
+    page.get_by_role('textbox', name='Flavors').fill(json.dumps({'small': FLAVOR, HTML: {'resources:CUSTOM_GPU': 1}}))
     page.get_by_label('these nodes did not exist').fill('rack1-2')
     page.get_by_label('nodes had these traits').fill('CUSTOM_X')
     page.get_by_label('Split by').select_option('shard')
@@ -242,7 +242,7 @@ def test_capacity(tab):
     expect(table.get_by_role('row', name=re.compile('^s1'))).to_have_count(2)
     tab.check_accessibility()
     assert page.evaluate('window.hacked') is None
-    page.get_by_label('Flavors').fill('{')
+    page.get_by_role('textbox', name='Flavors').fill('{')
     page.get_by_role('button', name='Count').click()
     expect(page.get_by_role('alert')).to_contain_text('The flavors are not JSON')
 
@@ -255,8 +255,9 @@ def test_drift(tab):
     expect(drift).to_contain_text('Name flavors to see')
     specs = {name: {f'resources:CUSTOM_{name.upper()}': 1} for name in ('gold', 'gpu')}
     specs['gold'] |= {'trait:CUSTOM_TIER_2': 'forbidden'}
-    page.get_by_label('Flavors').fill(json.dumps(specs | {HTML: {**FLAVOR, 'trait:CUSTOM_RAID_6': 'required'}}))
-    page.get_by_label('Images').fill(json.dumps({HTML: {'trait:CUSTOM_MEASURED_BOOT': 'required'}}))
+    specs[HTML] = {**FLAVOR, 'trait:CUSTOM_RAID_6': 'required'}
+    page.get_by_role('textbox', name='Flavors').fill(json.dumps(specs))
+    page.get_by_role('textbox', name='Images').fill(json.dumps({HTML: {'trait:CUSTOM_MEASURED_BOOT': 'required'}}))
     page.route('**/v1/drift', lambda route: route.abort())
     page.get_by_role('button', name='Count').click()
     expect(drift.get_by_role('alert')).to_contain_text('The service does not answer.')
@@ -280,11 +281,11 @@ def test_drift(tab):
     nothing = {name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits')}
     nothing |= {'unreached': 0, 'absent_image_traits': [], 'warnings': [f'Flavor x: {HTML}']}
     page.route('**/v1/drift', lambda route: route.fulfill(json=nothing))
-    page.get_by_label('Flavors').fill(json.dumps([{'name': 'any', 'extra_specs': FLAVOR, 'vcpus': 8}]))
+    page.get_by_role('textbox', name='Flavors').fill(json.dumps([{'name': 'any', 'extra_specs': FLAVOR, 'vcpus': 8}]))
     page.get_by_role('button', name='Count').click()
     expect(drift).to_contain_text('Everything fits.')
     expect(drift).to_contain_text(HTML)
-    page.get_by_label('Images').fill('[1]')
+    page.get_by_role('textbox', name='Images').fill('[1]')
     page.get_by_role('button', name='Count').click()
     expect(page.get_by_role('alert')).to_have_text('The images must be a JSON object, or a list of objects.')
     expect(drift).to_have_count(0)

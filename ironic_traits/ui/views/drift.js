@@ -28,7 +28,7 @@ export function Drift({ flavors, images }) {
 
 function Lists({ drift, flavors }) {
   const lists = [
-    ['Flavors that no node matches', drift.unsatisfied, (each) => html`<${Unsatisfied} ...${each} flavor=${flavors.find(({ name }) => name === each.name)} />`],
+    ['Flavors that no node matches', drift.unsatisfied, (each) => html`<${Unsatisfied} ...${each} flavor=${only(flavors, each.name)} />`],
     ['Traits that images require and no node has', drift.absent_image_traits, (each) => html`<${Trait} name=${each.trait} /> ${each.images.join(', ')}`],
     ['Retired traits that are used', drift.retired_traits, (each) => html`<${Retired} ...${each} />`],
     ['Nodes that no flavor matches', drift.unreached_nodes, (each) => html`<${NodeLink} ...${each} />`, drift.unreached],
@@ -39,6 +39,12 @@ function Lists({ drift, flavors }) {
     ${drift.warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
     ${!lists.length && html`<${Empty} title="Everything fits."><p>A node matches each flavor, and a flavor matches each node. Each trait is named by a flavor or an image.</p><//>`}
     ${lists.map(([title, items, show, count = items.length]) => html`<${List} key=${title} ...${{ title, items, show, count }} />`)}`;
+}
+
+/** Return the flavor with a name; undefined if several have it. */
+function only(flavors, name) {
+  const namesakes = flavors.filter((each) => each.name === name);
+  return namesakes.length === 1 ? namesakes[0] : undefined;
 }
 
 function List({ title, items, show, count }) {
