@@ -47,14 +47,17 @@ class Faults:
             self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
 
     def run(self, seconds):
-        """Let things fail for some time; each kind before one of them comes again. In the end everything works."""
+        """Let things fail for some time; each kind before one of them comes again. In the end everything works.
+
+        Each kind happens once, even if that takes longer: a cluster may need 15 seconds to go on after a fault.
+        """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             order = list(self._kinds)
             self._choices.shuffle(order)
             for kind in order:
-                if time.monotonic() >= end:
-                    break
+                if time.monotonic() >= end and self.counts[kind]:
+                    continue
                 time.sleep(self._choices.uniform(0.5, 2))
                 self._kinds[kind]()
                 self.counts[kind] += 1
