@@ -2,9 +2,6 @@
 
 import contextlib
 import http.client
-import os
-import pathlib
-import signal
 import socket
 import threading
 import time
@@ -15,6 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.api.overload import PATIENCE, Gate
 from ironic_traits.db import outage, tables
+from tests.support import freezing
 from tests.support.client import Client
 from tests.support.service import ForkedServer, Server, make_app, upgraded
 
@@ -145,25 +143,11 @@ def test_burst_at_an_idle_gate():
 @contextlib.contextmanager
 def frozen(database_server):
     """Stop all processes of a database server. Their connections stay open."""
-    parent = database_server._process.pid
-    pids = [parent, *children(parent)]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+    freezing.freeze(database_server._process.pid)
     try:
         yield
     finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
-def children(parent):
-    pids = []
-    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
-        with contextlib.suppress(OSError):
-            fields = path.read_text().rpartition(')')[2].split()
-            if int(fields[1]) == parent:
-                pids.append(int(path.parent.name))
-    return pids
+        freezing.thaw(database_server._process.pid)
 
 
 def test_a_frozen_database_is_a_503(database_server, database_url):

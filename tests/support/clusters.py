@@ -20,7 +20,7 @@ import time
 
 import sqlalchemy as sa
 
-from tests.support import servers
+from tests.support import freezing, servers
 from tests.support.servers import GALERA, MariaDB, PostgreSQL, program
 
 #: The library by which a node has a clock of its own (Debian's package faketime).
@@ -75,32 +75,17 @@ class Freezable:
 
     def freeze(self):
         """Stop all its processes."""
-        self._signal(signal.SIGSTOP)
+        freezing.freeze(self._process.pid)
 
     def thaw(self):
         """Let its processes go on."""
-        self._signal(signal.SIGCONT)
+        freezing.thaw(self._process.pid)
 
     def kill(self):
         """Kill all its processes. Frozen ones of PostgreSQL would not notice that the first one is gone."""
         if self._process and self._process.poll() is None:
-            self._signal(signal.SIGKILL)
+            freezing.signal_all(self._process.pid, signal.SIGKILL)
         super().kill()
-
-    def _signal(self, number):
-        for pid in [self._process.pid, *_children(self._process.pid)]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-
-def _children(parent):
-    """Return the pids of the children of a process."""
-    pids = []
-    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
-        with contextlib.suppress(OSError):
-            if int(path.read_text().rpartition(')')[2].split()[1]) == parent:
-                pids.append(int(path.parent.name))
-    return pids
 
 
 class GaleraNode(Freezable, MariaDB):
