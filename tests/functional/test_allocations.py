@@ -103,7 +103,8 @@ def reserve_until_none(client, number, uuids):
 
 def _grab(process, wait_for_others, url, uuids):
     """Run some clients in this process. Every other one reserves, the others claim."""
-    with make_app(url) as app:
+    # So many threads may keep the check of a slow database from the processor for seconds.
+    with make_app(url, database__connect_timeout=60) as app:
         client = Client(app)
         wait_for_others()
 

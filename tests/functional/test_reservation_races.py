@@ -107,7 +107,8 @@ def by_request(uuids, offset, who):
 
 def _grab(process, wait_for_others, url, wants, uuids):
     """Run some clients in this process that reserve until no node is left."""
-    with make_app(url) as app:
+    # So many threads may keep the check of a slow database from the processor for seconds.
+    with make_app(url, database__connect_timeout=60) as app:
         client = Client(app)
         wait_for_others()
 
