@@ -13,12 +13,11 @@ import urllib.parse
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
+from ironic_traits.api.resource import READS
 
 _JSON = re.compile(r'application/([a-z0-9.-]+\+)?json\s*(;|$)', re.IGNORECASE)
 
 
-#: Methods that change nothing.
-_READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 _PORTS = {'http': 80, 'https': 443}
 
 
@@ -37,7 +36,7 @@ class Origins:
         self._allowed = {origin.rstrip('/').lower() for origin in conf.cors.allowed_origin or ()}
 
     def __call__(self, environ, start_response):
-        if environ['REQUEST_METHOD'] not in _READS and not self._is_own(environ):
+        if environ['REQUEST_METHOD'] not in READS and not self._is_own(environ):
             failure = failures.OriginNotAllowed(origin=environ.get('HTTP_ORIGIN', 'unknown'))
             return exceptions.answer(environ, failure)(environ, start_response)
         return self._inside(environ, start_response)

@@ -13,13 +13,10 @@ import time
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
-from ironic_traits.api.resource import STREAM
+from ironic_traits.api.resource import READS, STREAM
 
 #: Seconds that a request waits for its turn while other requests begin or end.
 PATIENCE = 1
-#: Methods whose requests take no locks and have no body.
-_READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
-_RETRY = [('Retry-After', '1')]
 #: Key in the WSGI environ of a request that must be refused, because too many wait already.
 REFUSED = 'ironic_traits.refused'
 
@@ -68,7 +65,7 @@ class Overload:
         if REFUSED in environ:
             return _refuse(environ, start_response)
         # A write that waits at the gate of writes does not take the place of a read.
-        gates = [self._all] if environ['REQUEST_METHOD'] in _READS else [self._writes, self._all]
+        gates = [self._all] if environ['REQUEST_METHOD'] in READS else [self._writes, self._all]
         entered = []
         try:
             for gate in gates:
@@ -84,4 +81,4 @@ class Overload:
 
 
 def _refuse(environ, start_response):
-    return exceptions.answer(environ, failures.Overloaded(), _RETRY)(environ, start_response)
+    return exceptions.answer(environ, failures.Overloaded())(environ, start_response)

@@ -6,12 +6,10 @@ have tokens, passwords, bodies or query strings.
 
 import logging
 
-from ironic_traits.api.resource import CONTEXT
+from ironic_traits.api.resource import CONTEXT, READS
 
 ACCESS = logging.getLogger('ironic_traits.access')
 AUDIT = logging.getLogger('ironic_traits.audit')
-
-_READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 
 
 class RequestLog:
@@ -31,7 +29,7 @@ class RequestLog:
         :param status: HTTP status of the response, as text.
         :param seconds: time until the response.
         """
-        is_audited = self._audit and environ['REQUEST_METHOD'] not in _READS
+        is_audited = self._audit and environ['REQUEST_METHOD'] not in READS
         if not self._access and not is_audited:
             return
         context = environ[CONTEXT]

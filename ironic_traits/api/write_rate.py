@@ -13,11 +13,10 @@ import time
 
 from ironic_traits import failures
 from ironic_traits.api import exceptions
-from ironic_traits.api.resource import CONTEXT
+from ironic_traits.api.resource import CONTEXT, READS
 
 #: Clients whose buckets are kept. A bucket that is dropped is a full one when its client comes back.
 MAX_CLIENTS = 10_000
-_READS = frozenset({'GET', 'HEAD', 'OPTIONS'})
 
 
 class Buckets:
@@ -56,7 +55,7 @@ class WriteRate:
         self._buckets = Buckets(rate)
 
     def __call__(self, environ, start_response):
-        if environ['REQUEST_METHOD'] in _READS or self._buckets.take(_client(environ)):
+        if environ['REQUEST_METHOD'] in READS or self._buckets.take(_client(environ)):
             return self._inside(environ, start_response)
         return exceptions.answer(environ, failures.TooManyWrites(limit=self._rate))(environ, start_response)
 

@@ -196,6 +196,7 @@ class Overloaded(Failure):
     status = 503
     code = 'baremetal.overloaded'
     text = 'Too many requests are waiting. Try again in a moment.'
+    retry_after = 1
 
 
 class TooManyWrites(Failure):

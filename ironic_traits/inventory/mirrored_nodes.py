@@ -368,7 +368,7 @@ def remove(
     :param row: result of ``take_many``.
     :param source: for the entry in the history; None for a command.
     """
-    reservations.settle(connection, tables.reservations.c.node_uuid == row.uuid)
+    reservations.settle_nodes(connection, [row.uuid])
     node_providers.delete(connection, row)
     connection.execute(sa.delete(_NODES).where(_NODES.c.id == row.id))
     deleted = history.entry(context, row.uuid, moment, history.NODE, 'The node was deleted.', source=source)

@@ -297,7 +297,7 @@ def delete(context: Context, ident: str) -> None:
         node_guards.check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
         # An expired one would go with the node, and the change feed would miss it.
-        reservations.settle(connection, tables.reservations.c.node_uuid == node.uuid)
+        reservations.settle_nodes(connection, [node.uuid])
         node_providers.delete(connection, node)
         connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.id == node.id))
         deleted = history.entry(context, node.uuid, node.moment, history.NODE, 'The node was deleted.')

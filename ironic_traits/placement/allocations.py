@@ -5,7 +5,7 @@ allocations and reservations of a node exclude each other.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -201,15 +201,17 @@ def _write(
     existing = consumers.check_generations(connection, claims)
     class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
     ids = classes.check(connection, class_names)
-    before = current = allocation_checks.inventories(connection, providers)
+    before = allocation_checks.inventories(connection, providers)
     nodes_before = _of_nodes(before.values(), providers)
-    own_before = allocation_checks.used_by_consumers(connection, [consumer.id for consumer in existing.values()])
-    moves = Counter(moves) + _given_back(connection, claims, existing)
+    consumer_ids = [consumer.id for consumer in existing.values()]
+    own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
+    idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
+    moves = Counter(moves) + _given_back(connection, idle)
     amounts = allocation_checks.amounts(claims, providers, ids)
-    if existing:
-        connection.execute(_DELETE_OF, {'consumer_ids': [consumer.id for consumer in existing.values()]})
-        current = allocation_checks.inventories(connection, providers)
+    if consumer_ids:
+        connection.execute(_DELETE_OF, {'consumer_ids': consumer_ids})
     if amounts:
+        current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
     ids_of_consumers = consumers.write(connection, claims, existing)
     if amounts:
@@ -226,7 +228,6 @@ def _write(
         ]
         with referring():
             connection.execute(sa.insert(tables.allocations), rows)
-    idle = [existing[claim.consumer].id for claim in claims if not claim.resources and claim.consumer in existing]
     if idle:
         connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
@@ -259,10 +260,12 @@ def _of_nodes(rows: Iterable[sa.Row], providers: Providers) -> dict[int, int]:
     return {row.provider_id: row.used for row in rows if row.provider_id in ids}
 
 
-def _given_back(connection: sa.Connection, claims: Sequence[Claim], existing: Mapping[str, sa.Row]) -> Counter[int]:
-    """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}."""
-    ids = [existing[claim.consumer].id for claim in claims if claim.consumer in existing and not claim.resources]
-    if not ids:
+def _given_back(connection: sa.Connection, idle: Collection[int]) -> Counter[int]:
+    """Return the providers of the consumers whose claim is empty, as Counter of {provider id: 1}.
+
+    :param idle: ids of these consumers.
+    """
+    if not idle:
         return Counter()
-    statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(ids))
+    statement = sa.select(tables.allocations.c.resource_provider_id).where(tables.allocations.c.consumer_id.in_(idle))
     return Counter(set(connection.scalars(statement)))

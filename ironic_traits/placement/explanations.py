@@ -30,7 +30,7 @@ from ironic_traits.placement import capacity, tree_relaxations
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.allocation_candidates import Search
 from ironic_traits.placement.candidate_requests import Group, Request
-from ironic_traits.placement.failing_trees import Key
+from ironic_traits.placement.failing_trees import Key, has_part
 from ironic_traits.placement.resource_providers import in_tree, is_in
 
 
@@ -260,7 +260,7 @@ def _of_trees(search: Search) -> Result:
     trees = tree_relaxations.of_trees(search, bits)
 
     def count(dropped: int) -> int:
-        return sum(number for masks, number in trees.items() if any(mask & ~dropped == 0 for mask in masks))
+        return sum(number for masks, number in trees.items() if has_part(dropped, masks))
 
     matched, considered, whole = count(0), trees.total(), (1 << len(names)) - 1
     shown = [
@@ -292,6 +292,6 @@ def _relaxations(trees: Counter[frozenset[int]]) -> list[int]:
             weights[mask] += number
     minimal: list[int] = []
     for mask in sorted(weights, key=lambda mask: (mask.bit_count(), -weights[mask], mask)):
-        if not any(smaller & ~mask == 0 for smaller in minimal):
+        if not has_part(mask, minimal):
             minimal.append(mask)
     return minimal[:MAX_LISTED]

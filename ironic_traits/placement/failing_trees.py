@@ -54,6 +54,7 @@ def minimal(masks: Iterable[int]) -> frozenset[int]:
 
 
 def has_part(mask: int, others: Iterable[int]) -> bool:
+    """Whether a mask contains one of some others."""
     return any(other & ~mask == 0 for other in others)
 
 

@@ -14,6 +14,7 @@ from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
 from ironic_traits.placement import failures
 from ironic_traits.placement.single_provider import GENERATION, bump, take
+from ironic_traits.placement.traits import refuse_unknown
 
 _STORED, _OWN, _NAMED, _PROVIDER = 0, 1, 2, 3
 
@@ -102,9 +103,7 @@ def replace(
     with context.write() as connection:
         provider = take(connection, uuid, generation)
         stored, own, named = _read(connection, provider, requested_names)
-        unknown = sorted(set(requested_names).difference(named))
-        if unknown:
-            raise failures.TraitNotFound(names=', '.join(unknown))
+        refuse_unknown(requested_names, named)
         target = {
             name: row
             for name, row in named.items()

@@ -92,10 +92,19 @@ def check(connection: sa.Connection, trait_names: Collection[str]) -> dict[str, 
     :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
     existing = names.ids(connection, tables.traits, trait_names)
+    refuse_unknown(trait_names, existing)
+    return existing
+
+
+def refuse_unknown(trait_names: Iterable[str], existing: Collection[str]) -> None:
+    """Raise TraitNotFound, whose message names the traits that do not exist, unless all of them do.
+
+    :param trait_names: names.
+    :param existing: those of them that exist.
+    """
     unknown = sorted(set(trait_names).difference(existing))
     if unknown:
         raise failures.TraitNotFound(names=', '.join(unknown))
-    return existing
 
 
 class Holders(NamedTuple):
@@ -119,9 +128,7 @@ def holders(connection: sa.Connection, trait_names: Collection[str]) -> dict[str
     :raises failures.TraitNotFound: some of them do not exist; the message names all of these.
     """
     existing = existing_holders(connection, trait_names)
-    unknown = sorted(set(trait_names).difference(existing))
-    if unknown:
-        raise failures.TraitNotFound(names=', '.join(unknown))
+    refuse_unknown(trait_names, existing)
     return existing
 
 
