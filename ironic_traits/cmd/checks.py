@@ -16,7 +16,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ironic_traits import policies
 from ironic_traits.cmd import setup
-from ironic_traits.db import names, revisions, tables
+from ironic_traits.db import names, online_migrations, revisions, tables
 from ironic_traits.deploy import drivers
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.matching.traits import STANDARD
@@ -35,17 +35,31 @@ class Checks(upgradecheck.UpgradeCommands):
     database: Any = None
 
     def schema(self):
-        """Check that the schema is that of this release."""
+        """Check that the schema is that of this release, or a newer one that this release can use."""
         current, newest = revisions.current(self.database), revisions.newest()
         if current == newest:
             return _GOOD
-        if current and current not in revisions.names():
-            return Result(Code.FAILURE, f'The database is at version {current}, which belongs to a newer release.')
+        if revisions.is_newer(current):
+            message = f'The database is at version {current}, which belongs to a newer release.'
+            if revisions.is_usable(self.database, current):
+                return Result(Code.WARNING, f'{message} This release can use it.')
+            return Result(Code.FAILURE, message)
         message = f'The database is at version {current or "none"}, this release needs {newest}.'
         if self.database.url.get_backend_name() == 'sqlite':
             advice = 'The service upgrades a SQLite database when it starts: make a copy first.'
             return Result(Code.WARNING, f'{message} {advice}')
         return Result(Code.FAILURE, f'{message} Run: ironic-traits-manage db upgrade')
+
+    def online_data_migrations(self):
+        """Check that all rows are in the form of this release: the next one may rely on it."""
+        if revisions.current(self.database) != revisions.newest():
+            # The columns may not exist yet.
+            return _GOOD
+        left = online_migrations.unfinished(self.database, online_migrations.MIGRATIONS)
+        if not left:
+            return _GOOD
+        rows = ', '.join(f'{name}: {number}' for name, number in left.items())
+        return Result(Code.WARNING, f'Rows to migrate: {rows}. Run: ironic-traits-manage db online-data-migrations')
 
     def standard_names(self):
         """Check that the database has the names of the installed os-traits and os-resource-classes."""
@@ -118,6 +132,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     _upgrade_checks = (
         ('Schema of the database', schema),
+        ('Online data migrations', online_data_migrations),
         ('Names of traits and resource classes', standard_names),
         ('Traits of nodes', traits),
         ('Drivers of nodes', drivers),

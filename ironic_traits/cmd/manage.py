@@ -59,6 +59,15 @@ def _purge_arguments(parser):
     )
 
 
+def _online_arguments(parser):
+    parser.add_argument(
+        *('--max-count', '-m'),
+        type=int,
+        metavar='N',
+        help='migrate at most N rows. Run the command again until it exits with 0',
+    )
+
+
 def _check_arguments(parser):
     parser.add_argument('file', nargs='*', help='rules as YAML or JSON; without any, the standard rules')
     parser.add_argument(
@@ -137,6 +146,13 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
             'upgrade': ('managing:upgrade', 'Upgrade the schema and the standard names to this release.', None),
             'version': ('managing:version', 'Print the version of the schema.', None),
             'check': ('managing:check', 'Exit with 1 unless the schema is that of this release.', None),
+            'online-data-migrations': (
+                'managing:online_data_migrations',
+                'Migrate rows to the form of this release in small transactions, while services run. Exit with 0 when '
+                'all rows are migrated, with 1 when some are left, and with 2 when the schema is not that of this '
+                'release.',
+                _online_arguments,
+            ),
         },
     ),
     'config': (

@@ -1,5 +1,6 @@
 """The implementation of ironic-traits-manage, apart from its commands in ``inventory`` and ``rules``."""
 
+import collections
 import pkgutil
 import sys
 
@@ -7,7 +8,7 @@ from oslo_config import cfg
 
 from ironic_traits import validation
 from ironic_traits.cmd import rules, setup
-from ironic_traits.db import migrations, revisions
+from ironic_traits.db import migrations, online_migrations, revisions
 from ironic_traits.inventory import change_feed, history_purge, reservations
 from ironic_traits.placement import standard
 
@@ -48,6 +49,33 @@ def check(conf, database):
     print(f'{current or "none"}, the newest is {newest}')
     if current != newest:
         sys.exit(1)
+
+
+def online_data_migrations(conf, database):
+    """Migrate rows in batches, and print how many there were, and how many are left.
+
+    The exit codes are those of ``ironic-dbsync online_data_migrations``: 0 when all rows are migrated, 1 when
+    --max-count ended it before, 2 when the schema is that of another release, 127 for an invalid --max-count.
+    """
+    max_count = conf.command.max_count
+    if max_count is not None and max_count < 1:
+        _exit(127, '--max-count must be at least 1')
+    if revisions.current(database) != revisions.newest():
+        _exit(2, f'The schema must be at version {revisions.newest()}. Run: ironic-traits-manage db upgrade')
+    counts: collections.Counter[str] = collections.Counter()
+    for name, number in online_migrations.run(database, online_migrations.MIGRATIONS, max_count):
+        counts[name] += number
+    left = online_migrations.unfinished(database, online_migrations.MIGRATIONS)
+    for name in dict.fromkeys([*counts, *left]):
+        print(f'{name}: {counts[name]} rows were migrated, {left.get(name, 0)} are left')
+    if left:
+        sys.exit(1)
+    print('All rows have the form of this release')
+
+
+def _exit(code, message):
+    print(message, file=sys.stderr)
+    sys.exit(code)
 
 
 def purge(conf, database):

@@ -18,8 +18,12 @@ from ironic_traits.placement import standard
 
 LOG = logging.getLogger(__name__)
 
-#: Errors that the operator can fix: a wrong address, no driver, no server, no permission to write, a newer schema.
-_UNUSABLE = (sa.exc.SQLAlchemyError, db_exception.DBError, revisions.NewerRevision, OSError)
+#: Errors that the operator can fix: a wrong address, no driver, no server, no permission to write, a newer schema,
+#: an upgrade that does not end.
+_UNUSABLE = (
+    *(sa.exc.SQLAlchemyError, db_exception.DBError, OSError),
+    *(revisions.NewerRevision, revisions.UpgradeInProgress),
+)
 
 #: The extra of this package that installs the driver of a database, by the backend in the URL.
 _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
@@ -120,21 +124,32 @@ def schema(settings):
     """Create or upgrade the schema of a SQLite database; check that of a database server.
 
     :param settings: ConfigOpts.
-    :raises SystemExit: the schema in a database server is older or newer than this release needs.
+    :raises SystemExit: this release cannot use the schema.
     """
     with database(settings, create=True) as opened:
-        current, newest = revisions.current(opened), revisions.newest()
-        if opened.url.get_backend_name() == 'sqlite':
-            if current != newest:
+        current = revisions.current(opened)
+        if revisions.is_newer(current):
+            _check_newer(opened, current)
+        elif opened.url.get_backend_name() == 'sqlite':
+            if current != revisions.newest():
                 # Not at the top: alembic makes the start longer, and few starts need it.
                 from ironic_traits.db import migrations
 
                 migrations.upgrade(opened)
             standard.sync(opened)
-            return
-        if current == newest:
-            return
+        elif current != revisions.newest():
+            sys.exit(
+                f'The schema of the database is at version {current or "none"}, this release needs '
+                f'{revisions.newest()}. '
+                'Run: ironic-traits-manage db upgrade (with the same --config-file or --database)'
+            )
+
+
+def _check_newer(opened, current):
+    """Log that the schema belongs to a newer release, or exit if this release cannot use it."""
+    if not revisions.is_usable(opened, current):
         sys.exit(
-            f'The schema of the database is at version {current or "none"}, this release needs {newest}. '
-            'Run: ironic-traits-manage db upgrade (with the same --config-file or --database)'
+            f'The schema of the database is at version {current}, which belongs to a newer release. This release, '
+            f'whose newest version is {revisions.newest()}, cannot use it: start the newer one'
         )
+    LOG.warning('The schema of the database is at version %s, of a newer release. This release can use it.', current)

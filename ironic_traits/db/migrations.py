@@ -15,8 +15,10 @@ from ironic_traits.db.engine import Database
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
 LOCK = ('ironic-traits-migrations', 0x1807_1735)
-#: Most seconds to wait for that lock on MariaDB.
-_MAX_WAIT = 600
+#: Most seconds to wait for that lock.
+MAX_WAIT = 600
+#: PostgreSQL's code for a lock that was not released in time.
+_LOCK_NOT_AVAILABLE = '55P03'
 
 
 def _config(connection: sa.Connection | None = None) -> Config:
@@ -26,41 +28,74 @@ def _config(connection: sa.Connection | None = None) -> Config:
     return config
 
 
-def upgrade(database: Database, revision: str = 'head') -> None:
+def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT) -> None:
     """Upgrade a database to a revision. If several processes do so at the same time, one works and the others wait.
 
-    An upgrade that fails, or is killed, can be run again.
+    Services may go on meanwhile. An upgrade that fails, or is killed, can be run again.
 
     :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
+    :param max_wait: most seconds to wait for another upgrade. SQLite has a limit of its own, ``[database]
+        lock_timeout``.
     :raises revisions.NewerRevision: the database has a revision that this release does not have.
+    :raises revisions.UpgradeInProgress: another upgrade has not ended in time.
     """
     current = revisions.current(database)
-    if current and current not in revisions.names():
-        raise revisions.NewerRevision(f'it is at version {current}, which belongs to a newer release')
-    with database.write_for_long() as connection, _locked(connection), repeatable.ddl(connection):
+    if revisions.is_newer(current):
+        raise revisions.NewerRevision(
+            f'it is at version {current}, which belongs to a newer release: upgrade it with that release'
+        )
+    with database.write_for_long() as connection, _locked(connection, max_wait), repeatable.ddl(connection):
         command.upgrade(_config(connection), revision)
 
 
+def _locked(connection: sa.Connection, max_wait: int) -> contextlib.AbstractContextManager[None]:
+    """Hold the migration lock during the block. SQLite needs none: only one transaction can write at a time."""
+    if connection.dialect.name == 'postgresql':
+        return _locked_on_postgresql(connection, max_wait)
+    if connection.dialect.name in ('mysql', 'mariadb'):
+        return _locked_on_mariadb(connection, max_wait)
+    return contextlib.nullcontext()
+
+
 @contextlib.contextmanager
-def _locked(connection: sa.Connection) -> Iterator[None]:
-    """Hold the migration lock. SQLite needs none, because only one transaction can write at a time."""
-    name, number = LOCK
-    dialect = connection.dialect.name
-    if dialect == 'postgresql':
-        # It is released at the end of the transaction.
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
+def _locked_on_postgresql(connection: sa.Connection, max_wait: int) -> Iterator[None]:
+    """Hold the lock until the end of the transaction.
+
+    The limit for locks of tables stays: a statement that waits for a table holds up the services that use it.
+    """
+    limit = connection.exec_driver_sql('SHOW lock_timeout').scalar_one()
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{max_wait}s'")
+    try:
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK[1])))
+    except Exception as error:
+        if getattr(error.__cause__, 'pgcode', None) == _LOCK_NOT_AVAILABLE:
+            raise _in_progress(max_wait) from error
+        raise
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{limit}'")
+    yield
+
+
+@contextlib.contextmanager
+def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[None]:
+    """Hold the lock, which belongs to the connection."""
+    # Each DDL statement waits for the transactions that use its table, and holds up all others meanwhile.
+    connection.exec_driver_sql('SET SESSION lock_wait_timeout = @@innodb_lock_wait_timeout')
+    # 1 for success, 0 when the time is over, NULL after an error.
+    if connection.scalar(sa.select(sa.func.get_lock(LOCK[0], max_wait))) != 1:
+        raise _in_progress(max_wait)
+    try:
         yield
-    elif dialect in ('mysql', 'mariadb'):
-        connection.execute(sa.select(sa.func.get_lock(name, _MAX_WAIT)))
-        try:
-            yield
-            # Otherwise the next process would get the lock before it can see the new version. The tables are committed
-            # already: each DDL statement is.
-            connection.exec_driver_sql('COMMIT')
-        finally:
-            # The server releases it with the connection, if that has failed.
-            with contextlib.suppress(Exception):
-                connection.execute(sa.select(sa.func.release_lock(name)))
-    else:
-        yield
+        # Otherwise the next process would get the lock before it can see the new version. The tables are committed
+        # already: each DDL statement is.
+        connection.exec_driver_sql('COMMIT')
+    finally:
+        # The server releases it with the connection, if that has failed.
+        with contextlib.suppress(Exception):
+            connection.execute(sa.select(sa.func.release_lock(LOCK[0])))
+
+
+def _in_progress(max_wait: int) -> revisions.UpgradeInProgress:
+    return revisions.UpgradeInProgress(
+        f'another process has been upgrading it for {max_wait} seconds: wait for it, and try again'
+    )

@@ -2,6 +2,10 @@
 
 This needs no alembic. To import it takes as long as a third of all other modules, and a service that starts on the
 newest schema does not need it. ``migrations`` does the upgrades.
+
+Services of the release before may use a schema while it is upgraded, and afterwards: most migrations only add to it.
+The table ``schema_compatibility`` has the oldest revision whose release can use the schema. A migration that takes
+something away which older releases use raises it.
 """
 
 import importlib.resources
@@ -9,6 +13,7 @@ import pathlib
 
 import sqlalchemy as sa
 
+from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 
 #: Where alembic stores the revision of a database.
@@ -17,6 +22,10 @@ _TABLE = sa.table('alembic_version', sa.column('version_num', sa.String))
 
 class NewerRevision(Exception):
     """A database has a revision that this release does not have."""
+
+
+class UpgradeInProgress(Exception):
+    """Another process upgrades the same database, and does not end."""
 
 
 def scripts() -> pathlib.Path:
@@ -46,3 +55,28 @@ def current(database: Database) -> str | None:
         if not sa.inspect(connection).has_table(_TABLE.name):
             return None
         return connection.scalar(sa.select(_TABLE.c.version_num))
+
+
+def is_newer(revision: str | None) -> bool:
+    """Whether a revision of a database belongs to a newer release.
+
+    :param revision: what ``current`` returns.
+    """
+    return revision is not None and revision not in names()
+
+
+def is_usable(database: Database, revision: str | None) -> bool:
+    """Whether this release can use a database: its schema is the newest, or a newer one that only adds to it.
+
+    :param database: ironic_traits.db.engine.Database.
+    :param revision: its revision, as ``current`` returns it.
+    """
+    if not is_newer(revision):
+        return revision == newest()
+    table = tables.schema_compatibility
+    with database.read() as connection:
+        if not sa.inspect(connection).has_table(table.name):
+            return False
+        oldest = connection.scalar(sa.select(table.c.oldest_revision))
+    # Names of revisions are numbers of four digits, which sort like the revisions.
+    return oldest is not None and oldest <= newest()

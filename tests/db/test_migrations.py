@@ -5,14 +5,13 @@ import contextlib
 import datetime
 import itertools
 
-import alembic.autogenerate
 import os_traits
 import pytest
 import sqlalchemy as sa
-from alembic.runtime.migration import MigrationContext
 
-from ironic_traits.db import migrations, revisions, tables
+from ironic_traits.db import migrations, revisions
 from ironic_traits.db.engine import Database
+from tests.support.schemas import differences
 from tests.support.service import make_conf
 
 
@@ -28,15 +27,6 @@ def read(database, name):
     with database.read() as connection:
         table = sa.Table(name, sa.MetaData(), autoload_with=connection)
         return connection.execute(sa.select(table).order_by(table.c.id)).all()
-
-
-def differences(database):
-    """Return what alembic would change in a database, types and defaults included."""
-    with database.read() as connection:
-        context = MigrationContext.configure(
-            connection, opts={'compare_type': True, 'compare_server_default': True, 'target_metadata': tables.metadata}
-        )
-        return alembic.autogenerate.compare_metadata(context, tables.metadata)
 
 
 def test_models_equal_migrations(database):

@@ -25,6 +25,7 @@ from ironic_traits.db.tables.placement import (
     resource_providers,
 )
 from ironic_traits.db.tables.records import chassis, portgroups, ports, volume_connectors, volume_targets
+from ironic_traits.db.tables.schema import schema_compatibility
 from ironic_traits.db.tables.traits import (
     node_trait_sources,
     node_trait_vetoes,

@@ -1,0 +1,16 @@
+"""What the schema says about itself (``db/revisions.py``). Alembic has a table of its own for the revision."""
+
+import sqlalchemy as sa
+
+from ironic_traits.db.tables.base import metadata
+from ironic_traits.db.types import ascii_string
+
+# One row.
+schema_compatibility = sa.Table(
+    'schema_compatibility',
+    metadata,
+    sa.Column('id', sa.Integer, primary_key=True, autoincrement=False),
+    # The oldest revision whose release can use this schema.
+    sa.Column('oldest_revision', ascii_string(32), nullable=False),
+    mysql_engine='InnoDB',
+)

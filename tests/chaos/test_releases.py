@@ -1,0 +1,130 @@
+"""Services of two releases at once: the schema is upgraded while those of the release before answer requests."""
+
+import contextlib
+import http.client
+import random
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from ironic_traits.db import revisions
+from tests.chaos import checker, clients, history
+from tests.support import releases
+from tests.support.servers import free_port
+from tests.support.service import database
+
+#: Seconds before the upgrade, and after it with services of both releases.
+_BEFORE, _TOGETHER = 1, 4
+#: Seconds between two requests of a client: fewer would let the processes start slowly.
+_PAUSE = 0.5
+_CONF = f"""
+[deploy]
+poll_interval = 0.2
+[history]
+max_entries = 0
+purge_interval = 0
+[changes]
+interval = 1
+[inventory]
+max_traits_per_node = {clients.LIMIT}
+"""
+
+
+class Processes:
+    """Processes of both releases on one database.
+
+    :param url: of the database.
+    :param folder: pathlib.Path for files; the release before is in its ``previous``.
+    :ivar bases: URLs of the services.
+    """
+
+    def __init__(self, url, folder):
+        self._folder = folder
+        (folder / 'one.conf').write_text(_CONF)
+        self._arguments = ['--config-file', str(folder / 'one.conf'), '--database', url]
+        self._output = (folder / 'output').open('ab')
+        self._processes = []
+        self.bases = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            try:
+                process.wait(40)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._output.close()
+
+    def upgrade(self, code):
+        """Upgrade the schema by the release in a directory; None for this checkout."""
+        process = releases.start(code, 'manage', *self._arguments, 'db', 'upgrade', output=self._output)
+        assert process.wait(120) == 0, self.output
+
+    def serve(self, code):
+        """Start a service and a worker of the release in a directory; None for this checkout."""
+        port = free_port()
+        for program, arguments in (('api', ['--port', str(port), '--nostart-worker']), ('worker', [])):
+            self._processes.append(releases.start(code, program, *self._arguments, *arguments, output=self._output))
+        base = f'http://127.0.0.1:{port}'
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(f'{base}/v1'):
+                break
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.05)
+        self.bases.append(base)
+
+    def has_ended(self):
+        """Whether one of them has ended."""
+        return any(process.poll() is not None for process in self._processes)
+
+    @property
+    def output(self):
+        """What all of them have printed."""
+        return (self._folder / 'output').read_text()
+
+
+def test_rolling_upgrade(new_database, database_kind, tmp_path):
+    """Nothing is lost, and no request fails: before the upgrade of the schema, during it, and with both releases."""
+    if database_kind == 'sqlite':
+        pytest.skip('one service uses the file, and upgrades it when it starts')
+    (tmp_path / 'previous').mkdir()
+    if not releases.previous(tmp_path / 'previous'):
+        pytest.skip('this is not a full clone')
+    url, record = new_database(), history.History()
+    with Processes(url, tmp_path) as processes, database(url) as opened:
+        processes.upgrade(tmp_path / 'previous')
+        before = revisions.current(opened)
+        assert before < revisions.newest()
+        processes.serve(tmp_path / 'previous')
+
+        def make_ask(choices):
+            return clients.over_http(processes.bases, choices)
+
+        def upgrade():
+            time.sleep(_BEFORE)
+            processes.upgrade(None)
+            processes.serve(None)
+            assert not processes.has_ended(), processes.output
+            time.sleep(_TOGETHER)
+
+        ask = make_ask(random.Random(0))
+        world = clients.World(ask)
+        follower = clients.run(make_ask, 'releases', record, 0, world=world, pause=_PAUSE, disturb=upgrade)
+        problems = checker.settle(ask, world)
+        follower.end()
+        problems += checker.problems(record, world, checker.Stored(ask), follower.copy)
+        assert not problems, processes.output[-5000:]
+        assert not processes.has_ended(), processes.output
+        assert 'Traceback' not in processes.output
+        assert revisions.current(opened) == revisions.newest()
+    statuses = [entry.status for entry in record.entries]
+    assert not [status for status in statuses if status == 0 or status >= 500]
+    assert len(statuses) > 100
