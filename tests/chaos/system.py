@@ -16,6 +16,16 @@ from tests.support.service import ForkedServer, upgraded
 APIS, WORKERS = 2, 2
 #: Bytes of the file system of the first node of a database.
 _DISK = '400m'
+#: Settings by which the checker sees everything: no entry of the history is deleted.
+CHECKED = f"""
+[history]
+max_entries = 0
+purge_interval = 0
+[changes]
+interval = 1
+[inventory]
+max_traits_per_node = {LIMIT}
+"""
 _CONF = f"""
 [database]
 connect_timeout = 1
@@ -28,14 +38,7 @@ poll_interval = 0.2
 lease_seconds = 5
 heartbeat_interval = 2
 heartbeat_timeout = 6
-[history]
-max_entries = 0
-purge_interval = 0
-[changes]
-interval = 1
-[inventory]
-max_traits_per_node = {LIMIT}
-"""
+{CHECKED}"""
 
 
 class Api(ForkedServer):

@@ -11,6 +11,7 @@ import pytest
 
 from ironic_traits.db import revisions
 from tests.chaos import checker, clients, history
+from tests.chaos.system import CHECKED
 from tests.support import releases
 from tests.support.servers import free_port
 from tests.support.service import database
@@ -19,17 +20,6 @@ from tests.support.service import database
 _BEFORE, _TOGETHER = 1, 4
 #: Seconds between two requests of a client: fewer would let the processes start slowly.
 _PAUSE = 0.5
-_CONF = f"""
-[deploy]
-poll_interval = 0.2
-[history]
-max_entries = 0
-purge_interval = 0
-[changes]
-interval = 1
-[inventory]
-max_traits_per_node = {clients.LIMIT}
-"""
 
 
 class Processes:
@@ -42,7 +32,7 @@ class Processes:
 
     def __init__(self, url, folder):
         self._folder = folder
-        (folder / 'one.conf').write_text(_CONF)
+        (folder / 'one.conf').write_text(f'{CHECKED}[deploy]\npoll_interval = 0.2\n')
         self._arguments = ['--config-file', str(folder / 'one.conf'), '--database', url]
         self._output = (folder / 'output').open('ab')
         self._processes = []
