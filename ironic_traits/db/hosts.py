@@ -85,6 +85,11 @@ class Hosts:
         """The number of the host in use."""
         return self._current
 
+    @property
+    def limit(self) -> float:
+        """Most seconds that a connection to a host may take."""
+        return self._limits.connect
+
     def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         """Raise an exception unless a host responds, within the limit for a connection."""
         self._connect(number, dialect, arguments, options).close()

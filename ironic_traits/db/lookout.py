@@ -3,7 +3,8 @@
 A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. So a thread looks
 at the connections in use. When one is in use for more than a second, it connects to the same host, once in a second.
 If that takes too long, or the host cannot be used any more, all connections in use are shut down. That ends the waits,
-as if the server had closed them: the requests get a 503, and the next ones another host.
+as if the server had closed them: the requests get a 503, and the next ones another host. A process that was stopped
+itself, or got no processor, checks again.
 """
 
 import contextlib
@@ -23,6 +24,8 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds for which a connection is in use until its host is checked; seconds between two looks.
 _SLOW, _INTERVAL = 1, 0.5
+#: Seconds by which a check ends late if this process was stopped, or got no processor.
+_LATE = 0.25
 #: Seconds between two attempts to go back to the first host.
 _BACK = 5
 
@@ -100,15 +103,31 @@ class Lookout:
 
     def _check(self) -> None:
         before, host = time.monotonic(), self._hosts.current
-        try:
-            self._probe(host)
-        except Exception as error:
-            if _is_response(error):
-                return
+        error = self._failure(host)
+        if error is not None:
             LOG.warning('The host of the database does not answer a check: %s', error)
             self._hosts.leave(host)
             # What was taken since may be of another host.
             _shut_down([each for each in self._in_use.values() if each[1] < before])
+
+    def _failure(self, host: int) -> Exception | None:
+        """Return why a host is taken for dead; None if it responds.
+
+        A check that has taken longer than its limit says that this process was stopped, or got no processor. It is
+        repeated once.
+        """
+        for is_last in (False, True):
+            began = time.monotonic()
+            try:
+                self._probe(host)
+            except Exception as error:
+                if _is_response(error):
+                    return None
+                if is_last or time.monotonic() - began < self._hosts.limit + _LATE:
+                    return error
+            else:
+                return None
+        return None
 
 
 def _is_response(error: Exception) -> bool:

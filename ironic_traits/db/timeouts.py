@@ -18,6 +18,8 @@ from oslo_config import cfg
 
 #: Seconds after the limit of the server until the client gives a statement up.
 _MARGIN = 2
+#: Parts of the wait for a response.
+_PARTS = 20
 #: When the request of this thread must have ended, as time.monotonic(); None for no limit.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar('deadline', default=None)
 
@@ -146,13 +148,35 @@ def _factory(limits: Limits) -> Any:
 def _wait(connection: Any) -> None:
     from psycopg2 import OperationalError, extensions
 
-    seconds = getattr(connection, 'seconds', None)
-    until = None if seconds is None else time.monotonic() + seconds
+    seconds: float | None = getattr(connection, 'seconds', None)
+    left = seconds or 0
     events = {extensions.POLL_READ: select.POLLIN, extensions.POLL_WRITE: select.POLLOUT}
     while (state := connection.poll()) != extensions.POLL_OK:
         poll = select.poll()
         poll.register(connection.fileno(), events[state])
-        left = None if until is None else max(0, until - time.monotonic()) * 1000
-        if not poll.poll(left):
+        if seconds is None:
+            poll.poll()
+            continue
+        is_ready, left = _wait_in_parts(poll, left, seconds / _PARTS)
+        if not is_ready:
             # SQLAlchemy recognizes a lost connection by these words.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')
+
+
+def _wait_in_parts(poll: Any, left: float, part: float) -> tuple[bool, float]:
+    """Wait until a socket is ready.
+
+    No part counts as more than it is. So the time in which this process was stopped, or got no processor, is not taken
+    for time in which the server did not respond.
+
+    :param poll: select.poll.
+    :param left: most seconds.
+    :param part: seconds of a part.
+    :returns: (whether it is ready, how many seconds are left).
+    """
+    while True:
+        began, timeout = time.monotonic(), max(0, min(part, left))
+        is_ready = bool(poll.poll(timeout * 1000))
+        left -= min(timeout, time.monotonic() - began)
+        if is_ready or left <= 0:
+            return is_ready, left

@@ -9,13 +9,15 @@ class Proxy(threading.Thread):
     """A proxy to a port of this machine.
 
     :ivar port: its own port.
+    :ivar connections: number of connections that it has accepted.
     """
 
     def __init__(self, target):
         super().__init__(daemon=True, name=f'proxy to {target}')
         self._target = target
         self._loop = asyncio.new_event_loop()
-        self.port = 0
+        self.port, self.connections = 0, 0
+        self._waiting = set()
         self._ready = threading.Event()
         self.start()
         assert self._ready.wait(10)
@@ -23,6 +25,10 @@ class Proxy(threading.Thread):
     def cut(self):
         """Pass nothing on from now on. Connections stay open, and new ones are accepted."""
         self._loop.call_soon_threadsafe(self._open.clear)
+
+    def drop(self):
+        """Close the connections that were accepted while nothing is passed on."""
+        self._loop.call_soon_threadsafe(lambda: [writer.transport.abort() for writer in self._waiting])
 
     def join_again(self):
         """Pass everything on."""
@@ -43,7 +49,12 @@ class Proxy(threading.Thread):
         self._loop.run_forever()
 
     async def _connect(self, reader, writer):
+        self.connections += 1
+        self._waiting.add(writer)
         await self._open.wait()
+        self._waiting.discard(writer)
+        if writer.is_closing():
+            return
         try:
             other_reader, other_writer = await asyncio.open_connection('127.0.0.1', self._target)
         except OSError:

@@ -34,7 +34,6 @@ PAGES = [
     DOC / 'placement.rst',
     DOC / 'inventory_files.rst',
     DOC / 'provisioning.rst',
-    DOC / 'backup.rst',
 ]
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)

@@ -211,15 +211,16 @@ with socket.socket(socket.AF_UNIX) as connection:
 """
 
 
-def write_scripts(directory):
+def write_scripts(directory, programs=(*CLIENTS, *OWN)):
     """Write a script for each of the commands, to be first in the PATH of a shell.
 
     :param directory: pathlib.Path of a directory, which is created.
+    :param programs: names of the commands.
     """
     directory.mkdir()
-    for program, forks in _FORKS.items():
+    for program in programs:
         script = directory / program
-        script.write_text(_SCRIPT.format(python=sys.executable, socket=forks.socket, program=program))
+        script.write_text(_SCRIPT.format(python=sys.executable, socket=_FORKS[program].socket, program=program))
         script.chmod(0o755)
 
 
