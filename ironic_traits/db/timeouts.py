@@ -143,16 +143,20 @@ def _factory(limits: Limits) -> Any:
     return type('Connection', (extensions.connection,), {'seconds': limits.connect})
 
 
-def _wait(connection: Any) -> None:
-    from psycopg2 import OperationalError, extensions
+#: ``psycopg2.extensions``: POLL_OK, and the events of POLL_READ and POLL_WRITE.
+_POLL_OK, _EVENTS = 0, {1: select.POLLIN, 2: select.POLLOUT}
 
+
+def _wait(connection: Any) -> None:
+    # Each statement comes here: it does as little as possible.
     seconds = getattr(connection, 'seconds', None)
     until = None if seconds is None else time.monotonic() + seconds
-    events = {extensions.POLL_READ: select.POLLIN, extensions.POLL_WRITE: select.POLLOUT}
-    while (state := connection.poll()) != extensions.POLL_OK:
+    while (state := connection.poll()) != _POLL_OK:
         poll = select.poll()
-        poll.register(connection.fileno(), events[state])
+        poll.register(connection.fileno(), _EVENTS[state])
         left = None if until is None else max(0, until - time.monotonic()) * 1000
         if not poll.poll(left):
+            from psycopg2 import OperationalError
+
             # SQLAlchemy recognizes a lost connection by these words.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')

@@ -134,10 +134,7 @@ def parse(text):
     :raises failures.PlacementFailure: it is not valid.
     """
     query = MultiDict(urllib.parse.parse_qsl(text.removeprefix('?'), keep_blank_values=True))
-    # Of a repeated parameter, the last and the first value are validated.
-    items = list(query.items())
-    for each in (dict(items), dict(reversed(items))):
-        validation.check(_VALIDATORS[SUBTREES_SINCE], each, 'Invalid query string parameters')
+    validation.check_query(_VALIDATORS[SUBTREES_SINCE], query)
     return _request(query, MAXIMUM)
 
 
