@@ -145,20 +145,24 @@ def _factory(limits: Limits) -> Any:
     return type('Connection', (extensions.connection,), {'seconds': limits.connect})
 
 
-def _wait(connection: Any) -> None:
-    from psycopg2 import OperationalError, extensions
+#: ``psycopg2.extensions``: POLL_OK, and the events of POLL_READ and POLL_WRITE.
+_POLL_OK, _EVENTS = 0, {1: select.POLLIN, 2: select.POLLOUT}
 
+
+def _wait(connection: Any) -> None:
+    # Each statement comes here: it does as little as possible.
     seconds: float | None = getattr(connection, 'seconds', None)
     left = seconds or 0
-    events = {extensions.POLL_READ: select.POLLIN, extensions.POLL_WRITE: select.POLLOUT}
-    while (state := connection.poll()) != extensions.POLL_OK:
+    while (state := connection.poll()) != _POLL_OK:
         poll = select.poll()
-        poll.register(connection.fileno(), events[state])
+        poll.register(connection.fileno(), _EVENTS[state])
         if seconds is None:
             poll.poll()
             continue
         is_ready, left = _wait_in_parts(poll, left, seconds / _PARTS)
         if not is_ready:
+            from psycopg2 import OperationalError
+
             # SQLAlchemy recognizes a lost connection by these words.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')
 

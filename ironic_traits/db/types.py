@@ -192,6 +192,21 @@ def _mariadb_clock(element: clock, compiler: Any, **options: Any) -> str:
     return 'UTC_TIMESTAMP(6)'
 
 
+class statement_clock(clock):
+    """``clock``, when the statement began: in conditions on rows.
+
+    PostgreSQL turns a subquery with this time into a join. With ``clock``, which moves on during the statement, it runs
+    the subquery for each row. A writer locks the row first (invariant 1): then its later statements begin after that.
+    """
+
+    inherit_cache = True
+
+
+@compiler.compiles(statement_clock, 'postgresql')
+def _postgresql_statement_clock(element: statement_clock, compiler: Any, **options: Any) -> str:
+    return "(statement_timestamp() AT TIME ZONE 'UTC')"
+
+
 def read_clock(connection: sa.Connection) -> datetime.datetime:
     """Return the time of the database's clock, in UTC, without a time zone."""
     return connection.execute(sa.select(clock())).scalar_one()

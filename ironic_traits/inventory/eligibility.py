@@ -10,14 +10,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.db.types import clock
+from ironic_traits.db.types import statement_clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mismatches, node_providers
 
 #: Conditions on reservations: the reservation is live (LIVE); it has expired (EXPIRED); it is live and holds the node
 #: of the surrounding SELECT (OF_NODE).
-LIVE = sa.or_(tables.reservations.c.expires_at.is_(None), tables.reservations.c.expires_at > clock())
-EXPIRED = tables.reservations.c.expires_at <= clock()
+LIVE = sa.or_(tables.reservations.c.expires_at.is_(None), tables.reservations.c.expires_at > statement_clock())
+EXPIRED = tables.reservations.c.expires_at <= statement_clock()
 OF_NODE = sa.and_(tables.reservations.c.node_uuid == tables.nodes.c.uuid, LIVE)
 #: Condition on nodes: the node has a live reservation.
 RESERVED = sa.exists().where(OF_NODE).correlate(tables.nodes)

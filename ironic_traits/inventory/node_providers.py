@@ -227,6 +227,11 @@ def bump(connection: sa.Connection, node_id: int) -> None:
     connection.execute(_BUMP, {'of_node': node_id, 'now': now()})
 
 
+def write_bump(node_id: int) -> Write:
+    """Return the write that ``bump`` executes."""
+    return Write(_BUMP, {'of_node': node_id, 'now': now()})
+
+
 def bump_for_reservation(connection: sa.Connection, node_id: int) -> None:
     """Raise the generation of a node's provider after a reservation of the node was created or deleted.
 

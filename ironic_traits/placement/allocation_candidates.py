@@ -4,7 +4,7 @@ One query for each group finds the providers that could fulfil it. ``matching.co
 candidates, up to the limit. Only then the providers of these candidates are read in full.
 
 Most requests are about one unit of a node. Each node that fulfils such a request is a candidate by itself, and the
-limit ends the query (``node_candidates``).
+limit ends the query (``plain_candidates``, ``node_candidates``).
 """
 
 import dataclasses
@@ -22,12 +22,23 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.matching.combinations import Amount, Candidate, Collective, Groups, Option, Rules, Tries, combine
-from ironic_traits.placement import candidate_summaries, capacity, node_candidates, sharing
-from ironic_traits.placement import resource_classes as classes
+from ironic_traits.placement import candidate_facts, candidate_summaries, capacity, plain_candidates, sharing
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.candidate_requests import Group, Request
 from ironic_traits.placement.candidate_summaries import Summary
+from ironic_traits.placement.plain_candidates import requirements, root_conditions
 from ironic_traits.placement.resource_providers import in_tree, is_in
+
+
+class Singles(NamedTuple):
+    """Allocation candidates that are one provider each.
+
+    :ivar group: the group of the request.
+    :ivar summaries: [(uuid of the provider, Summary), …] of the candidates.
+    """
+
+    group: Group
+    summaries: list[tuple[str, Summary]]
 
 
 class Result(NamedTuple):
@@ -42,11 +53,10 @@ class Result(NamedTuple):
     summaries: dict[str, Summary]
 
 
-def find(context: Context, request: Request) -> Result:
+def find(context: Context, request: Request) -> Result | Singles:
     """Find allocation candidates.
 
     :param request: Request.
-    :returns: Result.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """
@@ -81,13 +91,13 @@ class Search:
         self.conf = conf
         self.request = request
         groups = request.groups
-        self.class_ids = classes.check(connection, {name for group in groups for name in group.resources})
-        required, forbidden = request.root_required or ([], frozenset())
+        required, forbidden = request.root_required or ((), frozenset())
         trait_names = set().union(*required, forbidden)
         for group in groups:
             trait_names = trait_names.union(*group.required, group.forbidden)
-        self.holders = provider_traits.holders(connection, trait_names)
-        self.facts = node_candidates.facts(connection)
+        class_names = {name for group in groups for name in group.resources}
+        self.facts = candidate_facts.read(connection, class_names, trait_names)
+        self.class_ids, self.holders = self.facts.class_ids, self.facts.holders
         self.sharing = sharing.roots_of_sharing(connection) if self.facts.aggregated else {}
         #: Whether any provider has a parent.
         self.nested = self.facts.nested
@@ -109,42 +119,25 @@ class Search:
             (each for each in (request.limit, conf.max_allocation_candidates) if each and each > 0), default=None
         )
 
-    def plain(self) -> Result:
-        """Return the Result if a candidate is one provider."""
-        (group,) = self.request.groups
-        limit = self._limit_of_queries
-        found: list[tuple[str, Summary]] = []
-        for statement in self._free_nodes(group, limit):
-            if limit is None or len(found) < limit:
-                found.extend(node_candidates.read_nodes(self.connection, statement, *group.resources))
-        if limit is None or len(found) < limit:
-            conditions = [*self._requirements(group, few=True), *self._root_conditions(few=True)]
-            amounts = {self.class_ids[name]: amount for name, amount in group.resources.items()}
-            statement = node_candidates.clients(amounts, conditions, limit)
-            found.extend(node_candidates.read_clients(self.connection, statement))
+    def plain(self) -> Singles:
+        """Return the Singles if a candidate is one provider."""
+        found = plain_candidates.find(self.connection, self._plain(self._limit_of_queries))
         if self.conf.randomize_allocation_candidates:
             random.shuffle(found)
-        found = found[: self.limit]
-        candidates = [({uuid: group.resources}, {group.suffix: [uuid]}) for uuid, _ in found]
-        return Result(candidates, dict(found))
+        return Singles(self.request.groups[0], found[: self.limit])
+
+    def _plain(self, limit: int | None) -> plain_candidates.Search:
+        """Return the search for candidates that are one provider each."""
+        request, facts = self.request, self.facts
+        items = tuple(facts.class_ids.items()), tuple(sorted(facts.holders.items())), tuple(facts.node_classes)
+        dialect, (group,) = self.connection.dialect.name, request.groups
+        return plain_candidates.Search(dialect, group, request.root_required, *items, limit)
 
     @property
     def _limit_of_queries(self) -> int | None:
         """How many candidates to read: to choose some of them at random, all that the configuration allows."""
         most = self.conf.max_allocation_candidates
         return (most if most > 0 else None) if self.conf.randomize_allocation_candidates else self.limit
-
-    def _free_nodes(self, group: Group, limit: int | None) -> Iterator[sa.Select]:
-        """Yield the SELECTs of the providers of free nodes, if they are candidates by themselves."""
-        if not self.nodes_suffice:
-            return
-        dialect, ((name, class_id),) = self.connection.dialect.name, self.class_ids.items()
-        own = node_candidates.traits_of_nodes(dialect, self.holders, group.required)
-        others = [one_of for one_of in group.required if len(one_of) > 1 or own.isdisjoint(one_of)]
-        rest = dataclasses.replace(group, required=others)
-        conditions = [*self._requirements(rest, few=True), *self._root_conditions(few=True)]
-        for of_class in node_candidates.of_class(self.facts.classes, name, class_id):
-            yield node_candidates.nodes(dialect, own, [of_class, *conditions], limit)
 
     def candidates(self) -> list[Candidate]:
         """Return [matching.combinations.Candidate, …], up to the limit of the request and the configuration."""
@@ -175,7 +168,7 @@ class Search:
     def _nodes(self, limit: int | None) -> Iterator[Candidate]:
         """Yield the candidates that are one free node."""
         (group,) = self.request.groups
-        for statement in self._free_nodes(group, limit):
+        for statement in plain_candidates.free_nodes(self._plain(limit)):
             for row in self.read(statement):
                 amounts = frozenset(((row.id, class_id), 1) for class_id in self.class_ids.values())
                 yield Candidate(amounts, frozenset(((group.suffix, frozenset((row.id,))),)))
@@ -234,15 +227,15 @@ class Search:
 
         :returns: {uuid of a root: [row as of ``rows``, …]}.
         """
-        requirements = dataclasses.replace(group, suffix='')
+        same = dataclasses.replace(group, suffix='')
         for other, by_root in self.rows_of_groups:
-            if other == requirements:
+            if other == same:
                 return by_root
         by_root = defaultdict(list)
-        for row in self.rows(self.amounts_of(group), list(self._requirements(group))):
+        for row in self.rows(self.amounts_of(group), list(requirements(self.holders, group))):
             for root in self.trees_of(row) if self.sharing else (row.root_provider_uuid,):
                 by_root[root].append(row)
-        self.rows_of_groups.append((requirements, by_root))
+        self.rows_of_groups.append((same, by_root))
         return by_root
 
     def trees_of(self, row: sa.Row) -> Collection[str]:
@@ -259,19 +252,6 @@ class Search:
         return {
             self.class_ids[name]: self.amounts[name] if together else amount for name, amount in group.resources.items()
         }
-
-    def _requirements(self, group: Group, few: bool = False) -> Iterator[Condition]:
-        """Yield the conditions on providers that a provider fulfils a group alone, but for the amounts.
-
-        :param few: whether a limit leaves few providers to read.
-        """
-        yield from provider_traits.conditions(self.holders, group.required, group.forbidden, few)
-        for one_of in group.member_of:
-            yield is_in(one_of)
-        if group.not_member_of:
-            yield ~is_in(group.not_member_of)
-        if group.in_tree:
-            yield in_tree(group.in_tree)
 
     def _options_of_trees(self, group: Group) -> _Options:
         """Return the options of a group that several providers of a tree, and those that share with it, may fulfil.
@@ -331,13 +311,8 @@ class Search:
 
     def _roots(self) -> set[str] | None:
         """Return the set of uuids of the roots that fulfil ``root_required``; None for all roots."""
-        return None if self.request.root_required is None else self.uuids(*self._root_conditions())
-
-    def _root_conditions(self, few: bool = False) -> list[Condition]:
-        if self.request.root_required is None:
-            return []
-        root = tables.resource_providers.c.parent_provider_uuid.is_(None)
-        return [root, *provider_traits.conditions(self.holders, *self.request.root_required, few)]
+        required = self.request.root_required
+        return None if required is None else self.uuids(*root_conditions(self.holders, required))
 
     def _above(self) -> dict[int, int]:
         """Return {id of a provider: id of its parent}."""

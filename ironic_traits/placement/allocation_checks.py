@@ -91,7 +91,7 @@ def check(
     """
     by_id = {provider.id: provider for provider in providers.values()}
     provider_ids = {each.provider_id for each in amounts}
-    holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
+    instances: dict[int, str] | None = None
     sums: Counter[tuple[int, int]] = Counter()
     for each in amounts:
         sums[each.provider_id, each.class_id] += each.amount
@@ -102,6 +102,10 @@ def check(
             raise failures.InventoryInvalid(**arguments)
         if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
             raise failures.ConstraintsViolated(**arguments)
+        if int(row.used) + sums[provider_id, class_id] <= capacity.capacity(row):
+            continue
+        if instances is None:
+            holders, instances = _reserved(connection, by_id, provider_ids), _instances(connection, by_id, provider_ids)
         used = _used_by_others(row, provider, holders, claim)
         after = used + sums[provider_id, class_id]
         allowed = int(before[provider_id, class_id].used)

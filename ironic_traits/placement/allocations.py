@@ -12,16 +12,18 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
+from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
 from ironic_traits.placement import inventories as provider_inventories
 from ironic_traits.placement import resource_classes as classes
-from ironic_traits.placement.allocation_checks import Providers
+from ironic_traits.placement.allocation_checks import Amount, Inventories, Providers
 from ironic_traits.placement.consumers import Claim
 from ironic_traits.placement.inventories import Fields
 from ironic_traits.placement.node_claims import NeedsClaim, never
-from ironic_traits.placement.single_provider import bump, read, take_all
+from ironic_traits.placement.single_provider import bump, read, take_all, write_and_bump
 
 
 def of_consumer(context: Context, uuid: str) -> tuple[sa.Row | None, Sequence[sa.Row]]:
@@ -165,6 +167,9 @@ _HELD_BY = (
     .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)
     .where(tables.consumers.c.uuid.in_(sa.bindparam('consumer_uuids', expanding=True)))
 )
+_INSERT = sa.insert(tables.allocations).values(
+    {column.name: sa.bindparam(f'new_{column.name}') for column in tables.allocations.c}
+)
 _DELETE_OF = sa.delete(tables.allocations).where(
     tables.allocations.c.consumer_id.in_(sa.bindparam('consumer_ids', expanding=True))
 )
@@ -178,16 +183,21 @@ def _lock(connection: sa.Connection, claims: Sequence[Claim], more: Iterable[str
     :raises failures.UnknownProvider: a provider in a claim does not exist.
     """
     requested = {uuid for claim in claims for uuid in claim.resources}
-    consumer_uuids = {'consumer_uuids': [claim.consumer for claim in claims]}
-    present = set(connection.scalars(_HELD_BY, consumer_uuids))
+    # A claim with the generation None is that of a consumer without allocations: ``consumers`` checks that.
+    consumer_uuids = {'consumer_uuids': [claim.consumer for claim in claims if claim.generation is not None]}
+    present = _held_by(connection, consumer_uuids)
     providers = take_all(connection, requested.union(present, more))
-    if not present.issuperset(connection.scalars(_HELD_BY, consumer_uuids)):
+    if not present >= _held_by(connection, consumer_uuids):
         # Before the locks were taken, a consumer got an allocation of a provider that is not locked now.
         raise db_exception.RetryRequest(consumers.lost())
     missing = sorted(requested.difference(providers))
     if missing:
         raise failures.UnknownProvider(uuid=missing[0])
     return providers
+
+
+def _held_by(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> set[str]:
+    return set(connection.scalars(_HELD_BY, parameters)) if parameters['consumer_uuids'] else set()
 
 
 def _write(
@@ -199,9 +209,8 @@ def _write(
     :param moves: Counter of {provider id: by how much its generation moves for other reasons}; None for none.
     """
     existing = consumers.check_generations(connection, claims)
-    class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
-    ids = classes.check(connection, class_names)
     before = allocation_checks.inventories(connection, providers)
+    ids = _class_ids(connection, claims, before)
     nodes_before = _of_nodes(before.values(), providers)
     consumer_ids = [consumer.id for consumer in existing.values()]
     own_before = allocation_checks.used_by_consumers(connection, consumer_ids)
@@ -214,23 +223,56 @@ def _write(
         current = allocation_checks.inventories(connection, providers) if consumer_ids else before
         allocation_checks.check(connection, providers, amounts, current, before, own_before)
     ids_of_consumers = consumers.write(connection, claims, existing)
-    if amounts:
-        moment = now()
-        rows = [
-            {
-                'consumer_id': ids_of_consumers[each.claim.consumer],
-                'resource_provider_id': each.provider_id,
-                'resource_class_id': each.class_id,
-                'used': each.amount,
-                'created_at': moment,
-            }
-            for each in amounts
-        ]
+    rows = _rows(amounts, ids_of_consumers)
+    if _takes_one_free_node(rows, providers, nodes_before) and not (consumer_ids or moves):
+        # Nearly always. It raises the usage of the node, so the generation moves.
+        (provider,) = providers.values()
+        with referring():
+            write_and_bump(connection, provider, [Write(_INSERT, {f'new_{name}': rows[0][name] for name in rows[0]})])
+        return
+    if rows:
         with referring():
             connection.execute(sa.insert(tables.allocations), rows)
     if idle:
         connection.execute(sa.delete(tables.consumers).where(tables.consumers.c.id.in_(idle)))
     _bump(connection, providers, nodes_before, moves + Counter({each.provider_id for each in amounts}))
+
+
+def _rows(amounts: Iterable[Amount], consumer_ids: Mapping[str, int]) -> list[Values]:
+    """Return the rows of new allocations.
+
+    :param consumer_ids: {uuid: id}.
+    """
+    moment = now()
+    return [
+        {
+            'consumer_id': consumer_ids[each.claim.consumer],
+            'resource_provider_id': each.provider_id,
+            'resource_class_id': each.class_id,
+            'used': each.amount,
+            'created_at': moment,
+        }
+        for each in amounts
+    ]
+
+
+def _takes_one_free_node(rows: Sequence[Values], providers: Providers, before: Mapping[int, int]) -> bool:
+    """Whether new allocations are one of the only provider, which is a node that nothing uses and nobody has reserved.
+
+    :param before: the result of ``used_of_nodes`` before the write.
+    """
+    return len(rows) == len(providers) == 1 and before.get(rows[0]['resource_provider_id']) == 0
+
+
+def _class_ids(connection: sa.Connection, claims: Sequence[Claim], inventories: Inventories) -> dict[str, int]:
+    """Return the ids of the resource classes in claims, {name: id}.
+
+    :param inventories: of the providers in the claims.
+    :raises failures.ResourceClassNotFound: one of them does not exist.
+    """
+    ids = {row.resource_class: row.class_id for row in inventories.values()}
+    class_names = {name for claim in claims for resources in claim.resources.values() for name in resources}
+    return ids if ids.keys() >= class_names else classes.check(connection, class_names)
 
 
 def _bump(connection: sa.Connection, providers: Providers, before: Mapping[int, int], moves: Counter[int]) -> None:

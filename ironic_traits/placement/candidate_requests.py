@@ -4,6 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+#: (traits of which one of each set is required, forbidden traits).
+Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
+
 
 @dataclasses.dataclass(frozen=True)
 class Group:
@@ -26,6 +29,11 @@ class Group:
     not_member_of: AbstractSet[str]
     in_tree: str | None
 
+    def __hash__(self) -> int:
+        names = (self.required, self.member_of)
+        sets = (self.resources.items(), self.forbidden, self.not_member_of)
+        return hash((self.suffix, self.in_tree, *(tuple(map(frozenset, each)) for each in (*names, sets))))
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:
@@ -34,8 +42,7 @@ class Request:
     :ivar groups: [Group, …].
     :ivar limit: most candidates to return; None for no limit.
     :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
-    :ivar root_required: (required, forbidden) traits of the root of a tree, in the form of a Group's; None for no
-        requirement.
+    :ivar root_required: traits of the root of a tree; None for no requirement.
     :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the
         others (``same_subtree``).
     :ivar flat: whether to leave out candidates with two providers of one tree: for versions before nested providers.
@@ -44,6 +51,6 @@ class Request:
     groups: Sequence[Group]
     limit: int | None
     isolate: bool
-    root_required: tuple[Sequence[AbstractSet[str]], AbstractSet[str]] | None
+    root_required: Traits | None
     subtrees: Sequence[AbstractSet[str]]
     flat: bool

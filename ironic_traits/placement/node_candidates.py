@@ -4,45 +4,23 @@ The limit ends the queries. They read the nodes of a resource class that are fre
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.types import joined
 from ironic_traits.inventory import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidate_summaries import Summary, standard_first
 from ironic_traits.placement.traits import Holders
 
-_CHILDREN = sa.exists().where(tables.resource_providers.c.parent_provider_uuid.is_not(None))
-_MEMBERS = sa.exists(sa.select(tables.resource_provider_aggregates.c.aggregate_uuid))
-
-
-class Facts(NamedTuple):
-    """What a search has to know before it begins.
-
-    :ivar nested: whether any provider has a parent.
-    :ivar aggregated: whether any provider is in an aggregate.
-    :ivar classes: the resource classes of nodes, as of ``node_classes.statement``.
-    """
-
-    nested: bool
-    aggregated: bool
-    classes: Sequence[str | None]
-
-
-def facts(connection: sa.Connection) -> Facts:
-    """Read the Facts, in one statement."""
-    rows = connection.execute(node_classes.statement(connection.dialect.name, _CHILDREN, _MEMBERS)).all()
-    _, nested, aggregated = rows[0]
-    return Facts(bool(nested), bool(aggregated), [name for name, _, _ in rows])
-
 
 def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
     """Return the conditions on nodes and their providers that a node has a class, each for a part of the nodes.
 
-    :param classes: as of Facts.
+    :param classes: as of ``candidate_facts.Facts``.
     :param name: of the class, normalized.
     :param class_id: id of the class.
     """
@@ -83,22 +61,32 @@ def traits_of_nodes(dialect: str, holders: Mapping[str, Holders], required: Iter
     return own if len(own) > 1 else set()
 
 
-def read_nodes(connection: sa.Connection, statement: sa.Select, name: str) -> Iterator[tuple[str, Summary]]:
-    """Yield (uuid, Summary) of providers of free nodes.
+def with_traits(statement: sa.Select) -> sa.Select:
+    """Return the SELECT for ``read_nodes``.
 
     :param statement: as of ``nodes``.
-    :param name: of the resource class of the nodes.
     """
     found = statement.add_columns(tables.resource_providers.c.node_id).subquery()
-    own = sa.select(sa.func.aggregate_strings(tables.node_traits.c.trait, ',')).where(
-        tables.node_traits.c.node_id == found.c.node_id
-    )
-    rows = connection.execute(sa.select(found.c.uuid, own.scalar_subquery(), _foreign(found)))
+    own = sa.select(joined(tables.node_traits.c.trait)).where(tables.node_traits.c.node_id == found.c.node_id)
+    return sa.select(found.c.uuid, own.scalar_subquery(), _foreign(found))
+
+
+def read_nodes(connection: sa.Connection, statement: sa.Select, name: str) -> list[tuple[str, Summary]]:
+    """Return [(uuid, Summary), …] of providers of free nodes.
+
+    :param statement: as of ``with_traits``.
+    :param name: of the resource class of the nodes.
+    """
     # A free node has its one unit, and nothing of it is used.
     resources = {name: (1, 0)}
-    for uuid, own_names, foreign in rows:
-        names = (own_names.split(',') if own_names else []) + (foreign.split(',') if foreign else [])
-        yield uuid, Summary(None, uuid, resources, standard_first(names))
+    return [
+        (uuid, Summary(None, uuid, resources, _names(f'{own},{foreign}' if own and foreign else own or foreign)))
+        for uuid, own, foreign in connection.execute(statement).all()
+    ]
+
+
+def _names(names: str | None) -> list[str]:
+    return standard_first(names.split(',')) if names else []
 
 
 def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit: int | None) -> sa.Select:
@@ -112,8 +100,8 @@ def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit
     return capacity.of_clients(amounts).where(*conditions).order_by(tables.resource_providers.c.id).limit(limit)
 
 
-def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tuple[str, Summary]]:
-    """Yield (uuid, Summary) of providers that clients have created.
+def with_inventories(statement: sa.Select) -> sa.Select:
+    """Return the SELECT for ``read_clients``: a row for each inventory.
 
     :param statement: as of ``clients``.
     """
@@ -124,23 +112,33 @@ def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tu
         tables.allocations.c.resource_class_id == inventory.resource_class_id,
     )
     fields = (inventory.total, inventory.reserved, inventory.allocation_ratio)
-    rows = connection.execute(
+    return (
         sa.select(found.c.id, found.c.uuid, _foreign(found), classes.name, *fields, used.scalar_subquery())
         .join(tables.inventories, inventory.resource_provider_id == found.c.id)
         .join(tables.resource_classes, classes.id == inventory.resource_class_id)
         .order_by(found.c.id, inventory.resource_class_id)
     )
+
+
+def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tuple[str, Summary]]:
+    """Yield (uuid, Summary) of providers that clients have created.
+
+    :param statement: as of ``with_inventories``.
+    """
     last: Any = None
     resources: dict[str, tuple[int, int]] = {}
-    for provider_id, uuid, foreign, name, *amounts, in_use in rows:
+    for provider_id, uuid, foreign, name, *amounts, in_use in connection.execute(statement).all():
         if provider_id != last:
             last, resources = provider_id, {}
-            yield uuid, Summary(None, uuid, resources, standard_first(foreign.split(',') if foreign else []))
+            yield uuid, Summary(None, uuid, resources, _names(foreign))
         resources[name] = (capacity.whole_units(*amounts), int(in_use))
 
 
 def _foreign(found: sa.Subquery) -> sa.ScalarSelect[str]:
-    """Return the traits that clients have set on providers, as a column of a SELECT from them."""
-    same = tables.resource_provider_traits.c.trait_id == tables.traits.c.id
-    names = sa.select(sa.func.aggregate_strings(tables.traits.c.name, ',')).join(tables.resource_provider_traits, same)
-    return names.where(tables.resource_provider_traits.c.resource_provider_id == found.c.id).scalar_subquery()
+    """Return the traits that clients have set on providers, as a column of a SELECT from them.
+
+    Without a join: most nodes have no such traits, and then PostgreSQL reads none, and not all.
+    """
+    table = tables.resource_provider_traits.c
+    name = sa.select(tables.traits.c.name).where(tables.traits.c.id == table.trait_id).scalar_subquery()
+    return sa.select(joined(name)).where(table.resource_provider_id == found.c.id).scalar_subquery()

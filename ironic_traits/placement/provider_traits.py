@@ -4,16 +4,19 @@ A node's provider has the node's own traits, and foreign ones that Placement cli
 example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.together import Write
+from ironic_traits.db.types import elements, position
 from ironic_traits.placement import failures
-from ironic_traits.placement.single_provider import GENERATION, bump, take
+from ironic_traits.placement.single_provider import GENERATION, take, write_and_bump
 from ironic_traits.placement.traits import refuse_unknown
 
 _STORED, _OWN, _NAMED, _PROVIDER = 0, 1, 2, 3
@@ -47,7 +50,9 @@ _SELECT_STORED = _STORED_BY_ALL.where(
     tables.resource_provider_traits.c.resource_provider_id == sa.bindparam('provider_id')
 )
 _SELECT_OWN = _OWN_BY_ALL.where(tables.node_traits.c.node_id == sa.bindparam('node_id'))
-_SELECT_NAMED = _select(_NAMED).where(tables.traits.c.name.in_(sa.bindparam('names', expanding=True)))
+# The names are one parameter. For an IN with many of them, SQLAlchemy would render the statement at each execution.
+_names = elements(sa.bindparam('names', type_=sa.Text())).table_valued('value', name='names')
+_SELECT_NAMED = _select(_NAMED).where(tables.traits.c.name.in_(sa.select(_names.c.value)))
 _TRAITS = sa.union_all(_SELECT_STORED, _SELECT_OWN, _SELECT_NAMED)
 _SAME = tables.resource_providers.c.uuid == sa.bindparam('uuid')
 # The generation of a provider, in the column "id", and its traits: one statement, so they are of the same moment.
@@ -61,11 +66,16 @@ _FIND = sa.union_all(
     ).where(_SAME),
     sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(_SAME),
 )
-_DELETE = sa.delete(tables.resource_provider_traits).where(
-    tables.resource_provider_traits.c.resource_provider_id == sa.bindparam('provider_id'),
-    tables.resource_provider_traits.c.trait_id.in_(sa.bindparam('trait_ids', expanding=True)),
+_table = tables.resource_provider_traits
+_DELETE = sa.delete(_table).where(
+    _table.c.resource_provider_id == sa.bindparam('of_provider_id'),
+    position(_table.c.trait_id, sa.bindparam('gone_ids', type_=sa.Text())) > 0,
 )
-_INSERT = sa.insert(tables.resource_provider_traits)
+_ids = elements(sa.bindparam('new_ids', type_=sa.Text())).table_valued('value', name='ids')
+_INSERT = sa.insert(_table).from_select(
+    ['resource_provider_id', 'trait_id'],
+    sa.select(sa.bindparam('to_provider_id', type_=sa.Integer()), sa.cast(_ids.c.value, sa.Integer)).select_from(_ids),
+)
 
 
 def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
@@ -111,37 +121,35 @@ def replace(
         }
         if target.keys() == stored.keys():
             return provider.generation, _sorted({**stored, **own})
-        _write(
-            connection,
-            provider.id,
-            [row.id for name, row in stored.items() if name not in target],
-            [row.id for name, row in sorted(target.items()) if name not in stored],
-        )
-        return bump(connection, provider), _sorted({**target, **own})
+        gone = [row.id for name, row in stored.items() if name not in target]
+        new = [row.id for name, row in sorted(target.items()) if name not in stored]
+        with referring():
+            new_generation = write_and_bump(connection, provider, _writes(provider.id, gone, new))
+        return new_generation, _sorted({**target, **own})
 
 
-def _write(connection: sa.Connection, provider_id: int, gone: Sequence[int], new: Sequence[int]) -> None:
-    """Remove traits from a provider, and add others.
+def _writes(provider_id: int, gone: Sequence[int], new: Sequence[int]) -> Iterator[Write]:
+    """Yield the writes that remove traits from a provider, and add others.
 
     :param gone: ids of traits.
     :param new: ids of traits.
     """
     if gone:
-        connection.execute(_DELETE, {'provider_id': provider_id, 'trait_ids': gone})
+        yield Write(_DELETE, {'of_provider_id': provider_id, 'gone_ids': ','.join(map(str, gone))})
     if new:
-        with referring():
-            rows = [{'resource_provider_id': provider_id, 'trait_id': trait_id} for trait_id in new]
-            connection.execute(_INSERT, rows)
+        yield Write(_INSERT, {'to_provider_id': provider_id, 'new_ids': orjson.dumps(new).decode()})
 
 
 def _read(connection: sa.Connection, provider: sa.Row, requested_names: Collection[str]) -> _Rows:
     """Return the traits that a provider has, and those of a request."""
     # MariaDB refuses to compare an ascii column with non-ASCII text.
     ascii_names = sorted(filter(str.isascii, requested_names))
-    parameters = {'provider_id': provider.id, 'node_id': provider.node_id, 'names': ascii_names}
+    names_text = orjson.dumps(ascii_names).decode()
+    parameters = {'provider_id': provider.id, 'node_id': provider.node_id, 'names': names_text}
     rows = _Rows({}, {}, {})
-    for row in connection.execute(_TRAITS, parameters):
-        rows[row.kind][row.name] = row
+    for row in connection.execute(_TRAITS, parameters).all():
+        kind, _, name, _, _ = row
+        rows[kind][name] = row
     return rows
 
 

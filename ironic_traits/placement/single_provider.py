@@ -1,6 +1,6 @@
 """Read providers, or lock them and read them; and raise their generations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -63,7 +63,16 @@ _LOCK_NODE = (
     .values(generation=tables.nodes.c.generation + 1)
     .where(tables.nodes.c.id == sa.bindparam('locked_id'))
 )
+#: For PostgreSQL. The node of a provider has its uuid.
+_LOCK_ONE_NODE = change_feed.with_record(
+    sa.update(tables.nodes)
+    .values(generation=tables.nodes.c.generation + 1)
+    .where(tables.nodes.c.uuid == sa.bindparam('node_uuid'))
+    .returning(tables.nodes.c.id, tables.nodes.c.uuid)
+    .cte('taken')
+)
 _LOCK = sa.select(tables.resource_providers).where(_SAME).order_by(tables.resource_providers.c.id).with_for_update()
+_LOCK_SETTLED = _LOCK.where(sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED))
 _BUMP = (
     sa.update(tables.resource_providers)
     .where(
@@ -123,17 +132,29 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
         generations are those that clients see.
     """
     parameters = {'uuids': [uuid for uuid in uuids if uuid.isascii()]}
-    locked = {row.node_id: row.uuid for row in connection.execute(_NODES_OF, parameters)}
-    for node_id, uuid in sorted(locked.items()):
-        lock = Write(_LOCK_NODE, {'locked_id': node_id})
-        together.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
-    if locked:
+    locked = _lock_nodes(connection, parameters)
+    # A provider whose node has an expired reservation is not locked before that is settled: others, too, lock the
+    # reservation first.
+    providers = {row.uuid: row for row in connection.execute(_LOCK_SETTLED, parameters)}
+    if not providers.keys() >= set(locked.values()):
         settle_nodes(connection, locked.values())
-    providers = {row.uuid: row for row in connection.execute(_LOCK, parameters)}
+        providers = {row.uuid: row for row in connection.execute(_LOCK, parameters)}
     if not {row.node_id for row in providers.values()} <= {None, *locked}:
         # Since the first SELECT, one of the providers has become a node's, and that node is not locked.
         raise db_exception.RetryRequest(_overtaken())
     return providers
+
+
+def _lock_nodes(connection: sa.Connection, parameters: Mapping[str, list[str]]) -> dict[int, str]:
+    """Lock the nodes of providers in the order of their ids, and record the changes; return {node id: uuid}."""
+    if connection.dialect.name == 'postgresql' and len(parameters['uuids']) == 1:
+        rows = connection.execute(_LOCK_ONE_NODE, {'node_uuid': parameters['uuids'][0]})
+        return {row.id: row.uuid for row in rows}
+    locked = {row.node_id: row.uuid for row in connection.execute(_NODES_OF, parameters)}
+    for node_id, uuid in sorted(locked.items()):
+        lock = Write(_LOCK_NODE, {'locked_id': node_id})
+        together.execute(connection, [lock, change_feed.write(change_feed.NODE, uuid)])
+    return locked
 
 
 def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
@@ -151,6 +172,19 @@ def bump(connection: sa.Connection, provider: sa.Row, times: int = 1) -> int:
     if not result.rowcount:
         raise _overtaken()
     return provider.generation + times
+
+
+def write_and_bump(connection: sa.Connection, provider: sa.Row, writes: Iterable[Write]) -> int:
+    """Execute writes, and raise the generation of a provider by 1; parameters and result as for ``bump``.
+
+    :param writes: of other tables.
+    """
+    if provider.node_id is None:
+        together.execute(connection, writes)
+        return bump(connection, provider)
+    # The lock of the node is an UPDATE, which excludes other machines of a cluster, too. So nothing is to be checked.
+    together.execute(connection, [*writes, node_providers.write_bump(provider.node_id)])
+    return provider.generation + 1
 
 
 def _overtaken() -> failures.ConcurrentUpdate:

@@ -138,7 +138,7 @@ def existing_holders(connection: sa.Connection, trait_names: Collection[str]) ->
     names_to_read = sorted(filter(str.isascii, trait_names))
     if not names_to_read:
         return {}
-    rows = connection.execute(_HOLDERS.where(tables.traits.c.name.in_(names_to_read)))
+    rows = connection.execute(HOLDERS.where(tables.traits.c.name.in_(names_to_read)))
     return {name: Holders(*values) for name, *values in rows}
 
 
@@ -150,7 +150,8 @@ def _is_any(statement: sa.Select) -> Condition:
     return statement.limit(1).scalar_subquery().is_not(None)
 
 
-_HOLDERS = sa.select(
+#: SELECT of the name of a trait, and of its Holders.
+HOLDERS = sa.select(
     tables.traits.c.name,
     tables.traits.c.id,
     _is_any(sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == tables.traits.c.name)),

@@ -6,8 +6,14 @@ import urllib.parse
 from oslo_utils import uuidutils
 from webob.multidict import MultiDict
 
+from ironic_traits.api.placement import candidate_documents, validation
 from ironic_traits.api.placement import query as arguments
-from ironic_traits.api.placement import validation
+from ironic_traits.api.placement.candidate_documents import (
+    MAPPINGS_SINCE,
+    OBJECTS_SINCE,
+    TRAITS_SINCE,
+    TREES_SINCE,
+)
 from ironic_traits.api.placement.expose import Response, expose, now
 from ironic_traits.api.placement.microversions import MAXIMUM
 from ironic_traits.api.placement.schemas import (
@@ -29,16 +35,11 @@ from ironic_traits.api.resource import Resource
 from ironic_traits.placement import allocation_candidates, failures
 from ironic_traits.placement.candidate_requests import Group, Request
 
-#: The minor versions that brought candidates, allocations as objects by provider, and further features.
+#: The minor versions that brought candidates, and further features of requests.
 SINCE = 10
-OBJECTS_SINCE = 12
-TRAITS_SINCE = 17
 GROUPS_SINCE = 25
-ALL_RESOURCES_SINCE = 27
-TREES_SINCE = 29
 IN_TREE_SINCE = 31
 SUFFIXES_SINCE = 33
-MAPPINGS_SINCE = 34
 ROOT_SINCE = 35
 SUBTREES_SINCE = 36
 
@@ -119,19 +120,12 @@ class AllocationCandidatesController(Resource):
     def get_all(self, context, /, *, query):
         request = _request(query, context.minor)
         try:
-            candidates, summaries = allocation_candidates.find(context, request)
+            result = allocation_candidates.find(context, request)
         except failures.ResourceClassNotFound as error:
             raise failures.BadRequest(reason=f'Invalid resource class in resources parameter: {error}') from error
         except failures.TraitNotFound as error:
             raise failures.BadRequest(reason=str(error)) from error
-        requested = {name for group in request.groups for name in group.resources}
-        body = {
-            'allocation_requests': [_show(context.minor, *candidate) for candidate in candidates],
-            'provider_summaries': {
-                uuid: _summary(context.minor, summary, requested) for uuid, summary in summaries.items()
-            },
-        }
-        return Response(body, now())
+        return Response(candidate_documents.dump(context.minor, request, result), now())
 
 
 def parse(text):
@@ -140,10 +134,7 @@ def parse(text):
     :raises failures.PlacementFailure: it is not valid.
     """
     query = MultiDict(urllib.parse.parse_qsl(text.removeprefix('?'), keep_blank_values=True))
-    # Of a repeated parameter, the last and the first value are validated.
-    items = list(query.items())
-    for each in (dict(items), dict(reversed(items))):
-        validation.check(_VALIDATORS[SUBTREES_SINCE], each, 'Invalid query string parameters')
+    validation.check_query(_VALIDATORS[SUBTREES_SINCE], query)
     return _request(query, MAXIMUM)
 
 
@@ -255,7 +246,8 @@ def _root_required(values):
         raise failures.DuplicateKey(reason="Query parameter 'root_required' may be specified only once.")
     # root_required does not support ``in:``, so it is read as in the version before that.
     try:
-        return arguments.required('root_required', values, arguments.ANY_SINCE - 1)
+        required, forbidden = arguments.required('root_required', values, arguments.ANY_SINCE - 1)
+        return tuple(map(frozenset, required)), frozenset(forbidden)
     except failures.ConflictingTraits as error:
         raise failures.BadValue(
             reason=f'Conflicting required and forbidden traits found in root_required: {error.facts["names"]}'
@@ -267,27 +259,3 @@ def _subtrees(values):
     if any('' in suffixes for suffixes in subtrees):
         raise failures.BadValue(reason='Empty string (unsuffixed group) can not be specified in `same_subtree` ')
     return subtrees
-
-
-def _show(minor, allocations, mappings):
-    """Return a candidate in the format of the body of PUT /allocations at the version."""
-    if minor < OBJECTS_SINCE:
-        items = [{'resource_provider': {'uuid': uuid}, 'resources': amounts} for uuid, amounts in allocations.items()]
-        return {'allocations': items}
-    body = {'allocations': {uuid: {'resources': amounts} for uuid, amounts in allocations.items()}}
-    return body | {'mappings': mappings} if minor >= MAPPINGS_SINCE else body
-
-
-def _summary(minor, summary, requested):
-    document = {
-        'resources': {
-            name: {'capacity': capacity, 'used': used}
-            for name, (capacity, used) in summary.resources.items()
-            if minor >= ALL_RESOURCES_SINCE or name in requested
-        }
-    }
-    if minor >= TRAITS_SINCE:
-        document['traits'] = summary.traits
-    if minor >= TREES_SINCE:
-        document |= {'parent_provider_uuid': summary.parent, 'root_provider_uuid': summary.root}
-    return document

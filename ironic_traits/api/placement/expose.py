@@ -127,10 +127,7 @@ def _check_headers(takes_body):
 
 def _query(validator):
     arguments = pecan.request.GET
-    # Of a repeated parameter, the last and the first value are validated.
-    items = list(arguments.items())
-    for document in (dict(items), dict(reversed(items))):
-        validation.check(validator, document, 'Invalid query string parameters')
+    validation.check_query(validator, arguments)
     return arguments
 
 

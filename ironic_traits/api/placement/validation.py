@@ -31,7 +31,26 @@ def _unique_items(validator, unique, instance, schema):
             yield jsonschema.ValidationError(f'{_short(repr(instance))} has non-unique elements')
 
 
-_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {'uniqueItems': _unique_items})
+#: The keywords of the schema of a name. Lists of names are long.
+_OF_NAMES = {'type', 'minLength', 'maxLength'}
+
+
+def _items(validator, items, instance, schema):
+    """Yield the errors in the items of a list, like jsonschema, which makes a validator for each item."""
+    if not _are_names(items, instance):
+        yield from jsonschema.Draft202012Validator.VALIDATORS['items'](validator, items, instance, schema)
+
+
+def _are_names(schema, instance):
+    if not isinstance(instance, list) or not schema.keys() <= _OF_NAMES or schema.get('type') != 'string':
+        return False
+    shortest, longest = schema.get('minLength', 0), schema.get('maxLength', float('inf'))
+    return all(isinstance(item, str) and shortest <= len(item) <= longest for item in instance)
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {'uniqueItems': _unique_items, 'items': _items}
+)
 
 
 def validators(schemas):
@@ -62,6 +81,20 @@ def check(validator, document, message):
         # str(error) also pretty-prints the schema and the instance, which takes seconds for a large document.
         text = str(error) if _is_small(error.instance) else _short(error.message)
         raise failures.BadRequest(reason=f'{message}: {text}')
+
+
+def check_query(validator, arguments):
+    """Raise BadRequest unless the query parameters of a request are valid.
+
+    Of a repeated parameter, the last and the first value are validated.
+
+    :param arguments: multi-dict.
+    """
+    items = list(arguments.items())
+    last, first = dict(items), dict(reversed(items))
+    check(validator, last, 'Invalid query string parameters')
+    if first != last:
+        check(validator, first, 'Invalid query string parameters')
 
 
 def validate(document, schema):

@@ -1,0 +1,92 @@
+"""The response with allocation candidates and the summaries of their providers, in the format of each version."""
+
+from ironic_traits.api import rendering
+from ironic_traits.placement.allocation_candidates import Singles
+from ironic_traits.placement.candidate_summaries import Summary
+
+#: The minor versions that brought allocations as objects by provider, and further parts of the response.
+OBJECTS_SINCE = 12
+TRAITS_SINCE = 17
+ALL_RESOURCES_SINCE = 27
+TREES_SINCE = 29
+MAPPINGS_SINCE = 34
+
+#: These stand for a uuid and for traits in templates. Neither names of resource classes nor suffixes contain them.
+_PLACE, _TRAITS = '?', '!'
+_LIST, _SEPARATOR = f'["{_TRAITS}"]', '","'
+
+
+def dump(minor, request, result):
+    """Return the response as JSON bytes.
+
+    :param minor: the version.
+    :param request: ironic_traits.placement.candidate_requests.Request.
+    :param result: of ``allocation_candidates.find``.
+    """
+    requested = {name for group in request.groups for name in group.resources}
+    if isinstance(result, Singles):
+        return _singles(minor, requested, result)
+    summaries = {uuid: _summary(minor, summary, requested) for uuid, summary in result.summaries.items()}
+    candidates = [_candidate(minor, *candidate) for candidate in result.candidates]
+    return rendering.dump({'allocation_requests': candidates, 'provider_summaries': summaries})
+
+
+def _singles(minor, requested, result):
+    """Return the response for candidates that are one provider each.
+
+    There may be thousands. To fill a template takes a fifth of the time for objects of dicts and lists.
+    """
+    resources, suffix = result.group.resources, result.group.suffix
+    parts = rendering.dump(_candidate(minor, {_PLACE: resources}, {suffix: [_PLACE]})).decode().split(_PLACE)
+    candidates = ','.join([uuid.join(parts) for uuid, _ in result.summaries])
+    summaries = ','.join(_summaries(minor, requested, result.summaries))
+    return f'{{"allocation_requests":[{candidates}],"provider_summaries":{{{summaries}}}}}'.encode()
+
+
+def _summaries(minor, requested, summaries):
+    """Yield the JSON text of each summary, with its key."""
+    last: dict[str, tuple[int, int]] = {}
+    fill = _summary_template(minor, requested, last)
+    for uuid, (_, _, resources, traits) in summaries:
+        # Nearly all providers have the same resources as the one before.
+        if resources != last:
+            last, fill = resources, _summary_template(minor, requested, resources)
+        yield fill(uuid, traits)
+
+
+def _summary_template(minor, requested, resources):
+    """Return the function from a uuid and traits to the JSON text of a provider's summary, with its key."""
+    document = {_PLACE: _summary(minor, Summary(None, _PLACE, resources, [_TRAITS]), requested)}
+    begin, has_traits, end = (part.split(_PLACE) for part in rendering.dump(document)[1:-1].decode().partition(_LIST))
+
+    def fill(uuid, traits):
+        if has_traits == ['']:
+            return uuid.join(begin)
+        names = f'["{_SEPARATOR.join(traits)}"]' if traits else '[]'
+        return f'{uuid.join(begin)}{names}{uuid.join(end)}'
+
+    return fill
+
+
+def _candidate(minor, allocations, mappings):
+    """Return a candidate in the format of the body of PUT /allocations at the version."""
+    if minor < OBJECTS_SINCE:
+        items = [{'resource_provider': {'uuid': uuid}, 'resources': amounts} for uuid, amounts in allocations.items()]
+        return {'allocations': items}
+    body = {'allocations': {uuid: {'resources': amounts} for uuid, amounts in allocations.items()}}
+    return body | {'mappings': mappings} if minor >= MAPPINGS_SINCE else body
+
+
+def _summary(minor, summary, requested):
+    document = {
+        'resources': {
+            name: {'capacity': capacity, 'used': used}
+            for name, (capacity, used) in summary.resources.items()
+            if minor >= ALL_RESOURCES_SINCE or name in requested
+        }
+    }
+    if minor >= TRAITS_SINCE:
+        document['traits'] = summary.traits
+    if minor >= TREES_SINCE:
+        document |= {'parent_provider_uuid': summary.parent, 'root_provider_uuid': summary.root}
+    return document
