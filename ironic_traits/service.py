@@ -70,6 +70,7 @@ class Service:
 
     def close(self):
         """Close the database connections and the socket that wakes the worker."""
+        self.node_index.close()
         self._wakeups.close()
         self.database.close()
 

@@ -267,14 +267,18 @@ class Nodes:
         request = node_request.request
         if request.resource_class:
             yield f'resource_class:{request.resource_class}', self.of_class(request)
+        yield from self.clauses_of_traits(request)
+        if node_request.filters:
+            yield 'filters', self.considered(node_request.filters)
+
+    def clauses_of_traits(self, request: Request) -> Iterator[tuple[str, int]]:
+        """As ``clauses``, of those about traits."""
         for name in sorted(request.required):
             yield f'required:{name}', self.trait(name)
         for names in request.required_any:
             yield f'required_any:{",".join(sorted(names))}', self._with_one_of(names)
         for name in sorted(request.forbidden):
             yield f'forbidden:{name}', self.all & ~self.trait(name)
-        if node_request.filters:
-            yield 'filters', self.considered(node_request.filters)
 
     def of_class(self, request: Request) -> int:
         """Return the set of the nodes with the resource class of a request that has one."""

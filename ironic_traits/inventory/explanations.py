@@ -1,8 +1,9 @@
-"""Why nodes do not match a request: the figures for all nodes in one query.
+"""Why nodes do not match a request: the figures for all nodes.
 
-The database encodes each node as a few integers: one bit for each trait of the request that the node carries, and one
-for each other clause that the node fails. It groups the nodes by these integers and counts each group.
-``matching.explanations`` computes the figures from the counts.
+They come from the index of nodes, if this process has it (``inventory.index_explanations``). Otherwise, one query
+counts them. For that, the database encodes each node as a few integers: one bit for each trait of the request that the
+node carries, and one for each other clause that the node fails. It groups the nodes by these integers and counts each
+group. ``matching.explanations`` computes the figures from the counts.
 """
 
 import functools
@@ -16,14 +17,13 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import eligibility, mismatches, node_classes, node_providers
+from ironic_traits.inventory import eligibility, index_explanations, mismatches, node_classes, node_providers
+from ironic_traits.inventory.index_explanations import MAX_RULES, Miss, Result
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
 #: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
 _MAX_BITS = 62
-#: Most rules that have a clause of their own; the others share one.
-_MAX_RULES = 20
 #: Fewest ids of nodes that are read at once to find near misses, and the factor by which each further read is larger.
 _MIN_RANGE, _GROWTH = 1000, 4
 #: Most nodes of a group whose ids are all known: the first and the last.
@@ -46,6 +46,25 @@ def explain(
         'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
         [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}.
     """
+    result = index_explanations.explain(context, node_request, instance)
+    if result is None:
+        result = _counted(context, node_request, instance)
+        index_explanations.prepare(context, node_request, result.explanation.considered)
+    explanation = result.explanation
+    return {
+        'considered': explanation.considered,
+        'matched': explanation.matched,
+        'clauses': explanation.rejected(),
+        'relaxations': explanation.relaxations(needed),
+        'near_misses': [
+            {'node': miss.uuid, 'name': miss.name, 'rejected_by': explanation.names(miss.mask)}
+            for miss in result.misses
+        ],
+    }
+
+
+def _counted(context: Context, node_request: NodeRequest, instance: str | None) -> Result:
+    """Return the Result that the database counts."""
     with context.read() as connection:
         facts = _Facts(context, connection, node_request, instance)
         groups: dict[int, list[_Group]] = {}
@@ -55,17 +74,8 @@ def explain(
             failing[mask] += group.size
             groups.setdefault(mask, []).append(group)
         explanation = Explanation(facts.clauses, failing)
-        misses = _near_misses(connection, facts, [groups[mask] for mask in explanation.near_misses()])
-    return {
-        'considered': explanation.considered,
-        'matched': explanation.matched,
-        'clauses': explanation.rejected(),
-        'relaxations': explanation.relaxations(needed),
-        'near_misses': [
-            {'node': row.uuid, 'name': row.name, 'rejected_by': explanation.names(facts.mask(facts.numbers_of(row)))}
-            for row in misses
-        ],
-    }
+        rows = _near_misses(connection, facts, [groups[mask] for mask in explanation.near_misses()])
+    return Result(explanation, [Miss(row.uuid, row.name, facts.mask(facts.numbers_of(row))) for row in rows])
 
 
 def rejections(context: Context, node_request: NodeRequest, instance: str | None = None) -> dict[str, list[str]]:
@@ -320,8 +330,8 @@ def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) ->
 
     :param conditions: on the nodes that the request is about.
     """
-    rules = mismatches.rules(connection, conditions, _MAX_RULES + 1)
-    named, more = rules[:_MAX_RULES], rules[_MAX_RULES:]
+    rules = mismatches.rules(connection, conditions, MAX_RULES + 1)
+    named, more = rules[:MAX_RULES], rules[MAX_RULES:]
     clauses = {f'expect:{rule}': ~mismatches.of_rule(rule) for rule in named}
     return clauses | ({'expect': ~mismatches.of_other_rules(named)} if more else {})
 

@@ -15,6 +15,7 @@ Reservations that have expired change no row. They are read each time.
 import contextlib
 import dataclasses
 import itertools
+import logging
 import threading
 import uuid
 from array import array
@@ -31,8 +32,11 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import change_feed, eligibility, mismatches, node_providers, trait_filters
 from ironic_traits.matching import bitsets
 
+LOG = logging.getLogger(__name__)
 #: Nodes that one statement reads.
 _BATCH = 2000
+#: How long the end of the process waits for a thread that reads nodes.
+_SECONDS = 5
 #: Deleted nodes whose positions are looked up one by one. For more, it is quicker to list all positions first.
 _FEW = 20
 #: An index with more deleted nodes than these, and than others, is built anew.
@@ -207,12 +211,19 @@ class _Content:
         return None if place < 0 else place // 16
 
 
+class _Closed(Exception):
+    """The process ends."""
+
+
 class NodeIndex:
     """The index of nodes of one process. ``service.Service`` has one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._content: _Content | None = None
+        self._preparations = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
 
     @contextlib.contextmanager
     def now(self, context: Any) -> Iterator[View]:
@@ -223,23 +234,76 @@ class NodeIndex:
         # So that few changes have no number: those are read again at the next use.
         change_feed.now(context)
         with self._lock, context.snapshot() as connection:
-            try:
-                content = self._refreshed(connection)
-            except BaseException:
-                # The sets may be changed in part.
-                self._content = None
-                raise
-            view = View(connection, content)
-            view.expired = view.of_ids(connection.scalars(_EXPIRED))
-            yield view
+            with self._guarded():
+                content = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
+            yield _view(connection, content)
 
-    def _refreshed(self, connection: sa.Connection) -> _Content:
+    @contextlib.contextmanager
+    def if_ready(self, context: Any) -> Iterator[View | None]:
+        """As ``now``; but yield None if the index has to read more than a few nodes for that."""
+        if self._content is None or self._is_preparing:
+            yield None
+            return
+        change_feed.now(context)
+        with self._lock, context.snapshot() as connection:
+            news = change_feed.news(connection, change_feed.NODE, self._seen)
+            if self._content is None or news.uuids is None or len(news.uuids) > _BATCH:
+                yield None
+                return
+            with self._guarded():
+                content = self._refreshed(connection, news)
+            yield _view(connection, content)
+
+    def prepare(self, context: Any) -> None:
+        """Begin to read the nodes in another thread, unless one does that already."""
+        with self._preparations:
+            if not self._is_closed and not self._is_preparing:
+                self._thread = threading.Thread(target=self._prepare, args=(context,), name='index', daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the other thread."""
+        with self._preparations:
+            self._is_closed = True
+        if self._thread:
+            # It ends after the nodes that it reads now, unless the database does not answer.
+            self._thread.join(_SECONDS)
+
+    @property
+    def _is_preparing(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _prepare(self, context: Any) -> None:
+        try:
+            with self.now(context):
+                pass
+        except _Closed:
+            pass
+        except Exception:
+            # The next explanation that needs the index tries again.
+            LOG.warning('The index of nodes could not be read.', exc_info=True)
+
+    @property
+    def _seen(self) -> change_feed.Seen | None:
+        return self._content.seen if self._content else None
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Forget the index after an exception: the sets may be changed in part."""
+        try:
+            yield
+        except BaseException:
+            self._content = None
+            raise
+
+    def _refreshed(self, connection: sa.Connection, news: change_feed.News) -> _Content:
         content = self._content
-        news = change_feed.news(connection, change_feed.NODE, content.seen if content else None)
         if content is None or news.uuids is None or _is_worn(content, news.uuids):
             content = self._content = None
             content = _Content(news.seen)
             for rows in _all(connection):
+                if self._is_closed:
+                    raise _Closed
                 content.add(rows)
         else:
             uuids = sorted(news.uuids)
@@ -251,6 +315,12 @@ class NodeIndex:
             content.seen = news.seen
         self._content = content
         return content
+
+
+def _view(connection: sa.Connection, content: _Content) -> View:
+    view = View(connection, content)
+    view.expired = view.of_ids(connection.scalars(_EXPIRED))
+    return view
 
 
 def _is_worn(content: _Content, uuids: Collection[str]) -> bool:

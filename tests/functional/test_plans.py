@@ -116,6 +116,16 @@ def test_an_explanation_reads_the_nodes_once(large):
     assert rows['nodes'] < 1.2 * NODES, rows
 
 
+def test_an_explanation_from_the_index_reads_few_nodes(large):
+    with large.service.node_index.now(large.service):
+        pass
+    with plans.statements() as executed:
+        response = Client(large).ask('POST', '/v1/matches', MATCH | {'explain': True}, version='1.82')
+    assert len(response.json['explanation']['near_misses']) == 20
+    rows = plans.rows_read(large.service, executed)
+    assert sum(rows.values()) < MOST, rows
+
+
 def test_a_long_list_of_providers(large):
     """Of many batches of rows."""
     providers = Client(large).placement('GET', '/resource_providers?required=CUSTOM_A_1').json['resource_providers']
