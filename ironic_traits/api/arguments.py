@@ -2,6 +2,7 @@
 
 from ironic_traits.api import types
 from ironic_traits.resources.fields import Argument
+from ironic_traits.resources.nodes import NODES
 
 _TYPES = {
     Argument.BOOLEAN: types.BOOLEAN,
@@ -10,6 +11,7 @@ _TYPES = {
     # SQLite limits LIKE patterns to about ten times this length.
     Argument.LONG_TEXT: types.Text(maximum=4096),
     Argument.MAC: types.Mac(),
+    Argument.OPTIONAL_FIELDS: types.FieldNames(NODES.optional),
     Argument.SOURCE: types.Source(),
     Argument.TEXT: types.TEXT,
     Argument.TEXTS: types.Texts(),

@@ -140,6 +140,23 @@ class Names(_Type):
         return [name.strip() for name in value.lower().split(',') if name.strip()]
 
 
+class FieldNames(Names):
+    """Names of certain fields, separated by commas; at least one."""
+
+    name = 'field names'
+
+    def __init__(self, fields):
+        self.fields = fields
+
+    def validate(self, value):
+        names = super().validate(value)
+        unknown = [name for name in names if name not in self.fields]
+        if unknown or not names:
+            problem = f'{unknown[0]!r} is none of them' if unknown else 'it may not be empty'
+            raise ValueError(f'{problem}. Names of fields are expected, separated by commas: {", ".join(self.fields)}')
+        return names
+
+
 class TraitNames(_Type):
     """Well-formed trait names, separated by commas; at least one. They need not exist in os-traits."""
 

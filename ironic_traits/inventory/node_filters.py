@@ -1,6 +1,6 @@
 """Conditions on nodes for the query filters, and for which nodes the caller may see."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -76,6 +76,10 @@ def _is_set(column: sa.Column[Any]) -> Callable[[bool], Condition]:
     return lambda value: column.is_not(None) if value else column.is_(None)
 
 
+def _has_none(names: Collection[str]) -> Condition:
+    return sa.and_(*(tables.nodes.c[name].is_(None) for name in names))
+
+
 def _is_of(project: str) -> Condition:
     return sa.or_(tables.nodes.c.owner == project, tables.nodes.c.lessee == project)
 
@@ -105,6 +109,7 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     # '' for the nodes that are not mirrored.
     'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,
     'shard': tables.nodes.c.shard.in_,
+    'without': _has_none,
     'project': _is_of,
     'trait_source': trait_filters.held_by,
     'description_contains': lambda text: tables.nodes.c.description.icontains(text, autoescape=True),

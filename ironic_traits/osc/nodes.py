@@ -25,7 +25,8 @@ class _Hook(hooks.CommandHook):
 
 
 class NodeList(_Hook):
-    """baremetal node list --trait A B --not-trait C --trait-any D E --not-all-traits F G --trait-source S"""
+    """baremetal node list --trait A B --not-trait C --trait-any D E --not-all-traits F G --trait-source S
+    --without FIELD,FIELD"""
 
     #: {filter of the API: (its options, of which all but the first are hidden from --help, help text)}.
     _OPTIONS = {
@@ -41,6 +42,7 @@ class NodeList(_Hook):
             for alias in options[1:]:
                 trait_options.add(parser, alias, help=None, action=trait_options.Groups)
         parser.add_argument('--trait-source', metavar='<source>', help='Only nodes on which this source holds a trait')
+        parser.add_argument('--without', metavar='<fields>', help='Only nodes with none of these fields: owner,shard')
 
     def before(self, parsed_args):
         trait_options.check_groups(parsed_args.trait_any, '--trait-any', several=False)
@@ -50,8 +52,10 @@ class NodeList(_Hook):
             traits = [trait for dest in dests for group in getattr(parsed_args, dest) for trait in group]
             if traits:
                 query[name] = ','.join(traits)
-        if parsed_args.trait_source is not None:
-            query['trait-source'] = parsed_args.trait_source
+        for name in ('trait-source', 'without'):
+            value = getattr(parsed_args, name.replace('-', '_'))
+            if value is not None:
+                query[name] = value
         if query:
             # python-ironicclient has no such filters.  The links to further pages have them already; it does no harm
             # to send them twice.

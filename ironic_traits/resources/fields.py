@@ -28,6 +28,7 @@ class Argument(enum.Enum):
     FAULT = enum.auto()
     LONG_TEXT = enum.auto()
     MAC = enum.auto()
+    OPTIONAL_FIELDS = enum.auto()
     SOURCE = enum.auto()
     TEXT = enum.auto()
     TEXTS = enum.auto()
@@ -164,6 +165,12 @@ class Resource:
     def later(self) -> tuple[str, ...]:
         """Names of the fields that clients cannot set at the creation, but only later, a tuple."""
         return tuple(field.name for field in self.fields if field.settable is When.LATER)
+
+    @functools.cached_property
+    def optional(self) -> tuple[str, ...]:
+        """Names of the fields with a filter that are null if the client does not set them, a tuple."""
+        fields = (each for each in self.fields if each.filter and each.settable and each.default is None)
+        return tuple(each.name for each in fields if each.name not in self.required)
 
     @functools.cached_property
     def secrets(self) -> dict[str, str]:

@@ -163,6 +163,7 @@ NODES = Resource(
         Filter(Argument.SOURCE, 38, 'trait_source', in_requests=False),
         Filter(Argument.BOOLEAN, 38, 'eligible', in_requests=False),
         Filter(Argument.BOOLEAN, 38, 'reserved', in_requests=False),
+        Filter(Argument.OPTIONAL_FIELDS, 38, 'without', in_requests=False),
         Filter(Argument.LONG_TEXT, 51, 'description_contains'),
         Filter(Argument.LONG_TEXT, 38, 'search', in_requests=False),
         Filter(Argument.TEXT, 65, 'project'),

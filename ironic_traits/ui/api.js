@@ -8,8 +8,8 @@ export const PLACEMENT_VERSION = '1.39';
 const KEY = 'ironic-traits.session';
 /** The URL of the service: the page is at ui/ below it. */
 const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
-/** Parameters whose empty value is a filter: for nodes without one. */
-export const EMPTIES = new Set(['conductor_group', 'origin']);
+/** Parameters whose empty value is a filter. */
+export const EMPTIES = new Set(['conductor_group', 'origin', 'owner', 'lessee', 'resource_class']);
 const listeners = new Set();
 
 /** An error response, or none: status is 0 if the service does not answer. */

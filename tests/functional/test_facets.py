@@ -55,10 +55,45 @@ def test_counts_of_filtered_nodes(client, uuids, monkeypatch, many):
     assert counted(client, 'by=traits,shard&limit=1') == (3, {'traits': [('CUSTOM_A', 2)], 'shard': [(None, 2)]})
 
 
+@pytest.mark.parametrize(
+    ('names', 'nodes'),
+    [
+        ('owner', ['two', 'three']),
+        ('SHARD', ['one', 'three']),
+        ('owner,shard', ['three']),
+        ('resource_class', []),
+        ('lessee,chassis_uuid,instance_uuid,parent_node', ['one', 'two', 'three']),
+        ('instance_name', ['one', 'two']),
+        ('parent_node&include_children=true&owner=a', ['one']),
+    ],
+)
+def test_nodes_without_values(client, uuids, names, nodes):
+    """The list has as many nodes as the facet of each field counts for null."""
+    listed = client.get(f'/v1/nodes?fields=name&without={names}&sort_key=id')['nodes']
+    assert [each['name'] for each in listed] == nodes
+    number, counts = counted(client, f'by=owner,shard&without={names}')
+    assert number == len(nodes)
+    for name in {'owner', 'shard'} & {*names.lower().split(',')}:
+        assert counts[name] == ([(None, number)] if number else [])
+
+
+def test_values_that_are_empty_are_values(client):
+    client.node(name='empty', owner='')
+    assert client.get('/v1/nodes?without=owner')['nodes'] == []
+    assert len(client.get('/v1/nodes?owner=')['nodes']) == 1
+
+
 def test_what_is_refused(client):
     for query in ('by=name', 'by=traits&limit=-1', 'by=owner&sort_key=owner', 'provision_state=x'):
         assert client.ask('GET', f'/v1/facets?{query}').status_int == 400
     assert client.ask('GET', '/v1/facets', version='1.37').status_int == 404
+    for names in ('', ',', 'name', 'owner,traits', 'driver'):
+        response = client.ask('GET', f'/v1/nodes?without={names}')
+        assert response.status_int == 400
+        assert 'owner, parent_node, resource_class, shard' in response.text
+    # A field that the version of the request does not have.
+    for minor, status in ((49, 406), (50, 200)):
+        assert client.ask('GET', '/v1/nodes?without=owner', version=f'1.{minor}').status_int == status
 
 
 def test_only_visible_nodes_count(ask):
@@ -69,6 +104,10 @@ def test_only_visible_nodes_count(ask):
         assert response.json['nodes'] == len(listed)
         if number == 0:
             assert response.json['facets'] == {'traits': [], 'owner': []}
+        for filters in ('without=lessee', 'without=owner'):
+            leased = ask(persona, f'GET /v1/nodes?{filters}').json['nodes']
+            assert {each['uuid'] for each in leased} <= {each['uuid'] for each in listed}
+            assert ask(persona, f'GET /v1/facets?{filters}').json['nodes'] == len(leased)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ VALUES = {
     Argument.CONDUCTOR_GROUP: 'a',
     Argument.FAULT: 'power failure',
     Argument.LONG_TEXT: 'a',
+    Argument.OPTIONAL_FIELDS: 'chassis_uuid',
     Argument.SOURCE: 'hook',
     Argument.TEXT: 'a',
     Argument.TEXTS: 'a',

@@ -45,6 +45,7 @@ def test_traits_of_sources(server, node, prefix):
     by_source = (*prefix, 'node', 'list', '--fields', 'name', '--trait-source', 'cmdb')
     assert rows(server, *by_source) == [{'name': node}]
     assert rows(server, *by_source, '--not-trait', 'CUSTOM_C') == []
+    assert rows(server, *by_source, '--without', 'owner,resource_class') == [{'name': node}]
     errors = run(server, *trait, 'set', node, 'CUSTOM_B', 'CUSTOM_C', *held, stream='stderr')
     assert 'Vetoed traits, which cmdb cannot add: CUSTOM_B' in errors
     assert 'CUSTOM_B: ' in run(server, *trait, 'set', node, 'CUSTOM_B', '--add', *held, code=1)

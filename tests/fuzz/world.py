@@ -125,6 +125,7 @@ KNOWN = {
     **dict.fromkeys(
         ('member_of', 'in_tree', 'same_subtree'), [AGGREGATE, TREE, f'in:{AGGREGATE}', f'!{AGGREGATE}', '_A']
     ),
+    'without': ['owner', 'owner,shard', 'instance_uuid', 'none'],
     'fields': ['uuid', 'name,uuid', 'traits', 'links', 'uuid,trait_sources', 'none'],
     'sort_key': ['name', 'uuid', 'created_at', 'id', 'extra', 'traits'],
     'sort_dir': ['asc', 'desc'],

@@ -20,6 +20,8 @@ def parse(context, query):
     :raises failures.InvalidInput: there is no such provision state, or there are too many traits.
     """
     arguments.check_versions(context, NODES, query)
+    for name in query.get('without', ()):
+        context.needs(NODES.since[name], f"the field '{name}'")
     state = query.get('provision_state')
     if state is not None and state not in states.PROVISION_STATES:
         raise failures.InvalidInput(reason=f'Provision state "{state}" is not valid')

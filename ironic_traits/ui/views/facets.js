@@ -1,15 +1,13 @@
 // The facets beside the list of nodes: how many nodes have each value, and each trait.
-import { EMPTIES, get, query } from '../api.js';
+import { get, query } from '../api.js';
 import { useData } from '../data.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Count, Problem } from '../widgets.js';
-import { FIELDS, changed, filtersOf, withTrait } from './filters.js';
+import { FIELDS, changed, filtersOf, isWithout, withTrait, withoutField } from './filters.js';
 
 const OPEN = new Set(['provision_state', 'resource_class']);
-/** Fields whose null has a filter of another name, or another value: {field: [filter, value]}. */
-const NULLS = { shard: ['sharded', 'false'], origin: ['origin', ''] };
 
 export function Facets({ parameters, fields }) {
   const filters = filtersOf(parameters);
@@ -27,9 +25,9 @@ export function Facets({ parameters, fields }) {
 }
 
 function Field({ name, label, values, parameters }) {
-  const chosen = parameters.get(name);
-  if (values.length <= 1 && chosen === null && (values[0]?.value ?? '') === '') return null;
-  return html`<details open=${OPEN.has(name) || chosen !== null}>
+  const isChosen = parameters.has(name) || isWithout(parameters, name);
+  if (values.length <= 1 && !isChosen && (values[0]?.value ?? '') === '') return null;
+  return html`<details open=${OPEN.has(name) || isChosen}>
     <summary>${label}</summary>
     <ul class="values" tabindex="0" aria-label=${label}>
       ${values.map(({ value, nodes }) => html`<li key=${String(value)}><${Value} ...${{ name, value, nodes, parameters }} /></li>`)}
@@ -39,11 +37,9 @@ function Field({ name, label, values, parameters }) {
 
 function Value({ name, value, nodes, parameters }) {
   const text = value === null || value === '' ? '(none)' : String(value);
-  const [filter, wanted] = value === null ? (NULLS[name] ?? []) : [name, String(value)];
-  // The API has no filter for nodes without an owner, a lessee or a class.
-  const target = filter && (wanted !== '' || EMPTIES.has(filter)) ? link(['nodes'], changed(parameters, { [filter]: wanted })) : null;
+  const filtered = value === null ? withoutField(parameters, name) : changed(parameters, { [name]: String(value) });
   return html`<div class="value">
-    ${target ? html`<a href=${target} title=${text}>${text}</a>` : html`<span class="name muted" title="Not to be chosen: the API has no filter for nodes without one">${text}</span>`}
+    <a href=${link(['nodes'], filtered)} title=${text}>${text}</a>
     <span></span><${Count} value=${nodes} />
   </div>`;
 }

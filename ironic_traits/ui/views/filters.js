@@ -26,8 +26,17 @@ export const TRAIT_FILTERS = {
   'not-traits-any': 'none of',
   'not-traits': 'not all of',
 };
-const OTHERS = ['search', 'sharded', 'trait-source'];
-const ALL = [...OTHERS, ...Object.keys(FIELDS), ...Object.keys(FLAGS), ...Object.keys(TRAIT_FILTERS)];
+/** Other filters: {filter: label}. */
+const OTHERS = { search: 'Search', sharded: 'Shard', 'trait-source': 'Trait source', without: '' };
+/** Fields whose null has a filter of its own: {field: [filter, value]}. The filter "without" has the others. */
+const NULLS = { shard: ['sharded', 'false'], origin: ['origin', ''] };
+/** Filters of several values that each have a chip: {filter: function from the value to the texts of the chip}. */
+const SINGLE = {
+  traits: (text) => ({ words: 'has', text }),
+  'not-traits-any': (text) => ({ words: 'lacks', text }),
+  without: (field) => ({ words: FIELDS[field] ?? field, text: '(none)' }),
+};
+const ALL = [...Object.keys(OTHERS), ...Object.keys(FIELDS), ...Object.keys(FLAGS), ...Object.keys(TRAIT_FILTERS)];
 
 /** Return all parameters of a place: {name: [value, …]}. */
 export function all(parameters) {
@@ -52,6 +61,22 @@ export function withTrait(parameters, kind, name) {
   return changed(parameters, { [kind]: [[...names].join(','), ...values.slice(1)] });
 }
 
+/** Return the parameters with a filter for nodes whose field is null. */
+export function withoutField(parameters, field) {
+  if (field in NULLS) return changed(parameters, Object.fromEntries([NULLS[field]]));
+  return changed(parameters, { without: [...new Set([...fieldsWithout(parameters), field])].join(',') });
+}
+
+/** Whether the filters select nodes whose field is null. */
+export function isWithout(parameters, field) {
+  const [filter, value] = NULLS[field] ?? [];
+  return filter ? parameters.get(filter) === value : fieldsWithout(parameters).includes(field);
+}
+
+function fieldsWithout(parameters) {
+  return parameters.getAll('without').flatMap((names) => names.split(',')).filter(Boolean);
+}
+
 /** Return the chips of the filters: [{kind, words, name, without: parameters}, …]. */
 export function chips(parameters) {
   const result = [];
@@ -59,17 +84,19 @@ export function chips(parameters) {
     values.forEach((value, index) => {
       const others = values.filter((_, each) => each !== index);
       const drop = (rest) => changed(parameters, { [name]: rest ? [rest, ...others] : others });
-      if (name === 'traits' || name === 'not-traits-any') {
-        for (const trait of value.split(',')) {
-          const rest = value.split(',').filter((each) => each !== trait).join(',');
-          result.push({ name, words: name === 'traits' ? 'has' : 'lacks', text: trait, without: drop(rest) });
+      if (name in SINGLE) {
+        for (const one of value.split(',')) {
+          const rest = value.split(',').filter((each) => each !== one).join(',');
+          result.push({ name, ...SINGLE[name](one), without: drop(rest) });
         }
       } else if (name in TRAIT_FILTERS) {
         result.push({ name, words: TRAIT_FILTERS[name], text: value.replaceAll(',', ', '), without: drop('') });
       } else if (name in FLAGS) {
         result.push({ name, words: '', text: FLAGS[name][value === 'true' ? 0 : 1], without: drop('') });
+      } else if (name === 'sharded') {
+        result.push({ name, words: OTHERS[name], text: value === 'false' ? '(none)' : '(any)', without: drop('') });
       } else {
-        result.push({ name, words: FIELDS[name] ?? name, text: value || '(none)', without: drop('') });
+        result.push({ name, words: FIELDS[name] ?? OTHERS[name], text: value || '(none)', without: drop('') });
       }
     });
   }
@@ -91,7 +118,7 @@ const LIST_OPTIONS = {
   'not-traits': '--not-all-traits',
   shard: '--shards',
 };
-const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source'];
+const OPTIONS = ['provision_state', 'resource_class', 'owner', 'lessee', 'conductor_group', 'driver', 'trait-source', 'without'];
 
 /** Return the options of "baremetal node list" for the filters; null if it has no option for one of them. */
 export function options(filters) {
