@@ -7,7 +7,7 @@ import os
 import pathlib
 import sys
 
-from tests.support.wsgi_server import serve
+from tests.support.wsgi_server import run, serve
 
 FILES = {
     'glance-api.conf': """
@@ -77,4 +77,4 @@ def main(directory, port):
 
 
 if __name__ == '__main__':
-    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+    run(main)

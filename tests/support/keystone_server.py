@@ -8,7 +8,7 @@ import os
 import pathlib
 import sys
 
-from tests.support.wsgi_server import serve
+from tests.support.wsgi_server import run, serve
 
 PASSWORD = 'adminpass'
 CONF = """
@@ -81,4 +81,4 @@ def main(directory, port):
 
 if __name__ == '__main__':
     os.environ.pop('OS_KEYSTONE_CONFIG_FILES', None)
-    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+    run(main)

@@ -8,7 +8,7 @@ import pathlib
 import sys
 from wsgiref import simple_server
 
-from tests.support.wsgi_server import serve
+from tests.support.wsgi_server import run, serve
 
 NAME, PROGRAM = 'osapi_compute', 'nova-api'
 FILES = {
@@ -82,4 +82,4 @@ def main(directory, port):
 
 if __name__ == '__main__':
     os.environ.pop('OS_NOVA_CONFIG_FILES', None)
-    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+    run(main)
