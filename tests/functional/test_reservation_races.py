@@ -92,7 +92,7 @@ CLIENTS = 8
 
 
 HELD = 1000
-#: Nodes of a list: it overlaps with those of sixteen other clients. A list of all nodes takes most of the time to parse.
+#: Nodes of a list, which overlaps with those of sixteen other clients. To read longer lists takes most of the time.
 LISTED = 250
 
 

@@ -4,8 +4,6 @@ It has SQLite and a local store, and each client is an administrator.  It prints
 """
 
 import os
-import pathlib
-import sys
 
 from tests.support.wsgi_server import run, serve
 

@@ -11,7 +11,6 @@ import gc
 import importlib.metadata
 import json
 import os
-import pathlib
 import signal
 import sqlite3
 import sys

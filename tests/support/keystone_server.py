@@ -5,7 +5,6 @@ system and of the project admin.  It prints "listening" when it is ready.
 """
 
 import os
-import pathlib
 import sys
 
 from tests.support.wsgi_server import run, serve

@@ -4,7 +4,6 @@ It has SQLite, no cells and no message bus.  Each client is an administrator.  I
 """
 
 import os
-import pathlib
 import sys
 from wsgiref import simple_server
 

@@ -4,7 +4,6 @@ It has SQLite.  The token is admin.  It prints "listening" when it is ready.
 """
 
 import os
-import pathlib
 import sys
 from wsgiref import simple_server
 
