@@ -110,23 +110,48 @@ def access_template(tmp_path_factory, memory_folder):
 
 @pytest.fixture(scope='session')
 def access_app(access_template):
-    """(application with policy, path of its database). To make one for each of the many tests would take long."""
-    path = access_template[0].with_name('copy.sqlite')
-    shutil.copy(access_template[0], path)
-    with make_app(f'sqlite:///{path}', api__auth_strategy='noauth2') as app:
-        yield app, path
+    """(application with policy, an AccessCopy). To make one for each of the many tests would take long."""
+    template = access_template[0]
+    with make_app(f'sqlite:///{template.with_name("copy.sqlite")}', api__auth_strategy='noauth2') as app:
+        yield app, AccessCopy(template, app)
+
+
+class AccessCopy:
+    """A copy of the template, which is the database of an application.
+
+    :ivar event_uuid: uuid of an entry of the history of its node.
+    """
+
+    def __init__(self, template, app):
+        self._template, self._app, self._written = template, app, None
+        self._path = template.with_name('copy.sqlite')
+        self.restore()
+        with app.service.read() as connection:
+            entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
+            self.event_uuid = connection.scalar(entries.limit(1))
+
+    def restore(self):
+        """Copy the template again if the test before has written: most are refused, or read."""
+        if self._written != self._files():
+            # SQLite deletes the log of the old copy when its last connection is closed.
+            self._app.service.database.close()
+            shutil.copy(self._template, self._path)
+            self._written = self._files()
+        self._app.service.writers.forget()
+        self._app.service.retired_traits.forget()
+
+    def _files(self):
+        """Return what a write changes: the time and the size of the database, and those of its log."""
+        log = pathlib.Path(f'{self._path}-wal')
+        stats = [path.stat() for path in (self._path, log) if path.exists() and path.stat().st_size]
+        return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 
 
 @pytest.fixture
 def ask(access_template, access_app):
     """Function that sends a request as a persona, to a copy of the template."""
-    template, reservation = access_template
     app, copy = access_app
-    # SQLite deletes the log of the old copy when its last connection is closed.
-    app.service.database.close()
-    shutil.copy(template, copy)
-    app.service.writers.forget()
-    app.service.retired_traits.forget()
+    copy.restore()
     in_path = {
         'node_ident': NODE,
         'trait': 'CUSTOM_A',
@@ -141,7 +166,8 @@ def ask(access_template, access_app):
         'rule_ident': f'{RECORD}9',
         'hostname': 'conductor1',
         'mirror': 'berlin',
-        'reservation_uuid': reservation,
+        'reservation_uuid': access_template[1],
+        'event_uuid': copy.event_uuid,
         'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',
         'uuid': PROVIDER,
@@ -149,9 +175,6 @@ def ask(access_template, access_app):
         'resource_class': 'DISK_GB',
         'name': 'CUSTOM_FREE',
     }
-    with app.service.read() as connection:
-        entries = sa.select(tables.node_history.c.uuid).where(tables.node_history.c.node_uuid == NODE)
-        in_path['event_uuid'] = connection.scalar(entries.limit(1))
 
     def prepare(route):
         if route in ALLOCATED:

@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 
-from tests.support.service import Server, upgraded
+from tests.support.service import ForkedServer, upgraded
 
 #: Headers of each request.
 HEAD = 'Host: 127.0.0.1\r\nContent-Type: application/json\r\nX-OpenStack-Ironic-API-Version: 1.115\r\n'
@@ -20,7 +20,7 @@ HIDDEN = f'DELETE /v1/nodes/one HTTP/1.1\r\n{HEAD}\r\n'
 def server(tmp_path_factory):
     """A running service with a node."""
     url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("broken")}/x.sqlite')
-    with Server(url, '--nostart-worker') as server:
+    with ForkedServer(url, '--nostart-worker') as server:
         new = f'POST /v1/nodes HTTP/1.1\r\n{LAST}Content-Length: {len(BODY)}\r\n\r\n{BODY}'
         assert ' 201 ' in exchange(server, new)
         yield server

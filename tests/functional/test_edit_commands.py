@@ -9,7 +9,7 @@ from keystoneauth1 import noauth, session
 from ironic_traits.client import Client, Failed
 from tests.support import http_client
 from tests.support.cli import BAREMETAL, OPENSTACK, run
-from tests.support.service import Server
+from tests.support.service import ForkedServer
 from tests.support.terminal import Terminal
 
 NODES = {'one': ['CUSTOM_A', 'CUSTOM_FAST'], 'two': ['CUSTOM_A']}
@@ -100,7 +100,7 @@ def test_it_asks(server, client, tmp_path):
 
 def test_it_counts_the_seconds(tmp_path):
     """While another process has the lock of the database."""
-    with Server(None, '--nostart-worker', cwd=tmp_path) as running:
+    with ForkedServer(None, '--nostart-worker', cwd=tmp_path) as running:
         http_client.make(running.base, name='one')
         lock = sqlite3.connect(tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite', isolation_level=None)
         environment = {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': running.base}

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from tests.support.client import Client
-from tests.support.service import Server, finish_work, make_app, worker
+from tests.support.service import ForkedServer, finish_work, make_app, worker
 
 #: Longer than any request takes, and shorter than the tests wait.
 LONG = {'deploy__node_locked_retry_attempts': 60}
@@ -160,7 +160,7 @@ def test_a_request_wakes_the_worker(client, database_url, tmp_path):
     # Long enough for the worker to start.
     config.write_text('[deploy]\npoll_interval = 300\nnode_locked_retry_attempts = 60\n')
     node = client.node()['uuid']
-    with Server(database_url, '--config-file', str(config)) as server:
+    with ForkedServer(database_url, '--config-file', str(config)) as server:
         begun = time.monotonic()
         with make_app(database_url) as app:
             client = Client(app)

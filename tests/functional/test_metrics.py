@@ -15,7 +15,7 @@ from ironic_traits.api.metrics import _watch_connections
 from ironic_traits.api.resource import ROUTE
 from tests.support.client import Client
 from tests.support.reservations import instance
-from tests.support.service import Server, make_app
+from tests.support.service import ForkedServer, make_app
 
 
 def read(text):
@@ -135,7 +135,8 @@ def test_metrics_of_all_processes(tmp_path):
     """Each process returns the sum of all."""
     conf = tmp_path / 'one.conf'
     conf.write_text('[metrics]\nenabled = true\n')
-    with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(conf), '--workers', '2') as server:
+    arguments = ['--config-file', str(conf), '--workers', '2', '--nostart-worker']
+    with ForkedServer(f'sqlite:///{tmp_path}/x.sqlite', *arguments) as server:
 
         def ask(path):
             with urllib.request.urlopen(server.base + path) as response:

@@ -14,7 +14,7 @@ from ironic_traits.api.overload import PATIENCE, Gate
 from ironic_traits.db import outage, tables
 from tests.support import freezing
 from tests.support.client import Client
-from tests.support.service import ForkedServer, Server, make_app, upgraded
+from tests.support.service import ForkedServer, make_app, upgraded
 
 ANNOUNCED = (
     b'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"dri',
@@ -27,7 +27,7 @@ def server(tmp_path):
     """A service with few threads."""
     (tmp_path / 'service.conf').write_text('[api]\nthreads = 6\n')
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
-    with Server(url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker') as server:
+    with ForkedServer(url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker') as server:
         yield server
 
 

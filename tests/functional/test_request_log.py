@@ -12,7 +12,7 @@ from ironic_traits.db import migrations
 from ironic_traits.db.engine import Database
 from tests.support.client import Client
 from tests.support.http_client import ask, make
-from tests.support.service import Server, finish_work, make_app, make_conf
+from tests.support.service import ForkedServer, finish_work, make_app, make_conf
 
 AUTHORIZATION = {'Authorization': 'Basic b3BlcmF0b3I6aHVzaC1odXNo'}
 USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '\n'
@@ -83,7 +83,7 @@ def test_clients_cannot_forge_lines(separator, tmp_path):
     """Neither by a path, nor by a query, nor by a header, in any logger."""
     (tmp_path / 'all.conf').write_text('[api]\naccess_log = true\naudit_log = true\n')
     arguments = ['--debug', '--nostart-worker', '--config-file', 'all.conf']
-    with Server(None, *arguments, cwd=tmp_path) as server:
+    with ForkedServer(None, *arguments, cwd=tmp_path) as server:
         text = urllib.parse.quote(f'x{separator}{FORGED}')
         for method, path in (
             ('GET', f'/{text}'),
@@ -106,7 +106,7 @@ def test_an_outage_is_two_lines(own_server, tmp_path):
     """Two lines in each process. Every request meanwhile is a 503."""
     server, url = own_server
     (tmp_path / 'often.conf').write_text('[deploy]\nheartbeat_interval = 1\n')
-    with Server(url, '--config-file', 'often.conf', cwd=tmp_path) as service:
+    with ForkedServer(url, '--config-file', 'often.conf', cwd=tmp_path) as service:
         uuid = make(service.base)
         deadline = time.monotonic() + 30
         while b'1 worker is alive' not in ask(service.base, 'GET', '/healthcheck?detailed')[2]:

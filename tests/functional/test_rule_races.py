@@ -27,7 +27,7 @@ from tests.support.rule_runs import (
     store_data,
     store_rules,
 )
-from tests.support.service import Server, make_app
+from tests.support.service import ForkedServer, make_app
 from tests.support.trait_edits import insert_nodes
 
 PREVIEW, APPLY = '/v1/inspection_rules/preview', '/v1/inspection_rules/apply'
@@ -107,10 +107,9 @@ def test_kill_leaves_whole_batches(shared_database_url, database_url, tmp_path):
         store_rules(app, rule('both', ('add-traits', {'names': ['CUSTOM_A', 'CUSTOM_B']})), expect('cpus', 16))
         body = {'where': {}, 'digest': client.ask('POST', PREVIEW, {'where': {}, 'limit': 1}).json['digest']}
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            server = Server(database_url, cwd=tmp_path).wait()
+            server = ForkedServer(database_url, '--nostart-worker', cwd=tmp_path).wait()
             answer = pool.submit(_ask, server.base, body)
             _wait_until(lambda: _has_begun(app))
-            # The server runs as one process, with its own worker.
             children = subprocess.run(['pgrep', '-P', str(server.process.pid)], capture_output=True, text=True)
             for pid in [server.process.pid, *map(int, children.stdout.split())]:
                 os.kill(pid, signal.SIGKILL)

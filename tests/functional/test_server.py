@@ -19,8 +19,7 @@ import pytest
 from ironic_traits.db import revisions
 from tests.support import commands, servers
 from tests.support.http_client import ask, make
-from tests.support.programs import BIN
-from tests.support.service import Server
+from tests.support.service import ForkedServer, Server
 
 
 def test_in_an_empty_directory(tmp_path):
@@ -41,7 +40,7 @@ def test_options_from_files(tmp_path):
     (tmp_path / 'more').mkdir()
     (tmp_path / 'more' / 'two.conf').write_text('[inventory]\nmax_traits_per_node = 1\n')
     arguments = ['--config-file', str(tmp_path / 'one.conf'), '--config-dir', str(tmp_path / 'more')]
-    with Server(None, *arguments, cwd=tmp_path) as server:
+    with ForkedServer(None, *arguments, '--nostart-worker', cwd=tmp_path) as server:
         first, _ = make(server.base), make(server.base)
         page = json.loads(ask(server.base, 'GET', '/v1/nodes')[2])
         assert [node['uuid'] for node in page['nodes']] == [first]
@@ -84,14 +83,13 @@ def test_old_schema(new_database, database_kind, tmp_path):
     assert 'Traceback' not in server.output
 
     def manage(*arguments):
-        command = [BIN / 'ironic-traits-manage', '--database', url, 'db', *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        return commands.run('ironic-traits-manage', '--database', url, 'db', *arguments, cwd=tmp_path)
 
     assert manage('version').stdout == 'none\n'
     assert manage('check').returncode == 1
     assert manage('upgrade').stdout.strip() == revisions.newest()
     assert manage('check').returncode == 0
-    with Server(url, '--workers', '2', cwd=tmp_path) as upgraded:
+    with ForkedServer(url, '--workers', '2', '--nostart-worker', cwd=tmp_path) as upgraded:
         assert make(upgraded.base)
 
 
@@ -113,7 +111,7 @@ def test_sigterm_finishes_what_is_in_flight(tmp_path):
         writer.join(30)
         assert responses == [204]
         server.process.wait(30)
-    with Server(f'sqlite:///{database}', cwd=tmp_path) as again:
+    with ForkedServer(f'sqlite:///{database}', '--nostart-worker', cwd=tmp_path) as again:
         assert b'CUSTOM_A' in ask(again.base, 'GET', f'/v1/nodes/{uuid}/traits')[2]
 
 
@@ -132,10 +130,12 @@ def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp
             assert status == 200
             acknowledged[uuid] = traits
 
-    server = Server(database_url, '--workers', '2', cwd=tmp_path).wait()
+    server = ForkedServer(database_url, '--workers', '2', '--nostart-worker', cwd=tmp_path).wait()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         writers = [pool.submit(write, number, server.base) for number in range(4)]
-        time.sleep(1.5)
+        deadline = time.monotonic() + 60
+        while len(acknowledged) < 100 and time.monotonic() < deadline:
+            time.sleep(0.01)
         children = subprocess.run(['pgrep', '-P', str(server.process.pid)], capture_output=True, text=True)
         for pid in [server.process.pid, *map(int, children.stdout.split())]:
             os.kill(pid, signal.SIGKILL)
@@ -143,7 +143,7 @@ def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp
             writer.result()
     server.process.wait()
     assert acknowledged
-    with Server(database_url, cwd=tmp_path) as again:
+    with ForkedServer(database_url, '--nostart-worker', cwd=tmp_path) as again:
         path, stored = '/v1/nodes?fields=uuid,traits', {}
         while path:
             page = json.loads(ask(again.base, 'GET', path)[2])
@@ -174,8 +174,7 @@ def test_kill_leaves_no_process(tmp_path):
 def test_port_in_use(running, tmp_path):
     """The second service says so and ends. The first one keeps running."""
     port = running.base.rsplit(':', 1)[1]
-    command = [BIN / 'ironic-traits-api', '--port', port]
-    second = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    second = commands.run('ironic-traits-api', '--port', port, cwd=tmp_path)
     assert second.returncode == 1
     assert second.stderr == f'Cannot listen on 127.0.0.1, port {port}: Address already in use\n'
     assert not (tmp_path / 'ironic-traits-data').exists()
@@ -249,7 +248,7 @@ def test_a_schema_from_the_future(command, tmp_path):
 def test_logs_carry_the_request_id(tmp_path):
     """A 500 does not show the text of the exception."""
     database = tmp_path / 'broken.sqlite'
-    server = Server(f'sqlite:///{database}', cwd=tmp_path).wait()
+    server = ForkedServer(f'sqlite:///{database}', '--nostart-worker', cwd=tmp_path).wait()
     with contextlib.closing(sqlite3.connect(database)) as connection:
         connection.execute('DROP TABLE node_traits')
     status, headers, body = ask(server.base, 'GET', '/v1/nodes/detail')
@@ -275,7 +274,7 @@ def make_without_traits(base):
 
 def test_a_global_request_id_is_logged(tmp_path):
     """nova sends its own request id, to find the request in our log."""
-    with Server(None, '--debug', cwd=tmp_path) as server:
+    with ForkedServer(None, '--debug', '--nostart-worker', cwd=tmp_path) as server:
         global_id = 'req-5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
         _, headers, _ = ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': global_id})
         forged = 'req-x\nforged'
@@ -312,7 +311,7 @@ def test_malformed_requests(running, raw):
 
 @pytest.fixture(scope='module')
 def running(tmp_path_factory):
-    with Server(None, cwd=tmp_path_factory.mktemp('running')) as server:
+    with ForkedServer(None, '--nostart-worker', cwd=tmp_path_factory.mktemp('running')) as server:
         yield server
 
 
@@ -331,7 +330,7 @@ def test_a_long_list_of_traits(running):
 def test_database_outage(own_server, tmp_path):
     """Everything is a 503 without the driver's words. The service recovers by itself."""
     server, url = own_server
-    with Server(url, cwd=tmp_path) as service:
+    with ForkedServer(url, '--nostart-worker', cwd=tmp_path) as service:
         uuid = make(service.base)
         server.kill()
         for method, path in (('GET', '/v1/nodes'), ('PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_A')):
