@@ -115,7 +115,7 @@ def wait(url, is_ready=None):
 
     :param is_ready: function that returns whether it is; None to ask the API, if clients need not authenticate.
     """
-    deadline = time.monotonic() + 50
+    deadline = time.monotonic() + 110
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             if (is_ready or _shows_conductor)(url):

@@ -19,7 +19,7 @@ def peer(module, directory, port):
         command = [sys.executable, '-m', module, str(directory), str(port)]
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 120
             while 'listening' not in path.read_text():
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(path.read_text())
