@@ -21,7 +21,7 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, setup, spreading, streaming, supervisor, turns
+from ironic_traits.cmd import addresses, banner, setup, slow_readers, spreading, streaming, supervisor, turns
 from ironic_traits.cmd.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
@@ -66,6 +66,7 @@ def serve(argv):
         def load():
             # Called in each process that answers requests.
             spreading.spread(conf.port, conf.workers)
+            slow_readers.watch(conf.port, conf.api.slow_read_timeout)
             return admission
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))

@@ -127,6 +127,14 @@ OPTIONS = [
         'requests get a 503 with Retry-After at once, before they are authenticated. /healthcheck and /metrics are '
         'always served. Behind another WSGI server, set the limit of that server.',
     ),
+    cfg.FloatOpt(
+        'slow_read_timeout',
+        min=0,
+        default=60,
+        help='Seconds for which a client may read a response slower than 16 KiB per second. Then its connection is '
+        'closed, because a response that is not read stays in memory. 0 is no limit. It needs Linux, and applies to '
+        'ironic-traits-api only: behind a proxy, the proxy reads the responses.',
+    ),
     cfg.IntOpt(
         'max_writes_per_second',
         min=0,
