@@ -57,6 +57,7 @@ def find(context: Context, request: Request) -> Result | Singles:
     """Find allocation candidates.
 
     :param request: Request.
+    :returns: Singles if a candidate is one provider, because there are neither trees nor several groups.
     :raises failures.ResourceClassNotFound: a resource class does not exist.
     :raises failures.TraitNotFound: traits do not exist.
     """

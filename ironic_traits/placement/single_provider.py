@@ -136,7 +136,7 @@ def take_all(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, sa.Ro
     # A provider whose node has an expired reservation is not locked before that is settled: others, too, lock the
     # reservation first.
     providers = {row.uuid: row for row in connection.execute(_LOCK_SETTLED, parameters)}
-    if not providers.keys() >= set(locked.values()):
+    if len(providers) < len(parameters['uuids']):
         settle_nodes(connection, locked.values())
         providers = {row.uuid: row for row in connection.execute(_LOCK, parameters)}
     if not {row.node_id for row in providers.values()} <= {None, *locked}:
