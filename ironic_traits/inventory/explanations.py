@@ -15,15 +15,14 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 
 from ironic_traits.context import Context
-from ironic_traits.db import tables
+from ironic_traits.db import masks, tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.masks import MAX_BITS
 from ironic_traits.inventory import eligibility, index_explanations, mismatches, node_classes, node_providers
 from ironic_traits.inventory.index_explanations import MAX_RULES, Miss, Result
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
-#: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
-_MAX_BITS = 62
 #: Fewest ids of nodes that are read at once to find near misses, and the factor by which each further read is larger.
 _MIN_RANGE, _GROWTH = 1000, 4
 #: Most nodes of a group whose ids are all known: the first and the last.
@@ -166,7 +165,7 @@ class _Facts:
     ) -> None:
         self._of_traits = TraitClauses(node_request.request)
         names = self._of_traits.traits
-        self._words = [names[begin : begin + _MAX_BITS] for begin in range(0, len(names), _MAX_BITS)]
+        self._words = [names[begin : begin + MAX_BITS] for begin in range(0, len(names), MAX_BITS)]
         flags = node_request.flags() | {
             f'eligible:{reason}': ~condition for reason, condition in eligibility.reasons(instance).items()
         }
@@ -185,7 +184,7 @@ class _Facts:
 
     def _encoded(self) -> tuple[sa.FromClause, list[sa.ColumnElement[int]]]:
         """Return all nodes with the traits that they carry, and the expressions of their integers."""
-        numbers, source = [_number(self._flags)], cast(sa.FromClause, tables.nodes)
+        numbers, source = [masks.number(self._flags)], cast(sa.FromClause, tables.nodes)
         if self._words:
             table = tables.node_traits.c
             columns = (_sum(names).label(_word(number)) for number, names in enumerate(self._words))
@@ -202,7 +201,7 @@ class _Facts:
 
     def _few_nodes(self, *conditions: Condition) -> sa.Subquery:
         """Return the subquery for the few nodes that fulfil further conditions. It reads the traits of each node."""
-        numbers = [_number(self._flags_of_few)]
+        numbers = [masks.number(self._flags_of_few)]
         for names in self._words:
             same = tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(names)
             carried = sa.select(_sum(names)).where(*same).correlate(tables.nodes)
@@ -215,7 +214,7 @@ class _Facts:
         columns = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.name)
         labels = ('failed', *map(_word, range(len(self._words))))
         named = (number.label(label) for number, label in zip(numbers, labels, strict=True))
-        return _once(sa.select(*columns, *named).select_from(source).where(*self._conditions, *conditions))
+        return masks.once(sa.select(*columns, *named).select_from(source).where(*self._conditions, *conditions))
 
     def _numbers(self, inner: sa.Subquery) -> list[sa.ColumnElement[int]]:
         return [inner.c.failed, *(inner.c[_word(number)] for number in range(len(self._words)))]
@@ -231,14 +230,14 @@ class _Facts:
         """
         source, numbers = self._encoded()
         flags = len(self._flags)
-        in_one = len(self._words) == 1 and flags + len(self._words[0]) <= _MAX_BITS
+        in_one = len(self._words) == 1 and flags + len(self._words[0]) <= MAX_BITS
         if in_one:
             # Both numbers in one: for two, PostgreSQL expects so many groups that it sorts all nodes.
             failed, traits = numbers
             numbers = [failed + traits * sa.literal(1 << flags, sa.BigInteger)]
         labels = [number.label(f'number_{place}') for place, number in enumerate(numbers)]
         # Grouped outside: PostgreSQL expects as many groups of an expression as its columns have combinations.
-        inner = _once(sa.select(tables.nodes.c.id, *labels).select_from(source).where(*self._conditions))
+        inner = masks.once(sa.select(tables.nodes.c.id, *labels).select_from(source).where(*self._conditions))
         columns = [inner.c[label.name] for label in labels]
         figures = sa.func.count(), sa.func.min(inner.c.id), sa.func.max(inner.c.id)
         for row in connection.execute(sa.select(*columns, *figures).group_by(*columns)):
@@ -286,17 +285,8 @@ class _Facts:
     def mask(self, numbers: _Numbers) -> int:
         """Return the mask of the clauses that nodes with these numbers fail."""
         failed, *words = numbers
-        carried = sum(word << number * _MAX_BITS for number, word in enumerate(words))
+        carried = sum(word << number * MAX_BITS for number, word in enumerate(words))
         return self._failed(carried) | failed << len(self._of_traits.names)
-
-
-def _once(statement: sa.Select) -> sa.Subquery:
-    """Return a subquery that is evaluated once.
-
-    Its LIMIT cuts nothing. Without it, the databases inline the expressions of its columns wherever one is used, and
-    evaluate them each time.
-    """
-    return statement.limit(2**31 - 1).subquery()
 
 
 def _as_sets(instance: str | None) -> dict[str, Condition]:
@@ -348,14 +338,6 @@ def _sum(names: Iterable[str]) -> sa.ColumnElement[int]:
 
 def _bits(names: Iterable[str]) -> dict[str, sa.ColumnElement[int]]:
     return {name: sa.literal(1 << bit, sa.BigInteger) for bit, name in enumerate(names)}
-
-
-def _number(conditions: Iterable[Condition]) -> sa.ColumnElement[int]:
-    """Return the SQL expression of an integer in which bit n is set if condition n does not hold."""
-    number: sa.ColumnElement = sa.literal(0)
-    for bit, condition in enumerate(conditions):
-        number += sa.case((condition, 0), else_=1 << bit)
-    return number
 
 
 def _word(number: int) -> str:

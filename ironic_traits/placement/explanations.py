@@ -2,16 +2,17 @@
 
 The parts of the query are clauses: each required or forbidden trait, each aggregate, …. What a provider fails is a mask
 of clauses, as for nodes (``matching.explanations``). Nodes are read from the index of nodes, so a query about nodes
-takes milliseconds, however many there are. Providers that clients have created are few, and read from the database, in
-the same snapshot.
+takes milliseconds, however many there are. The database counts the providers that clients have created, in the same
+snapshot.
 
 That needs candidates of one provider each. Otherwise, if several groups or providers of a tree make a candidate, the
-figures are about trees. They come from the minimal sets of clauses that each tree fails (``tree_relaxations``).
+figures are about trees. They come from the minimal sets of clauses that each tree fails (``tree_relaxations``). As long
+as each tree is one provider, the database counts these, too.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ import os_resource_classes
 import sqlalchemy as sa
 
 from ironic_traits.context import Context, Grant
-from ironic_traits.db import tables
+from ironic_traits.db import masks, tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.inventory import node_index
 from ironic_traits.inventory.capacity import Figures, Nodes
@@ -27,11 +28,17 @@ from ironic_traits.inventory.node_index import View
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 from ironic_traits.placement import capacity, tree_relaxations
-from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.allocation_candidates import Search
 from ironic_traits.placement.candidate_requests import Group, Request
 from ironic_traits.placement.failing_trees import Key, has_part
 from ironic_traits.placement.resource_providers import in_tree, is_in
+
+
+class Part(NamedTuple):
+    """Some of the providers: a set of nodes, and the condition on the providers of clients."""
+
+    nodes: int
+    clients: Condition
 
 
 class Clause(NamedTuple):
@@ -39,12 +46,12 @@ class Clause(NamedTuple):
 
     :ivar name: as in the query string.
     :ivar key: what it is about, as ``tree_relaxations`` needs it; None if a request needs the clause.
-    :ivar of: function of a _Providers that returns the set of those that fulfil it.
+    :ivar of: function of a _Providers that returns the Part that fulfils it.
     """
 
     name: str
     key: Key | None
-    of: Callable[['_Providers'], int]
+    of: Callable[['_Providers'], Part]
 
 
 class Result(NamedTuple):
@@ -78,7 +85,8 @@ def explain(context: Context, grant: Grant, request: Request) -> Result:
         search = Search(view.connection, context.conf.placement, request)
         if not _is_of_one_provider(search):
             return _of_trees(search)
-        return _of_providers(_Providers(context, grant, view, search))
+        providers = _Providers(search, view)
+        return _of_providers(providers, Nodes(context, grant, view).figures(providers.nodes))
 
 
 def clauses(request: Request) -> Iterator[Clause]:
@@ -100,7 +108,7 @@ def clauses(request: Request) -> Iterator[Clause]:
 
 
 def _of_group(number: int, group: Group) -> Iterator[Clause]:
-    def clause(name: str, kind: str, value: Any, of: Callable[['_Providers'], int]) -> Clause:
+    def clause(name: str, kind: str, value: Any, of: Callable[['_Providers'], Part]) -> Clause:
         return Clause(name, (kind, number, value), of)
 
     suffix = group.suffix
@@ -127,31 +135,31 @@ def _names(names: Collection[str]) -> str:
 # What providers fulfil: functions of _Providers.
 
 
-def _all(providers: '_Providers') -> int:
-    return providers.considered
+def _all(providers: '_Providers') -> Part:
+    return Part(providers.nodes, sa.true())
 
 
-def _has_room(name: str, amount: int) -> Callable[['_Providers'], int]:
+def _has_room(name: str, amount: int) -> Callable[['_Providers'], Part]:
     return lambda providers: providers.with_room(name, amount)
 
 
-def _has_one(names: AbstractSet[str]) -> Callable[['_Providers'], int]:
+def _has_one(names: AbstractSet[str]) -> Callable[['_Providers'], Part]:
     return lambda providers: providers.with_one_of(names)
 
 
-def _has_none(names: AbstractSet[str]) -> Callable[['_Providers'], int]:
-    return lambda providers: providers.considered & ~providers.with_one_of(names)
+def _has_none(names: AbstractSet[str]) -> Callable[['_Providers'], Part]:
+    return lambda providers: providers.without(providers.with_one_of(names))
 
 
-def _is_member(aggregates: AbstractSet[str]) -> Callable[['_Providers'], int]:
+def _is_member(aggregates: AbstractSet[str]) -> Callable[['_Providers'], Part]:
     return lambda providers: providers.members(aggregates)
 
 
-def _is_no_member(aggregates: AbstractSet[str]) -> Callable[['_Providers'], int]:
-    return lambda providers: providers.considered & ~providers.members(aggregates)
+def _is_no_member(aggregates: AbstractSet[str]) -> Callable[['_Providers'], Part]:
+    return lambda providers: providers.without(providers.members(aggregates))
 
 
-def _in_tree(uuid: str) -> Callable[['_Providers'], int]:
+def _in_tree(uuid: str) -> Callable[['_Providers'], Part]:
     return lambda providers: providers.in_tree(uuid)
 
 
@@ -166,78 +174,89 @@ def _is_of_one_provider(search: Search) -> bool:
 
 
 class _Providers:
-    """The providers with an inventory of a requested class, as sets of bits: the nodes first, then those of clients."""
+    """The providers with an inventory of a requested class: nodes as a set of bits, those of clients as a statement.
 
-    def __init__(self, context: Context, grant: Grant, view: View, search: Search) -> None:
-        self.search, self.view = search, view
-        self.nodes = Nodes(context, grant, view)
-        ids = list(search.class_ids.values())
-        stored = sa.select(tables.inventories.c.resource_provider_id).where(
-            tables.inventories.c.resource_class_id.in_(ids)
-        )
-        self._is_considered = tables.resource_providers.c.id.in_(stored)
-        rows = view.connection.scalars(sa.select(tables.resource_providers.c.id).where(self._is_considered))
-        self._places = {provider_id: view.size + place for place, provider_id in enumerate(rows)}
-        self.size = view.size + len(self._places)
-        self.of_nodes = 0
+    :param view: of the nodes; None if no node has such an inventory.
+    """
+
+    def __init__(self, search: Search, view: View | None) -> None:
+        self.search, self._view = search, view
+        self.nodes = 0
         for name in search.class_ids:
-            self.of_nodes |= self._nodes_of(name)
-        self.considered = self.of_nodes | bitsets.of(self._places.values(), self.size)
+            self.nodes |= self._nodes_of(name)
+        of_class = tables.inventories.c.resource_class_id.in_(list(search.class_ids.values()))
+        considered = sa.select(tables.inventories.c.resource_provider_id).where(of_class)
+        #: SELECT of those of clients.
+        self.clients = sa.select(tables.resource_providers.c.id).where(tables.resource_providers.c.id.in_(considered))
 
-    def with_room(self, name: str, amount: int) -> int:
-        """Return the set of the providers from which an amount of a resource class can be allocated."""
+    def without(self, part: Part) -> Part:
+        """Return the other providers."""
+        return Part(self.nodes & ~part.nodes, ~part.clients)
+
+    def with_room(self, name: str, amount: int) -> Part:
+        """Return the providers from which an amount of a resource class can be allocated."""
         room = capacity.of_clients({self.search.class_ids[name]: amount})
         nodes = 0
-        if amount == 1:
-            nodes = self._nodes_of(name) & ~self.view.get(node_index.CHILDREN)
+        if amount == 1 and self._view:
+            nodes = self._nodes_of(name) & ~self._view.get(node_index.CHILDREN)
             for reason in node_index.REASONS:
-                nodes &= ~self.view.unavailable(reason)
-        return nodes | self._bits(self.view.connection.execute(room).all())
+                nodes &= ~self._view.unavailable(reason)
+        provider_id = tables.resource_providers.c.id
+        return Part(nodes, provider_id.in_(room.with_only_columns(provider_id).correlate(None)))
 
-    def with_one_of(self, names: Collection[str]) -> int:
-        """Return the set of the providers that have one of these traits."""
+    def with_one_of(self, names: Collection[str]) -> Part:
+        """Return the providers that have one of these traits."""
         nodes = 0
         for name in names:
-            nodes |= self.view.get('trait', name) | self.view.get('foreign', name)
-        return self.of_nodes & nodes | self._select(*provider_traits.conditions(self.search.holders, [names]))
+            nodes |= self._get('trait', name) | self._get('foreign', name)
+        ids = sorted(self.search.holders[name].id for name in names if self.search.holders[name].clients)
+        table = tables.resource_provider_traits.c
+        having = sa.select(table.resource_provider_id).where(table.trait_id.in_(ids))
+        return Part(self.nodes & nodes, tables.resource_providers.c.id.in_(having) if ids else sa.false())
 
-    def members(self, aggregates: Collection[str]) -> int:
-        """Return the set of the providers that are in one of these aggregates."""
+    def members(self, aggregates: Collection[str]) -> Part:
+        """Return the providers that are in one of these aggregates."""
         nodes = 0
         for uuid in aggregates:
-            nodes |= self.view.get('aggregate', uuid)
-        return self.of_nodes & nodes | self._select(is_in(aggregates))
+            nodes |= self._get('aggregate', uuid)
+        return Part(self.nodes & nodes, is_in(aggregates))
 
-    def in_tree(self, uuid: str) -> int:
-        """Return the set of the providers in a tree."""
+    def in_tree(self, uuid: str) -> Part:
+        """Return the providers in a tree."""
+        if not self._view:
+            return Part(0, in_tree(uuid))
         of_nodes = sa.select(tables.resource_providers.c.node_id).where(
             in_tree(uuid), tables.resource_providers.c.node_id.is_not(None)
         )
-        nodes = self.view.of_ids(self.view.connection.scalars(of_nodes))
-        return self.of_nodes & nodes | self._select(in_tree(uuid))
+        nodes = self._view.of_ids(self._view.connection.scalars(of_nodes))
+        return Part(self.nodes & nodes, in_tree(uuid))
 
     def _nodes_of(self, name: str) -> int:
         nodes = 0
-        for each in self.view.values('resource_class'):
+        for each in self._view.values('resource_class') if self._view else ():
             if os_resource_classes.normalize_name(each) == name:
-                nodes |= self.view.get('resource_class', each)
+                nodes |= self._get('resource_class', each)
         return nodes
 
-    def _select(self, *conditions: Condition) -> int:
-        """Return the set of the providers of clients that fulfil conditions."""
-        if not self._places:
-            return 0
-        statement = sa.select(tables.resource_providers.c.id).where(self._is_considered, *conditions)
-        return self._bits(self.view.connection.execute(statement).all())
+    def _get(self, *name: str) -> int:
+        return self._view.get(*name) if self._view else 0
 
-    def _bits(self, rows: Sequence[sa.Row]) -> int:
-        return bitsets.of((self._places[row.id] for row in rows if row.id in self._places), self.size)
+    def failing(self, parts: Sequence[Part]) -> Counter[int]:
+        """Return how many providers fail which clauses.
+
+        :param parts: of each clause, the Part that fulfils it.
+        """
+        conditions = [part.clients for part in parts]
+        counts = masks.count(self.search.connection, self.clients, conditions)
+        if self._view:
+            counts += bitsets.failing(self.nodes, [part.nodes for part in parts], self._view.size)
+        return counts
 
 
-def _of_providers(providers: _Providers) -> Result:
+def _of_providers(providers: _Providers, figures: Figures) -> Result:
     """Explain a request whose candidates are one provider each."""
     every = list(clauses(providers.search.request))
-    failing = bitsets.failing(providers.considered, [clause.of(providers) for clause in every], providers.size)
+    failing = providers.failing([clause.of(providers) for clause in every])
     explanation = Explanation([clause.name for clause in every], failing)
     fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.key is None)
     # Of providers that fail what a request needs, no relaxation makes candidates.
@@ -248,7 +267,7 @@ def _of_providers(providers: _Providers) -> Result:
         explanation.matched,
         explanation.rejected(),
         [{'drop': each['drop'], 'matched': each['nodes']} for each in droppable.relaxations()],
-        providers.nodes.figures(providers.of_nodes),
+        figures,
     )
 
 
@@ -257,10 +276,10 @@ def _of_trees(search: Search) -> Result:
     every = list(clauses(search.request))
     names = list(dict.fromkeys(clause.name for clause in every if clause.key))
     bits = {clause.key: 1 << names.index(clause.name) for clause in every if clause.key}
-    trees = tree_relaxations.of_trees(search, bits)
+    trees = _of_single_providers(search, bits) if _are_trees_single(search) else tree_relaxations.of_trees(search, bits)
 
     def count(dropped: int) -> int:
-        return sum(number for masks, number in trees.items() if has_part(dropped, masks))
+        return sum(number for alternatives, number in trees.items() if has_part(dropped, alternatives))
 
     matched, considered, whole = count(0), trees.total(), (1 << len(names)) - 1
     shown = [
@@ -279,6 +298,33 @@ def _of_trees(search: Search) -> Result:
     return Result('trees', considered, matched, shown, listed, None)
 
 
+def _are_trees_single(search: Search) -> bool:
+    """Whether each tree is one provider of a client, which has to fulfil all groups."""
+    groups = search.request.groups
+    return not search.nested and not search.sharing and len(groups) > 1 and all(group.resources for group in groups)
+
+
+def _of_single_providers(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
+    """As ``tree_relaxations.of_trees``, if each tree is one provider.
+
+    No node fulfils several groups: it has one unit of one class. What is about several providers is fulfilled, except
+    that groups need providers of their own.
+    """
+    providers = _Providers(search, None)
+    providers.clients = capacity.of_clients({search.class_ids[name]: amount for name, amount in search.amounts.items()})
+    every = [(clause.key, clause.of(providers)) for clause in clauses(search.request) if clause.key]
+    together = sum(bool(group.suffix) for group in search.request.groups) > 1
+    fixed = bits.get(('group_policy', 0, None), 0) if together else 0
+    trees: Counter[frozenset[int]] = Counter()
+    for failed, number in providers.failing([part for _, part in every]).items():
+        mask = fixed
+        for place, (key, _) in enumerate(every):
+            if failed >> place & 1:
+                mask |= bits[key]
+        trees[frozenset((mask,))] += number
+    return trees
+
+
 def _relaxations(trees: Counter[frozenset[int]]) -> list[int]:
     """Return the masks of the smallest sets of clauses without which a tree has a candidate, MAX_LISTED at most.
 
@@ -287,8 +333,8 @@ def _relaxations(trees: Counter[frozenset[int]]) -> list[int]:
     :param trees: {minimal masks: number of trees}.
     """
     weights: Counter[int] = Counter()
-    for masks, number in trees.items():
-        for mask in masks:
+    for alternatives, number in trees.items():
+        for mask in alternatives:
             weights[mask] += number
     minimal: list[int] = []
     for mask in sorted(weights, key=lambda mask: (mask.bit_count(), -weights[mask], mask)):
