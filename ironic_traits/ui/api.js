@@ -120,23 +120,16 @@ export function query(parameters) {
 /** A list is longer than the caller wants. */
 export class TooMany extends Error {}
 
-/**
- * Return all items of a list, page by page.
- *
- * Throws TooMany when there are more than max.
- *
- * @param onProgress gets the number so far.
- */
-export async function everything(path, key, { max, onProgress, signal }) {
-  const items = [];
+/** Generate the pages of a list: the items of each. Throws TooMany when there are more than max. */
+export async function* pages(path, key, { max, signal }) {
+  let number = 0;
   while (path) {
     const page = await get(path, { signal });
-    for (const item of page[key]) items.push(item);
-    if (items.length > max) throw new TooMany();
-    onProgress(items.length);
+    number += page[key].length;
+    if (number > max) throw new TooMany();
+    yield page[key];
     path = page.next ? nextPath(page.next) : null;
   }
-  return items;
 }
 
 /** Return the path of a link to the next page. The host of the link may differ behind a proxy. */

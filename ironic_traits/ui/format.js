@@ -46,24 +46,50 @@ export function text(value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** Return the CSV of rows. A cell that a spreadsheet would run as a formula begins with an apostrophe. */
-export function csv(columns, rows) {
+/** Return a line of CSV. A cell that a spreadsheet would run as a formula begins with an apostrophe. */
+function line(values) {
   const cell = (value) => {
     const content = text(value).replace(/^([=+\-@\t\r])/, "'$1");
     return /[",\r\n]/.test(content) ? `"${content.replaceAll('"', '""')}"` : content;
   };
-  return [columns, ...rows.map((row) => columns.map((name) => row[name]))]
-    .map((cells) => cells.map(cell).join(','))
-    .join('\r\n');
+  return values.map(cell).join(',');
 }
 
-/** Have the browser save a file. */
-export function save(name, type, content) {
-  const anchor = document.createElement('a');
-  anchor.href = URL.createObjectURL(new Blob([content], { type }));
-  anchor.download = name;
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(anchor.href), 10000);
+/** The kinds of files: {kind: [MIME type, function to the beginning, function to the text of an item, separator, end]}. */
+const FILES = {
+  csv: ['text/csv', (columns) => `${line(columns)}\r\n`, (item, columns) => line(columns.map((name) => item[name])), '\r\n', ''],
+  json: ['application/json', (_, key) => `{${JSON.stringify(key)}: [\n`, (item) => JSON.stringify(item), ',\n', '\n]}'],
+};
+
+/**
+ * A file of the items of a list, to which pages are added.
+ *
+ * Each page becomes a Blob, which the browser keeps outside of the tab, on its disk if it is large.
+ */
+export class ListFile {
+  constructor(kind, key, columns) {
+    [this.type, this.begin, this.item, this.separator, this.end] = FILES[kind];
+    this.columns = columns;
+    this.name = `${key}.${kind}`;
+    this.parts = [this.begin(columns, key)];
+    this.length = 0;
+  }
+
+  add(items) {
+    if (!items.length) return;
+    const content = items.map((item) => this.item(item, this.columns)).join(this.separator);
+    this.parts.push(new Blob([this.length ? this.separator : '', content]));
+    this.length += items.length;
+  }
+
+  /** Have the browser save it. */
+  save() {
+    const anchor = document.createElement('a');
+    anchor.href = URL.createObjectURL(new Blob([...this.parts, this.end], { type: this.type }));
+    anchor.download = this.name;
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 10000);
+  }
 }
 
 /** Return a word of a shell command. */

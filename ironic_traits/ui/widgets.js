@@ -59,7 +59,7 @@ export function State({ state }) {
 }
 
 export function Trait({ name, kind = '' }) {
-  return html`<span class="trait ${name.startsWith('CUSTOM_') ? 'custom' : ''} ${kind}">${name}</span>`;
+  return html`<span class="trait ${name.startsWith('CUSTOM_') ? 'custom' : ''} ${kind}" title=${name}>${name}</span>`;
 }
 
 export function NodeLink({ uuid, name }) {

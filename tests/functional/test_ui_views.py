@@ -88,6 +88,17 @@ def test_a_node_that_does_not_exist(tab):
     page = tab.open('#/nodes/no-such-node')
     expect(page.get_by_role('alert')).to_contain_text('no-such-node')
     expect(page.get_by_role('alert')).to_contain_text('It may have been deleted')
+    expect(page.get_by_role('heading', level=1)).to_have_text('no-such-node')
+
+
+def test_tables_on_a_phone(browser, look_around):
+    """A table may be wider than the screen, but then its frame scrolls, and not the page."""
+    places = ('reservations', 'changes', f'nodes/{uuid_of(look_around, "rack1-4")}', 'why?resource_class=gold')
+    with browsers.tab(browser, look_around, viewport={'width': 375, 'height': 700}) as opened:
+        for place in places:
+            page = opened.open(f'#/{place}')
+            expect(page.locator('tbody tr').first).to_be_visible()
+            assert page.evaluate('document.documentElement.scrollWidth') == 375, place
 
 
 def test_an_edit_with_its_preview(writing, own):
@@ -181,7 +192,9 @@ def test_a_reservation_from_there_and_its_release(writing, own):
     row = page.locator('tr', has_text=instance)
     expect(row).to_contain_text('rack3-')
     writing.check_accessibility()
-    row.get_by_role('button', name='Extend').click()
+    expect(row).to_contain_text('in 59 minutes')
+    row.get_by_role('button', name='Extend by 1 hour').click()
+    expect(row).to_contain_text('in 1 hour')
     row.get_by_role('button', name='Release').click()
     page.get_by_role('dialog').get_by_role('button', name='Release').click()
     expect(row).to_have_count(0)

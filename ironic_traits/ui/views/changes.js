@@ -41,19 +41,18 @@ export function Changes({ parameters }) {
         <label>Trait <input name="trait" class="mono" defaultValue=${filters.trait ?? ''} /></label>
         <label>Source <input name="source" defaultValue=${filters.source ?? ''} placeholder="operator, rules, …" /></label>
         <button type="submit">Filter</button>
-        <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> every 5 seconds</label>
+        <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
       <${Problem} error=${error} retry=${reload} />
       ${!data && loading && html`<${Busy} />`}
-      ${data && !data.history.length && html`<${Empty} title="Nothing is recorded.">
-        <p>Old entries are purged: see [history] in the configuration. With filters, remove one.</p><//>`}
+      ${data && !data.history.length && html`<${None} isFiltered=${FILTERS.some((name) => filters[name])} />`}
       ${data?.history.length > 0 &&
       html`<div class="scroll" tabindex="0" role="region" aria-label="Table of changes"><table>
         <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
         <tbody>${data.history.map(
           (entry) => html`<tr key=${entry.uuid}>
             <td><${Time} at=${entry.created_at} ago /></td>
-            <td><a href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})} title=${entry.node_uuid}>
+            <td class="name"><a href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})} title=${entry.node_uuid}>
               ${entry.node_name ?? html`<span class="mono">${entry.node_uuid}</span>`}</a></td>
             <td><span class="state ${entry.severity === 'ERROR' ? 'bad' : 'plain'}">${entry.event_type}</span></td>
             <td class="wrap"><${What} entry=${entry} /></td>
@@ -64,4 +63,10 @@ export function Changes({ parameters }) {
       <${Pager} path=${['changes']} parameters=${{ ...filters, marker }} next=${data.next} />`}
       <details class="commands"><summary>The same with a command</summary><${Command} label="curl">${curl(`/v1/history${query({ ...filters, sort_dir: 'desc' })}`)}<//></details>
     </section>`;
+}
+
+function None({ isFiltered }) {
+  const title = isFiltered ? 'No entry matches these filters.' : 'There are no entries yet.';
+  return html`<${Empty} title=${title}>
+    <p>${isFiltered && 'Remove a filter. '}Old entries are purged: see [history] in the configuration.</p><//>`;
 }

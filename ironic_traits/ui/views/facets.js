@@ -9,13 +9,18 @@ import { FIELDS, changed, filtersOf, isWithout, withTrait, withoutField } from '
 
 const OPEN = new Set(['provision_state', 'resource_class']);
 
-export function Facets({ parameters, fields }) {
+/**
+ * The facets.
+ *
+ * @param turn another number has the facet of traits loaded again.
+ * @param isQuiet whether the list beside it shows an error: it has the same cause.
+ */
+export function Facets({ parameters, fields, turn, isQuiet }) {
   const filters = filtersOf(parameters);
-  const key = query(filters);
-  const traits = useData(key, (signal) => get(`/v1/facets${query({ by: 'traits', limit: 1000, ...filters })}`, { signal }));
+  const traits = useData(`${query(filters)} ${turn}`, (signal) => get(`/v1/facets${query({ by: 'traits', limit: 1000, ...filters })}`, { signal }));
   return html`<aside class="card facets ${fields.loading ? 'stale' : ''}" aria-label="Filters with counts">
-    <${Traits} state=${traits} parameters=${parameters} />
-    <${Problem} error=${fields.error} retry=${fields.reload} />
+    <${Traits} state=${traits} parameters=${parameters} isQuiet=${isQuiet || fields.error} />
+    ${!isQuiet && html`<${Problem} error=${fields.error} retry=${fields.reload} />`}
     ${!fields.data && fields.loading && html`<${Busy} />`}
     ${fields.data &&
     Object.entries(FIELDS).map(
@@ -44,7 +49,7 @@ function Value({ name, value, nodes, parameters }) {
   </div>`;
 }
 
-function Traits({ state, parameters }) {
+function Traits({ state, parameters, isQuiet }) {
   const [prefix, setPrefix] = useState('');
   const values = (state.data?.facets.traits ?? []).filter(({ value }) => value.includes(prefix.toUpperCase()));
   const groups = Map.groupBy ? Map.groupBy(values, (each) => namespace(each.value)) : grouped(values);
@@ -52,7 +57,7 @@ function Traits({ state, parameters }) {
     <summary>Traits</summary>
     <input class="mono" type="search" aria-label="Find a trait" placeholder="Find a trait" value=${prefix}
       onInput=${(event) => setPrefix(event.target.value)} size="24" />
-    <${Problem} error=${state.error} retry=${state.reload} />
+    ${!isQuiet && html`<${Problem} error=${state.error} retry=${state.reload} />`}
     ${state.loading && !state.data && html`<${Busy} />`}
     <div class="values ${state.loading ? 'stale' : ''}" tabindex="0" role="group" aria-label="Traits of these nodes">
       ${state.data && !values.length && html`<p class="muted">No trait.</p>`}

@@ -18,7 +18,7 @@ export function Node({ ident, parameters }) {
   const path = `/v1/nodes/${encodeURIComponent(ident)}`;
   const node = useData(path, (signal) => get(path, { signal }));
   if (!node.data) {
-    return html`<p><a href="#/nodes">All nodes</a></p>
+    return html`<div class="title"><h1>${ident}</h1><a href="#/nodes">All nodes</a></div>
       ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}`;
   }
   const { data } = node;
@@ -59,7 +59,7 @@ function Ports({ node }) {
     <${Problem} error=${error} retry=${reload} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}
     ${data?.ports.length > 0 &&
-    html`<div class="scroll" tabindex="0" role="region" aria-label="Ports"><table>
+    html`<div class="scroll" tabindex="0" role="region" aria-label="Table of ports"><table>
       <thead><tr><th scope="col">MAC address</th><th scope="col">PXE</th><th scope="col">Network</th></tr></thead>
       <tbody>${data.ports.map(
         (port) => html`<tr key=${port.uuid}><td class="mono">${port.address}</td><td>${port.pxe_enabled ? 'yes' : 'no'}</td><td>${port.physical_network ?? '–'}</td></tr>`,

@@ -33,15 +33,15 @@ function Sources({ traits, vetoes }) {
     <tbody>
       ${traits.map(
         ({ trait, sources, vetoed }) => html`<tr key=${trait}>
-          <td><${Trait} name=${trait} /> ${vetoed && html`<span class="state moving">vetoed for others</span>`}</td>
+          <td class="trait-name"><${Trait} name=${trait} /> ${vetoed && html`<span class="state moving">vetoed for others</span>`}</td>
           <td>${sources.map((each) => html`<div>${each.source}${each.user && html`<span class="muted"> · ${each.user}</span>`}</div>`)}</td>
           <td>${sources.map((each) => html`<div><${Time} at=${each.since} ago /></div>`)}</td>
         </tr>`,
       )}
       ${vetoes.map(
         ({ trait, since, user }) => html`<tr key=${`veto ${trait}`}>
-          <td><${Trait} name=${trait} kind="gone" /></td>
-          <td>vetoed: automatic sources cannot add it${user && html`<span class="muted"> · ${user}</span>`}</td>
+          <td class="trait-name"><${Trait} name=${trait} kind="gone" /></td>
+          <td class="trait-name">vetoed: automatic sources cannot add it${user && html`<span class="muted"> · ${user}</span>`}</td>
           <td><${Time} at=${since} ago /></td>
         </tr>`,
       )}

@@ -1,7 +1,7 @@
 // The list of nodes.
-import { TooMany, everything, get, query } from '../api.js';
+import { TooMany, get, pages, query } from '../api.js';
 import { useAction, useData } from '../data.js';
-import { csv, curl, number, plural, quote, save, text } from '../format.js';
+import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
@@ -34,7 +34,7 @@ const DEFAULT = ['name', 'resource_class', 'provision_state', 'power_state', 'ma
 /** Fields that a request cannot select, but a list can be sorted by. */
 const UNSELECTABLE = ['updated_at'];
 const SIZE = 50;
-/** The most nodes that a tab downloads: it holds them all, and the file. */
+/** The most nodes that a tab downloads: the browser holds the file until it is saved. */
 const MAX_DOWNLOAD = 100000;
 const SHOWN_TRAITS = 5;
 
@@ -48,6 +48,11 @@ export function Nodes({ parameters }) {
   const state = useData(page, (signal) => get(page, { signal }));
   const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), ...filters })}`, { signal }));
   const section = useRef(null);
+  const [turn, setTurn] = useState(0);
+  const retry = () => {
+    [state, facets].forEach((each) => each.reload());
+    setTurn(turn + 1);
+  };
   const [aside, setAside] = useState(() => matchMedia('(min-width: 901px)').matches);
   return html`
     <div class="title">
@@ -61,7 +66,7 @@ export function Nodes({ parameters }) {
           ${aside ? 'Hide filters' : 'Show filters'}
         </button>
         ${aside && html`<button type="button" class="skip" onClick=${() => section.current.focus()}>Skip the filters</button>`}
-        ${aside && html`<${Facets} parameters=${parameters} fields=${facets} />`}
+        ${aside && html`<${Facets} parameters=${parameters} fields=${facets} turn=${turn} isQuiet=${Boolean(state.error)} />`}
       </div>
       <section class="card" aria-label="Nodes" ref=${section} tabindex="-1">
         <div class="tools">
@@ -72,7 +77,7 @@ export function Nodes({ parameters }) {
           <${Download} path=${list} columns=${fields} filters=${filters} total=${facets.loading ? undefined : facets.data?.nodes} />
         </div>
         <${Chips} parameters=${parameters} />
-        <${Problem} error=${state.error} retry=${state.reload} />
+        <${Problem} error=${state.error} retry=${retry} />
         ${!state.data && state.loading && html`<${Busy} />`}
         ${state.data && html`<${Table} ...${{ nodes: state.data.nodes, columns, parameters, loading: state.loading }} />`}
         ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} />`}
@@ -194,12 +199,15 @@ function Download({ path, columns, filters, total }) {
   const [run, state, reset] = useAction(async (kind) => {
     if (total > MAX_DOWNLOAD) throw new TooMany();
     abort.current = new AbortController();
+    const file = new ListFile(kind, 'nodes', columns);
     // The total of this list: the filters may change meanwhile.
-    const onProgress = (done) => setProgress({ done, total });
-    onProgress(0);
-    const nodes = await everything(`${path}&limit=1000`, 'nodes', { max: MAX_DOWNLOAD, onProgress, signal: abort.current.signal });
-    if (kind === 'csv') save('nodes.csv', 'text/csv', csv(columns, nodes));
-    else save('nodes.json', 'application/json', JSON.stringify({ nodes }, null, 1));
+    const showProgress = () => setProgress({ done: file.length, total });
+    showProgress();
+    for await (const nodes of pages(`${path}&limit=1000`, 'nodes', { max: MAX_DOWNLOAD, signal: abort.current.signal })) {
+      file.add(nodes);
+      showProgress();
+    }
+    file.save();
   });
   useEffect(() => () => abort.current?.abort(), []);
   if (state.running) {
@@ -242,10 +250,10 @@ function Baremetal({ filters, columns, more = [] }) {
 function Table({ nodes, columns, parameters, loading }) {
   if (!nodes.length) return html`<${None} parameters=${parameters} />`;
   return html`<div class="scroll ${loading ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of nodes">
-    <table>
-      <thead><tr>${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
-      <tbody>
-        ${nodes.map((node) => html`<tr key=${node.uuid}>${columns.map((name) => html`<td key=${name} class=${name}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
+    <table class="nodes" role="table">
+      <thead role="rowgroup"><tr role="row">${columns.map((name) => html`<${Heading} key=${name} name=${name} parameters=${parameters} />`)}</tr></thead>
+      <tbody role="rowgroup">
+        ${nodes.map((node) => html`<tr key=${node.uuid} role="row">${columns.map((name) => html`<td key=${name} role="cell" class=${name} data-label=${COLUMNS[name][0]}><${Cell} node=${node} name=${name} parameters=${parameters} /></td>`)}</tr>`)}
       </tbody>
     </table>
   </div>`;
@@ -253,12 +261,12 @@ function Table({ nodes, columns, parameters, loading }) {
 
 function Heading({ name, parameters }) {
   const [label, sortable] = COLUMNS[name];
-  if (!sortable) return html`<th scope="col">${label}</th>`;
+  if (!sortable) return html`<th scope="col" role="columnheader">${label}</th>`;
   const isKey = parameters.get('sort_key') === name;
   const descending = parameters.get('sort_dir') === 'desc';
   const target = changed(parameters, { sort_key: name, sort_dir: isKey && !descending ? 'desc' : '' });
   const order = isKey ? (descending ? 'descending' : 'ascending') : undefined;
-  return html`<th scope="col" aria-sort=${order}>
+  return html`<th scope="col" role="columnheader" aria-sort=${order}>
     <a href=${link(['nodes'], target)}>${label}${isKey ? (descending ? ' ↓' : ' ↑') : ''}</a>
   </th>`;
 }

@@ -43,13 +43,13 @@ export function Reservations({ parameters }) {
         <thead><tr><th scope="col">Node</th><th scope="col">Instance</th><th scope="col">Project</th><th scope="col">Since</th><th scope="col">Until</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
         <tbody>${data.reservations.map(
           (each) => html`<tr key=${each.uuid}>
-            <td><${NodeLink} uuid=${each.node_uuid} name=${data.nodes.get(each.node_uuid)?.name} /></td>
+            <td class="name"><${NodeLink} uuid=${each.node_uuid} name=${data.nodes.get(each.node_uuid)?.name} /></td>
             <td class="mono">${each.instance_uuid}</td>
             <td>${owner(data.nodes.get(each.node_uuid))}</td>
             <td><${Time} at=${each.created_at} ago /></td>
             <td>${each.expires_at ? html`<${Time} at=${each.expires_at} ago />` : 'it is released'}</td>
-            <td><button type="button" class="small" disabled=${state.running} aria-label=${`Extend by an hour: ${each.instance_uuid}`}
-                  onClick=${() => run('POST', `/v1/reservations/${each.uuid}/renew`, { expires_in: 3600 })}>1 hour from now</button>${' '}
+            <td>${each.expires_at && html`<button type="button" class="small" disabled=${state.running} aria-label=${`Extend by 1 hour: ${each.instance_uuid}`}
+                  onClick=${() => run('POST', `/v1/reservations/${each.uuid}/renew`, { expires_at: anHourAfter(each.expires_at) })}>Extend by 1 hour</button>`}${' '}
                 <button type="button" class="small" disabled=${state.running} aria-label=${`Release ${each.instance_uuid}`} onClick=${() => setAsking(each)}>Release</button></td>
           </tr>`,
         )}</tbody>
@@ -64,6 +64,11 @@ export function Reservations({ parameters }) {
     html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)} onConfirm=${() => run('DELETE', `/v1/reservations/${asking.uuid}`)}>
       <p>${data.nodes.get(asking.node_uuid)?.name ?? asking.node_uuid} is held for <span class="mono">${asking.instance_uuid}</span>. Others can take it then.</p>
     <//>`}`;
+}
+
+/** Return the time an hour after another one. */
+function anHourAfter(time) {
+  return new Date(Date.parse(time) + 3600000).toISOString();
 }
 
 function owner(node) {

@@ -42,7 +42,7 @@ function Rule({ rule }) {
   return html`<article>
     <h3>${rule.name ?? rule.uuid}</h3>
     ${rule.description && html`<p>${rule.description}</p>`}
-    <p class="muted">priority ${rule.priority}${rule.phase && `, ${rule.phase}`}${rule.sensitive && ', sensitive: its actions and conditions are not shown'}</p>
+    <p class="muted">priority ${rule.priority}${rule.phase && `, phase ${rule.phase}`}${rule.sensitive && ', sensitive: its actions and conditions are not shown'}</p>
     <details><summary>Conditions and actions</summary><pre tabindex="0">${JSON.stringify({ conditions, actions }, null, 2)}</pre></details>
   </article>`;
 }

@@ -114,7 +114,7 @@ function Matches({ nodes }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes that match"><table>
     <thead><tr><th scope="col">Node</th><th scope="col">Class</th><th scope="col">Traits</th></tr></thead>
     <tbody>${nodes.slice(0, 8).map(
-      (node) => html`<tr key=${node.uuid}><td><${NodeLink} uuid=${node.uuid} name=${node.name} /></td><td>${node.resource_class ?? '–'}</td>
+      (node) => html`<tr key=${node.uuid}><td class="name"><${NodeLink} uuid=${node.uuid} name=${node.name} /></td><td>${node.resource_class ?? '–'}</td>
         <td class="traits"><div class="traits">${node.traits.slice(0, 6).map((name) => html`<${Trait} name=${name} />`)}${node.traits.length > 6 && html`<span class="muted">+${node.traits.length - 6}</span>`}</div></td></tr>`,
     )}</tbody>
   </table></div>
@@ -166,19 +166,24 @@ function Chart({ explanation }) {
   <//>`;
 }
 
+function isDroppable(clauses) {
+  return clauses.every((clause) => DROPPABLE.test(clause));
+}
+
 function Relaxations({ explanation, merged, dropped, setDropped }) {
   return html`<${Card} title="What would help">
     <ul class="relaxations">
       ${explanation.relaxations.map(({ drop, nodes }) => {
         const label = html`<span>Without “${drop.map(clauseWords).join('” and “')}”</span><span class="gain">${plural(nodes, 'node')}</span>`;
-        if (drop.every((clause) => DROPPABLE.test(clause))) {
+        if (isDroppable(drop)) {
           const isShown = dropped?.join() === drop.join();
           return html`<li key=${drop.join()}><button type="button" aria-pressed=${isShown} onClick=${() => setDropped(isShown ? null : drop)}>${label}</button></li>`;
         }
         return html`<li key=${drop.join()}><a class="button" href=${link(['nodes'], filters(merged))}>${label}</a></li>`;
       })}
     </ul>
-    <p class="muted">A request cannot drop conditions of the node’s state: those lead to the nodes with these traits.</p>
+    ${explanation.relaxations.some(({ drop }) => !isDroppable(drop)) &&
+    html`<p class="muted">A request cannot drop a condition of the state of a node: the link leads to the nodes with these traits.</p>`}
   <//>`;
 }
 
@@ -216,10 +221,10 @@ function Relaxed({ merged, dropped }) {
 
 function NearMisses({ misses }) {
   return html`<${Card} title="The closest nodes">
-    <div class="scroll" tabindex="0" role="region" aria-label="The closest nodes"><table>
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of the closest nodes"><table>
       <thead><tr><th scope="col">Node</th><th scope="col">A match would be a node that …</th></tr></thead>
       <tbody>${misses.slice(0, 10).map(
-        (miss) => html`<tr key=${miss.node}><td><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(clauseWords).join('; ')}</td></tr>`,
+        (miss) => html`<tr key=${miss.node}><td class="name"><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(clauseWords).join('; ')}</td></tr>`,
       )}</tbody>
     </table></div>
   <//>`;
