@@ -9,10 +9,10 @@ from ironic_traits.db.engine import Database
 from ironic_traits.deploy import drivers, validate
 from ironic_traits.etags import Tags
 from ironic_traits.inventory.conductors import Directory
-from ironic_traits.inventory.free_nodes import Places
 from ironic_traits.inventory.inspection_rules import Rules, built_in
 from ironic_traits.inventory.node_index import NodeIndex
 from ironic_traits.inventory.retired_traits import RetiredTraits
+from ironic_traits.inventory.search_places import Places
 from ironic_traits.inventory.trait_writers import Writers
 
 

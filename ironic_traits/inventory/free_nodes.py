@@ -4,7 +4,7 @@ One transaction finds the nodes and holds them. It checks them again under their
 changed one of them in the meantime, the search begins again.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -34,8 +34,6 @@ _Result = TypeVar('_Result')
 #: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
 _SPARE = 32
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
-#: Most requests whose places a process remembers.
-_MAX_PLACES = 1000
 #: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
@@ -45,7 +43,7 @@ class Lost(Exception):
 
 
 class Again(Exception):
-    """Another transaction has written the same key: what it wrote has to be read."""
+    """Another transaction has written the same key, or has taken a kept node: what it wrote has to be read."""
 
 
 class TooFew(Exception):
@@ -106,6 +104,14 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     count = len(instances)
     free = eligibility.eligible_for(_alone(instances))
     conditions = node_request.conditions(context)
+    in_turn = _is_in_turn(node_request) and not (wait or first)
+    if in_turn and (kept := context.places.take(context, node_request, count)):
+        try:
+            return _read(connection, _take_kept(connection, kept), [*conditions, free], columns)
+        except Lost:
+            # Search, without waiting for locks: no search of this request has lost a node yet.
+            context.places.skip(context, node_request)
+            raise Again from None
     spare = 0 if wait else _SPARE
     candidates: Sequence[sa.Row] = []
     for condition in first:
@@ -122,6 +128,8 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
             _raise_generations(connection, chosen)
     else:
         chosen = _take_not_locked(connection, candidates, count)
+        if in_turn:
+            context.places.keep(context, node_request, candidates[candidates.index(chosen[-1]) + 1 :])
     return _read(connection, chosen, [*conditions, free], columns)
 
 
@@ -133,38 +141,16 @@ def allocated_first(connection: sa.Connection, node_request: NodeRequest, instan
     return []
 
 
-class Places:
-    """Where a process goes on with its searches, so that it does not pass the nodes that are held each time.
-
-    A search begins after the last node that a search for the same request has found. At the end of the inventory it
-    begins again with the first node. So nodes are given out in turn, and the cost of a search does not grow with the
-    number of nodes that are held. ``service.Service`` has one.
-    """
-
-    def __init__(self) -> None:
-        self._after: dict[Hashable, int] = {}
-
-    def after(self, node_request: NodeRequest) -> int:
-        """Return the id of the node after which a search begins; 0 for the first node."""
-        return self._after.get(_key(node_request), 0)
-
-    def set(self, node_request: NodeRequest, node_id: int) -> None:
-        """Let the next search for the same request begin after a node."""
-        if len(self._after) >= _MAX_PLACES:
-            self._after.clear()
-        self._after[_key(node_request)] = node_id
-
-
-def _key(node_request: NodeRequest) -> Hashable:
-    request = node_request.request
-    return request.resource_class, request.required, request.required_any, request.forbidden, repr(node_request.filters)
+def _is_in_turn(node_request: NodeRequest) -> bool:
+    """Whether all matching nodes are equally good, so that they are given out in turn."""
+    return node_request.idents is None and not node_request.request.preferred
 
 
 def _candidates(
     context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
 ) -> Sequence[sa.Row]:
     """Return free nodes, as ``matches.candidates``. Of equally good ones, those after the place of the last search."""
-    if node_request.idents is not None or node_request.request.preferred:
+    if not _is_in_turn(node_request):
         return matches.candidates(context, connection, node_request, free, count)
     rows: list[sa.Row] = []
     place = context.places.after(node_request)
@@ -174,6 +160,16 @@ def _candidates(
         before = sa.and_(free, tables.nodes.c.id <= place) if place else free
         rows += matches.candidates(context, connection, node_request, before, count - len(rows))
     return rows
+
+
+def _take_kept(connection: sa.Connection, kept: Sequence[sa.Row]) -> Sequence[sa.Row]:
+    """Take nodes that a search has found before, and return them.
+
+    :raises Lost: one of them is locked, or does not exist any more.
+    """
+    if len(_take_some(connection, kept, len(kept))) < len(kept):
+        raise Lost
+    return kept
 
 
 def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:

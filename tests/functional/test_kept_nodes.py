@@ -1,0 +1,57 @@
+"""Nodes that a search has found for one reservation, and that the next ones take without a search, on each database."""
+
+import pytest
+
+from ironic_traits.inventory.search_places import Places
+from tests.support.client import Client
+from tests.support.reservations import PATH, available, instance
+from tests.support.service import make_app
+
+
+@pytest.fixture
+def clients(database_url):
+    """Clients of two applications that keep found nodes for a minute."""
+    with make_app(database_url) as first, make_app(database_url) as second:
+        for each in (first, second):
+            each.service.places = Places(longest=60)
+        yield [Client(first), Client(second)]
+
+
+def _reserve(client, number):
+    response = client.ask('POST', PATH, {'instance_uuid': instance(number), 'required': []})
+    return response.json['reservation']['node_uuid'] if response.status_int == 201 else response.status_int
+
+
+def test_node_is_in_maintenance_by_now(clients):
+    """A kept node that is not free any more is passed."""
+    nodes = [available(clients[0]) for _ in range(4)]
+    assert _reserve(clients[0], 1) == nodes[0]
+    clients[1].ask('PUT', f'/v1/nodes/{nodes[1]}/maintenance', {'reason': 'a fan'})
+    assert {_reserve(clients[0], 2), _reserve(clients[0], 3)} == {nodes[2], nodes[3]}
+    assert _reserve(clients[0], 4) == 409
+
+
+def test_node_is_deleted_by_now(clients):
+    """A kept node that does not exist any more is passed."""
+    nodes = [available(clients[0]) for _ in range(3)]
+    _reserve(clients[0], 1)
+    clients[1].ask('DELETE', f'/v1/nodes/{nodes[1]}')
+    assert _reserve(clients[0], 2) == nodes[2]
+
+
+def test_two_processes_keep_the_same_nodes(clients):
+    """Each node is given out once, and all of them are."""
+    nodes = [available(clients[0]) for _ in range(12)]
+    held = [_reserve(clients[number % 2], number) for number in range(12)]
+    assert sorted(held) == sorted(nodes)
+    assert _reserve(clients[0], 20) == _reserve(clients[1], 21) == 409
+
+
+def test_node_that_is_free_again(clients):
+    """It is found when no other node is left, although the place of the search is behind it."""
+    nodes = [available(clients[0]) for _ in range(3)]
+    for number in range(3):
+        _reserve(clients[0], number)
+    held = next(each for each in clients[0].get(PATH)['reservations'] if each['node_uuid'] == nodes[0])
+    clients[1].ask('DELETE', f'{PATH}/{held["uuid"]}')
+    assert _reserve(clients[0], 5) == nodes[0]
