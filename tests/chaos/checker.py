@@ -6,6 +6,7 @@ import math
 import re
 import time
 
+from ironic_traits.deploy import states
 from tests.chaos.clients import LIMIT, followed
 from tests.chaos.history import MAYBE, NO, OK
 
@@ -79,7 +80,9 @@ def settle(ask, world):
 
 
 def _works(node):
-    return bool(node['target_provision_state'] or node['reservation'] or node['target_power_state'])
+    # A node whose deploy has failed keeps its target, as in Ironic.
+    is_moving = node['provision_state'] in states.WORKING | states.WAITING
+    return bool(is_moving or node['reservation'] or node['target_power_state'])
 
 
 def problems(history, world, stored, copy=None):
