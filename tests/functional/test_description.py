@@ -123,7 +123,7 @@ def _ask(client, route, name, operation, minor):
     schema = _query(operation)[name]
     schema = schema.get('items', schema)
     value = VALUES.get(schema.get('format') or schema['type']) or schema.get('enum', ['CUSTOM_A'])[0]
-    value = {'address': '52:54:00:cf:2d:31', 'fields': 'uuid'}.get(name, value)
+    value = {'address': '52:54:00:cf:2d:31', 'fields': 'uuid', 'without': 'instance_uuid'}.get(name, value)
     method, _, path = route.partition(' ')
     path = re.sub('{.*?}', UUID, path.replace('{driver_name}', 'fake-hardware'))
     body = [] if method == 'PATCH' else None

@@ -239,9 +239,8 @@ def test_a_schema_from_the_future(command, tmp_path):
     options = ['--database', f'sqlite:///{path}', '--port', str(servers.free_port())]
     done = commands.run(program, *options, *arguments)
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        'The database cannot be used: it is at version 9999, which belongs to a newer release'
-    )
+    assert 'at version 9999, which belongs to a newer release' in done.stderr
+    assert 'Traceback' not in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -127,6 +127,9 @@ def _plans(service, executed):
         postgresql = connection.dialect.name == 'postgresql'
         explain = 'EXPLAIN (ANALYZE, FORMAT JSON)' if postgresql else 'ANALYZE FORMAT=JSON'
         for statement, parameters in executed:
+            if statement.startswith('SET TRANSACTION'):
+                # It has no plan. ``Database.snapshot`` begins with it.
+                continue
             plan = connection.exec_driver_sql(f'{explain} {statement}', parameters).scalar_one()
             yield plan if postgresql else json.loads(plan)
 
