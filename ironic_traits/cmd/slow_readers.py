@@ -8,13 +8,12 @@ something to read. Linux counts the bytes that a client has acknowledged; on oth
 
 import contextlib
 import logging
-import os
 import socket
-import stat
 import struct
 import threading
 import time
-from collections.abc import Iterator
+
+from ironic_traits.cmd import connections
 
 LOG = logging.getLogger(__name__)
 
@@ -53,8 +52,10 @@ def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> di
     :returns: {connection with something to read: (since when it is measured, what was acknowledged then)}.
     """
     now, after = time.monotonic(), {}
-    for connection in _connections(port):
+    for connection in connections.of_process():
         with contextlib.suppress(OSError):
+            if not _is_of_client(connection, port):
+                continue
             waiting, acknowledged = _progress(connection)
             if not waiting:
                 continue
@@ -70,30 +71,8 @@ def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> di
     return after
 
 
-def _connections(port: int) -> Iterator[socket.socket]:
-    """Generate the connections of clients.
-
-    Nothing is closed or duplicated here. To close any descriptor of a SQLite file would drop the locks of this process.
-    """
-    with contextlib.suppress(OSError):
-        for name in os.listdir('/proc/self/fd'):
-            with contextlib.suppress(OSError):
-                if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                    connection = socket.socket(fileno=int(name))
-                    try:
-                        if _is_of_client(connection, port):
-                            yield connection
-                    finally:
-                        connection.detach()
-
-
 def _is_of_client(connection: socket.socket, port: int) -> bool:
-    return (
-        connection.family in (socket.AF_INET, socket.AF_INET6)
-        and connection.type == socket.SOCK_STREAM
-        and connection.getsockname()[1] == port
-        and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    )
+    return connection.getsockname()[1] == port and not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 
 def _progress(connection: socket.socket) -> tuple[int, int]:

@@ -13,7 +13,6 @@ servers, and fewer are allowed (``api.v1.change_events``).
 import contextlib
 import functools
 import logging
-import os
 import socket
 import threading
 from typing import Any
@@ -22,6 +21,7 @@ import granian.server.mp
 
 from ironic_traits.api.resource import DETACHED
 from ironic_traits.change_streams import Events
+from ironic_traits.cmd import connections
 
 LOG = logging.getLogger(__name__)
 
@@ -130,24 +130,12 @@ def _start_thread(function):
 def _limit_stalls(environ):
     """Have the kernel close the connection of a request if its client does not take what is sent.
 
-    granian does not say which connection is that of the request. So all from the same address get the limit. No file is
-    duplicated or closed here: to close any descriptor of a SQLite file would drop the locks of this process.
+    granian does not say which connection is that of the request. So all from the same address get the limit.
     """
     option = getattr(socket, 'TCP_USER_TIMEOUT', None)
     if option is None:
         return
-    with contextlib.suppress(OSError):
-        for name in os.listdir('/proc/self/fd'):
-            with contextlib.suppress(OSError):
-                if os.readlink(f'/proc/self/fd/{name}').startswith('socket:'):
-                    _limit_stall(int(name), option, environ['REMOTE_ADDR'])
-
-
-def _limit_stall(number, option, address):
-    connection = socket.socket(fileno=number)
-    try:
-        is_tcp = connection.family in (socket.AF_INET, socket.AF_INET6) and connection.type == socket.SOCK_STREAM
-        if is_tcp and connection.getpeername()[0] == address:
-            connection.setsockopt(socket.IPPROTO_TCP, option, _STALLED)
-    finally:
-        connection.detach()
+    for connection in connections.of_process():
+        with contextlib.suppress(OSError):
+            if connection.getpeername()[0] == environ['REMOTE_ADDR']:
+                connection.setsockopt(socket.IPPROTO_TCP, option, _STALLED)
