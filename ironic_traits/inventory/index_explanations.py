@@ -98,8 +98,8 @@ def _own(nodes: Nodes, instance: str | None) -> int:
     """Return the set of the nodes that are allocated to an instance and to no other consumer."""
     if instance is None:
         return 0
-    is_own = tables.nodes.c.id.in_(node_providers.nodes_of(instance))
-    return nodes.view.select([is_own, ~node_providers.allocated_to_others(instance)])
+    is_own = node_providers.allocated_to(instance), ~node_providers.allocated_to_others(instance)
+    return nodes.view.select(is_own)
 
 
 def _expectations(nodes: Nodes, conditions: Sequence[sa.ColumnElement[bool]]) -> Iterator[tuple[str, int]]:

@@ -175,17 +175,6 @@ def allocated_nodes(consumer: str | None) -> sa.Select:
     return statement.where(_provider.c.node_id.is_not(None))
 
 
-def nodes_of(consumer: str) -> sa.Select:
-    """Return the SELECT of the ids of the nodes that are allocated to a consumer (a uuid)."""
-    allocations = tables.allocations.c
-    statement = (
-        sa.select(_provider.c.node_id)
-        .join(tables.allocations, allocations.resource_provider_id == _provider.c.id)
-        .join(tables.consumers, tables.consumers.c.id == allocations.consumer_id)
-    )
-    return statement.where(tables.consumers.c.uuid == consumer, _provider.c.node_id.is_not(None))
-
-
 def has_allocations(consumer: str) -> sa.Select:
     """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
     return sa.select(sa.exists().where(tables.consumers.c.uuid == consumer))
