@@ -5,7 +5,7 @@ from typing import Any
 
 from oslo_middleware import cors, healthcheck
 
-from ironic_traits.api import identity, microversions, protocols, types
+from ironic_traits.api import datatypes, identity, microversions, protocols
 from ironic_traits.api.browsers import Browsers
 from ironic_traits.api.description.endpoint import Endpoint
 from ironic_traits.api.hooks import Application, FailureHook, Request
@@ -25,7 +25,7 @@ def build(service):
     :returns: a WSGI application.
     """
     conf = service.conf
-    types.resolve()
+    datatypes.prepare()
     root = PlacementController() if conf.api.serve == 'placement' else RootController()
     application: Any = Application(root, hooks=[FailureHook()], request_cls=Request)
     application = _dispatch({protocols.DESCRIPTION: Endpoint(conf)}, application)

@@ -8,13 +8,11 @@ types accepts others. ``query_schema`` is that of a value in a query, where it d
 """
 
 import datetime
-import functools
 import inspect
 import re
 
 import wsme.types
 from oslo_utils import strutils, uuidutils
-from wsme.rest import json as wsme_json
 
 from ironic_traits import failures
 from ironic_traits.deploy import states
@@ -360,27 +358,6 @@ class Base(wsme.types.Base):
         # WSME would find the order in the source code of the class. That would take half of the service's start.
         names = (name for each in cls.__mro__ for name, value in vars(each).items() if _is_attribute(name, value))
         cls._wsme_attr_order = list(dict.fromkeys(names))
-
-
-def resolve():
-    """Resolve the datatypes of the attributes of all types.
-
-    Otherwise WSME does so when a request first uses an attribute, and fails if two threads do so at the same time.
-    """
-    for each in wsme.types.registry.complex_types:
-        for attribute in wsme.types.list_attributes(each):
-            if wsme.types.isarray(attribute.datatype) and isinstance(attribute.datatype.item_type, Trait):
-                _keep_items(attribute.datatype)
-
-
-@functools.cache
-def _keep_items(datatype):
-    """Let WSME take the items of a JSON array as they are.
-
-    By default, it looks for the conversion of each item to its base type, which is a string already. That takes seven
-    times as long as the validation, which follows.
-    """
-    wsme_json.fromjson.when_object(datatype)(lambda datatype, value: value)
 
 
 def _is_attribute(name, value):
