@@ -107,7 +107,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
     in_turn = _is_in_turn(node_request) and not (wait or first)
     if in_turn and (kept := context.places.take(context, node_request, count)):
         try:
-            return _read(connection, _take_kept(connection, kept), [*conditions, free], columns)
+            return _take_kept(connection, kept, [*conditions, free], columns)
         except Lost:
             # Search, without waiting for locks: no search of this request has lost a node yet.
             context.places.skip(context, node_request)
@@ -162,14 +162,16 @@ def _candidates(
     return rows
 
 
-def _take_kept(connection: sa.Connection, kept: Sequence[sa.Row]) -> Sequence[sa.Row]:
-    """Take nodes that a search has found before, and return them.
+def _take_kept(
+    connection: sa.Connection, kept: Sequence[sa.Row], conditions: Sequence[Condition], columns: Columns
+) -> list[sa.Row]:
+    """Take nodes that a search has found before, and read them; the result is as for ``take_free``.
 
-    :raises Lost: one of them is locked, or does not exist any more.
+    :raises Lost: one of them is locked, does not exist any more, or does not fulfil the conditions any more.
     """
     if len(_take_some(connection, kept, len(kept))) < len(kept):
         raise Lost
-    return kept
+    return _read(connection, kept, conditions, columns)
 
 
 def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:

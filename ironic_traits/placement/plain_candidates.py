@@ -55,7 +55,9 @@ def find(connection: sa.Connection, search: Search) -> list[tuple[str, Summary]]
 
 @functools.lru_cache(maxsize=128)
 def free_nodes(search: Search) -> tuple[sa.Select, ...]:
-    """Return the SELECTs of the providers of free nodes that are candidates: the amount is one unit of one class."""
+    """Return the SELECTs of the providers of free nodes that are candidates: none, unless one unit is requested."""
+    if [*search.group.resources.values()] != [1]:
+        return ()
     group, holders, ((name, class_id),) = search.group, dict(search.holders), search.class_ids
     own = node_candidates.traits_of_nodes(search.dialect, holders, group.required)
     others = [one_of for one_of in group.required if len(one_of) > 1 or own.isdisjoint(one_of)]
@@ -69,8 +71,6 @@ def free_nodes(search: Search) -> tuple[sa.Select, ...]:
 @functools.lru_cache(maxsize=128)
 def _nodes(search: Search) -> tuple[sa.Select, ...]:
     """Return the SELECTs for ``node_candidates.read_nodes``."""
-    if [*search.group.resources.values()] != [1]:
-        return ()
     return tuple(map(node_candidates.with_traits, free_nodes(search)))
 
 

@@ -57,10 +57,11 @@ def _summaries(minor, requested, summaries):
 def _summary_template(minor, requested, resources):
     """Return the function from a uuid and traits to the JSON text of a provider's summary, with its key."""
     document = {_PLACE: _summary(minor, Summary(None, _PLACE, resources, [_TRAITS]), requested)}
-    begin, has_traits, end = (part.split(_PLACE) for part in rendering.dump(document)[1:-1].decode().partition(_LIST))
+    before, has_traits, after = rendering.dump(document)[1:-1].decode().partition(_LIST)
+    begin, end = before.split(_PLACE), after.split(_PLACE)
 
     def fill(uuid, traits):
-        if has_traits == ['']:
+        if not has_traits:
             return uuid.join(begin)
         names = f'["{_SEPARATOR.join(traits)}"]' if traits else '[]'
         return f'{uuid.join(begin)}{names}{uuid.join(end)}'
