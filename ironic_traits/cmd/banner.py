@@ -8,7 +8,7 @@ import time
 import sqlalchemy as sa
 
 from ironic_traits import logs
-from ironic_traits.cmd import addresses
+from ironic_traits.cmd import addresses, console
 from ironic_traits.version import version
 
 _STRATEGIES = {
@@ -46,7 +46,7 @@ def announce(conf, address):
 def _announce(conf, address):
     while not _answers(addresses.local(address), conf.port):
         time.sleep(0.05)
-    print(text(conf), end='', flush=True)
+    console.write(text(conf))
 
 
 def _answers(host, port):

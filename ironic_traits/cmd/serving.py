@@ -21,7 +21,7 @@ import granian.log
 import sqlalchemy as sa
 
 from ironic_traits import app, wakeup
-from ironic_traits.cmd import addresses, banner, setup, slow_readers, spreading, streaming, supervisor, turns
+from ironic_traits.cmd import addresses, banner, console, setup, slow_readers, spreading, streaming, supervisor, turns
 from ironic_traits.cmd.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
@@ -70,7 +70,7 @@ def serve(argv):
             return admission
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))
-    print('ironic-traits has stopped.', flush=True)
+    console.write('ironic-traits has stopped.\n')
     # A signal that arrives during the interpreter's shutdown would change the exit code.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -123,8 +123,7 @@ class _Stop:
     def _handle(self, handler, number, frame):
         if not self._requested:
             self._requested = True
-            # print is not reentrant, and the signal may have interrupted it.
-            os.write(1, b'ironic-traits stops after the requests in flight.\n')
+            console.write('ironic-traits stops after the requests in flight.\n')
         handler(number, frame)
 
     def exit_code(self, function):

@@ -92,11 +92,6 @@ class Follower:
         self._stopped = threading.Event()
 
     @property
-    def requests(self):
-        """The number of requests to the cloud so far."""
-        return self._cloud.requests
-
-    @property
     def is_failing(self):
         """Whether the last request failed that reads, or the last one that writes a trait."""
         return not self._feeds or bool(self._writer and self._writer.is_failing)

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from tests.support import servers
+from tests.support import programs, servers
 from tests.support.http_client import ask, make
 from tests.support.service import Server, upgraded
 from tests.support.terminal import CTRL_C, Terminal, descendants, has_imported, is_running
@@ -193,3 +193,25 @@ def test_a_web_server_that_misses_the_signal(seconds):
         assert process.stdout.readline() == 'signalled\n'
         assert process.wait(30) == 0
         assert time.monotonic() - begun >= seconds
+
+
+class PipedServer(Server):
+    """A service whose standard output is a pipe. ``output`` is its standard error."""
+
+    def _start(self, arguments, output, env, cwd):
+        command = [programs.BIN / 'ironic-traits-api', *arguments]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=output, cwd=cwd, env=env)
+
+
+@pytest.mark.parametrize('lines', [0, 2])
+def test_sigterm_when_its_output_is_no_longer_read(lines, tmp_path):
+    """As with "ironic-traits-api | head -2". The service goes on, and ends like any other."""
+    server = PipedServer(None, '--nostart-worker', cwd=tmp_path)
+    for _ in range(lines):
+        server.process.stdout.readline()
+    server.process.stdout.close()
+    with server:
+        # The banner is printed a moment after the first response.
+        time.sleep(0.5)
+        make(server.base)
+    assert (server.process.returncode, server.output) == (0, '')
