@@ -260,7 +260,7 @@ class Nodes:
         nodes = self.considered(node_request.filters)
         if request.resource_class:
             nodes &= self.of_class(request)
-        return self._carrying(nodes, request.filter)
+        return self.with_traits(nodes, request.filter)
 
     def clauses(self, node_request: NodeRequest) -> Iterator[tuple[str, int]]:
         """Yield the clauses of a request, as an explanation names them, with the set of the nodes that fulfil each."""
@@ -310,13 +310,18 @@ class Nodes:
             if group.now or group.then:
                 yield group
 
-    def considered(self, filters: Mapping[str, object]) -> int:
+    def considered(self, filters: Mapping[str, Any]) -> int:
         """Return the set of the nodes that pass filters; without children, unless a filter asks for them."""
         nodes = self.all
         if node_filters.without_children(filters):
             nodes &= ~self.view.get(node_index.CHILDREN)
         nodes &= self._at_the_moment(filters)
-        rest = {name: value for name, value in filters.items() if name not in _NOT_OF_ROWS}
+        rest = {}
+        for name, value in filters.items():
+            if name in node_index.COLUMNS and name not in node_filters.CONDITIONS:
+                nodes &= self.view.get(name, value)
+            elif name not in _NOT_OF_ROWS:
+                rest[name] = value
         if not rest:
             return nodes
         key = repr(sorted(rest.items()))
@@ -337,12 +342,12 @@ class Nodes:
 
     def _selection(self, selection: Selection) -> int:
         if selection.idents is None:
-            return self._carrying(self.considered(selection.filters), selection.traits)
+            return self.with_traits(self.considered(selection.filters), selection.traits)
         assert self._context
         rows = node_selection.select(self._context, self.view.connection, self._grant, selection)
         return self.view.of_ids(row.id for row in rows)
 
-    def _carrying(self, nodes: int, wanted: Filter) -> int:
+    def with_traits(self, nodes: int, wanted: Filter) -> int:
         """Return those of some nodes that pass a filter on traits."""
         for name in wanted.all_of:
             nodes &= self.trait(name)

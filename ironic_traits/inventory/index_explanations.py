@@ -18,9 +18,8 @@ from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 
-#: Numbers of nodes for which a process makes the index in the background. With fewer nodes, the statement is as quick.
-#: For more, the index needs more memory than a worker should use for explanations alone.
-MIN_NODES, MAX_NODES = 2000, 300_000
+#: Number of nodes from which on a process makes the index for explanations. With fewer, the statement is as quick.
+MIN_NODES = 2000
 #: Most rules that have a clause of their own; the others share one.
 MAX_RULES = 20
 
@@ -67,7 +66,7 @@ def prepare(context: Context, node_request: NodeRequest, considered: int) -> Non
 
     :param considered: number of nodes that this request was about.
     """
-    if MIN_NODES <= considered <= MAX_NODES and _has_all_clauses(node_request):
+    if MIN_NODES <= considered <= node_index.MAX_NODES and _has_all_clauses(node_request):
         context.node_index.prepare(context)
 
 

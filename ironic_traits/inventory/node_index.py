@@ -33,6 +33,9 @@ from ironic_traits.inventory import change_feed, eligibility, mismatches, node_p
 from ironic_traits.matching import bitsets
 
 LOG = logging.getLogger(__name__)
+#: With more nodes, the index is made for capacity and drift only: it needs more memory than a worker should use for
+#: requests that a statement can answer.
+MAX_NODES = 300_000
 #: Nodes that one statement reads.
 _BATCH = 2000
 #: How long the end of the process waits for a thread that reads nodes.
@@ -41,8 +44,17 @@ _SECONDS = 5
 _FEW = 20
 #: An index with more deleted nodes than these, and than others, is built anew.
 _MAX_DELETED = 1000
-#: What nodes have at most one of, and by which figures can be broken down.
-COLUMNS = ('resource_class', 'owner', 'lessee', 'shard')
+#: Columns that many nodes share a value of.
+COLUMNS = (
+    'resource_class',
+    'owner',
+    'lessee',
+    'shard',
+    'provision_state',
+    'conductor_group',
+    'origin',
+    'driver',
+)
 #: Reasons for which a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the
 #: index has the nodes with a reservation, live or not.
 REASONS = (
@@ -62,7 +74,7 @@ _STATEMENT = sa.select(
     tables.nodes.c.id,
     tables.nodes.c.uuid,
     *(tables.nodes.c[name] for name in COLUMNS),
-    *(tables.nodes.c[name] for name in ('parent_node', 'provision_state', 'maintenance', 'instance_uuid')),
+    *(tables.nodes.c[name] for name in ('parent_node', 'maintenance', 'instance_uuid')),
     tables.nodes.c.power_state,
     sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid).correlate(tables.nodes).label('reserved'),
     node_providers.ALLOCATED.label('allocated'),
@@ -116,8 +128,17 @@ class View:
 
     def values(self, kind: str) -> list[str]:
         """Return the names of the sets of a kind, sorted: traits for 'trait', owners for 'owner', …"""
-        names = (name for name in self._sets if isinstance(name, tuple) and name[0] == kind)
-        return sorted(value for _, value in names if value is not None)
+        # A node with '' has no class.
+        none = (None, '') if kind == 'resource_class' else (None,)
+        return sorted(value for value in self._names(kind) if value not in none)
+
+    def counts(self, kind: str, nodes: int) -> list[tuple[str | None, int]]:
+        """Return how many of some nodes are in each set of a kind: [(value, number), …], the most frequent first.
+
+        :param kind: one of COLUMNS, or 'trait'.
+        """
+        numbers = ((value, (self.get(kind, value) & nodes).bit_count()) for value in self._names(kind))
+        return by_frequency(each for each in numbers if each[1])
 
     def unavailable(self, reason: str) -> int:
         """Return the set of the nodes that are not free for a reason (of REASONS)."""
@@ -142,6 +163,9 @@ class View:
     def size(self) -> int:
         """A number that is larger than each position."""
         return self._sets.size
+
+    def _names(self, kind: str) -> Iterator[Any]:
+        return (name[1] for name in self._sets if isinstance(name, tuple) and name[0] == kind)
 
 
 @dataclasses.dataclass
@@ -261,6 +285,11 @@ class NodeIndex:
                 self._thread = threading.Thread(target=self._prepare, args=(context,), name='index', daemon=True)
                 self._thread.start()
 
+    def wait(self) -> None:
+        """Wait until the other thread has read all nodes, if there is one."""
+        if self._thread:
+            self._thread.join()
+
     def close(self) -> None:
         """End the other thread."""
         with self._preparations:
@@ -280,7 +309,7 @@ class NodeIndex:
         except _Closed:
             pass
         except Exception:
-            # The next explanation that needs the index tries again.
+            # The next request that needs the index tries again.
             LOG.warning('The index of nodes could not be read.', exc_info=True)
 
     @property
@@ -317,6 +346,11 @@ class NodeIndex:
         return content
 
 
+def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return values with their numbers of nodes, the most frequent first."""
+    return sorted(counts, key=lambda each: (-each[1], str(each[0])))
+
+
 def _view(connection: sa.Connection, content: _Content) -> View:
     view = View(connection, content)
     view.expired = view.of_ids(connection.scalars(_EXPIRED))
@@ -344,9 +378,7 @@ def _names(row: sa.Row) -> Iterator[Hashable]:
     if row.parent_node is not None:
         yield CHILDREN
     for column in COLUMNS:
-        # A node with '' has no class.
-        value = getattr(row, column)
-        yield column, value or None if column == 'resource_class' else value
+        yield column, getattr(row, column)
     for name in row.traits:
         yield 'trait', name
     for name in row.foreign_traits:

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from ironic_traits.inventory import facets
+from ironic_traits.inventory import facets, node_index
 
 NODES = {
     'one': ({'resource_class': 'gold', 'owner': 'a', 'description': '100% of rack_1'}, ['CUSTOM_A', 'CUSTOM_B']),
@@ -43,16 +43,73 @@ def test_counts(client, uuids):
     )
 
 
-@pytest.mark.parametrize('many', [0, 20000])
-def test_counts_of_filtered_nodes(client, uuids, monkeypatch, many):
-    """Few and many nodes are counted in different ways."""
-    monkeypatch.setattr(facets, '_MANY', many)
+@pytest.mark.parametrize('way', ['few nodes', 'many nodes', 'index'])
+def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
+    """Few and many nodes are counted in different ways, and from the index of nodes once the process has it."""
+    monkeypatch.setattr(facets, '_MANY', 20000 if way == 'few nodes' else 0)
+    if way == 'index':
+        assert counted(client, 'by=traits')[0] == 3
+        app.service.node_index.wait()
+        monkeypatch.setattr(facets, '_of_fields', None)
     assert counted(client, 'by=traits,maintenance&resource_class=gold&not-traits=CUSTOM_B') == (
         1,
         {'traits': [('CUSTOM_A', 1)], 'maintenance': [(False, 1)]},
     )
     assert counted(client, 'by=traits&include_children=true')[1] == {'traits': [('CUSTOM_A', 3), ('CUSTOM_B', 1)]}
     assert counted(client, 'by=traits,shard&limit=1') == (3, {'traits': [('CUSTOM_A', 2)], 'shard': [(None, 2)]})
+
+
+def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
+    """The next count has what was written before it, also by another process."""
+    monkeypatch.setattr(facets, '_MANY', 0)
+    counted(client, 'by=traits')
+    app.service.node_index.wait()
+    monkeypatch.setattr(facets, '_of_fields', None)
+    client.ask('PUT', '/v1/nodes/three/traits/CUSTOM_B')
+    client.ask('DELETE', '/v1/nodes/child')
+    client.ask('DELETE', '/v1/nodes/two')
+    assert counted(client, 'by=traits') == (2, {'traits': [('CUSTOM_B', 2), ('CUSTOM_A', 1)]})
+
+
+@pytest.mark.parametrize(
+    'filters',
+    [
+        '',
+        'include_children=true',
+        'maintenance=true',
+        'provision_state=enroll',
+        'owner=a',
+        'owner=',
+        'resource_class=',
+        'resource_class=gold&shard=east',
+        'traits=CUSTOM_A&not-traits-any=CUSTOM_B',
+        'without=owner,shard',
+        'search=one',
+        'reserved=false&eligible=false',
+        'driver=fake-hardware&origin=',
+        'conductor_group=',
+        'project=a',
+    ],
+)
+def test_the_index_counts_as_the_statements_do(app, client, uuids, filters):
+    client.node(name='empty', owner='', resource_class='', description='second')
+    client.node(name='broken', maintenance=True, conductor_group='rack1')
+    query = f'{filters}&by={",".join(facets.FIELDS)},traits'
+    counts = counted(client, query)
+    app.service.node_index.prepare(app.service)
+    app.service.node_index.wait()
+    assert counted(client, query) == counts
+
+
+def test_the_index_is_not_made_for_few_nodes_nor_for_too_many(app, client, uuids, monkeypatch):
+    monkeypatch.setattr(facets, '_by_index', None)
+    counted(client, 'by=traits')
+    monkeypatch.setattr(facets, '_MANY', 0)
+    # There are four, with the child.
+    monkeypatch.setattr(node_index, 'MAX_NODES', 3)
+    counted(client, 'by=traits')
+    app.service.node_index.wait()
+    assert counted(client, 'by=traits')[0] == 3
 
 
 @pytest.mark.parametrize(

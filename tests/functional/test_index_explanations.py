@@ -1,7 +1,6 @@
 """Explanations of matches from the index of nodes say what the statement says that counts all nodes."""
 
 import random
-import time
 
 import hypothesis
 import sqlalchemy as sa
@@ -129,13 +128,6 @@ def test_filters_and_lists_need_the_statement(app, client):
         assert index_explanations.explain(context_of(app), node_request, None) is None
 
 
-def wait_until_prepared(app):
-    deadline = time.monotonic() + 60
-    while app.service.node_index._is_preparing:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     """After a request that it would have been quicker for, and anew after many changes."""
     monkeypatch.setattr(index_explanations, 'MIN_NODES', 2)
@@ -145,14 +137,14 @@ def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     assert app.service.node_index._thread is None
     available(client)
     assert explanations.explain(context, node_request)['considered'] == 2
-    wait_until_prepared(app)
+    app.service.node_index.wait()
     assert index_explanations.explain(context, node_request, None).explanation.considered == 2
     # More changes than one statement reads.
     monkeypatch.setattr(node_index, '_BATCH', 1)
     available(client), available(client)
     assert index_explanations.explain(context, node_request, None) is None
     assert explanations.explain(context, node_request)['considered'] == 4
-    wait_until_prepared(app)
+    app.service.node_index.wait()
     assert index_explanations.explain(context, node_request, None).explanation.considered == 4
 
 
@@ -162,10 +154,10 @@ def test_a_failed_preparation_is_tried_again(app, client, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setattr(node_index, '_all', lambda connection: 1 / 0)
         index.prepare(app.service)
-        wait_until_prepared(app)
+        app.service.node_index.wait()
     assert 'could not be read' in caplog.text
     index.prepare(app.service)
-    wait_until_prepared(app)
+    app.service.node_index.wait()
     assert index_explanations.explain(context_of(app), NodeRequest(Grant(())), None) is not None
 
 
