@@ -137,7 +137,8 @@ class View:
 
         :param kind: one of COLUMNS, or 'trait'.
         """
-        numbers = ((value, (self.get(kind, value) & nodes).bit_count()) for value in self._names(kind))
+        # Not by ``get``, which would keep as many large integers as there are values.
+        numbers = ((value, (self._sets.get((kind, value)) & nodes).bit_count()) for value in self._names(kind))
         return by_frequency(each for each in numbers if each[1])
 
     def unavailable(self, reason: str) -> int:
