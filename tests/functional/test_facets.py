@@ -60,7 +60,7 @@ def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
 
 
 def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
-    """The next count has what was written before it, also by another process."""
+    """The next count has what was written before it."""
     monkeypatch.setattr(facets, '_MANY', 0)
     counted(client, 'by=traits')
     app.service.node_index.wait()
@@ -91,13 +91,14 @@ def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
         'project=a',
     ],
 )
-def test_the_index_counts_as_the_statements_do(app, client, uuids, filters):
+def test_the_index_counts_as_the_statements_do(app, client, uuids, monkeypatch, filters):
     client.node(name='empty', owner='', resource_class='', description='second')
     client.node(name='broken', maintenance=True, conductor_group='rack1')
     query = f'{filters}&by={",".join(facets.FIELDS)},traits'
     counts = counted(client, query)
     app.service.node_index.prepare(app.service)
     app.service.node_index.wait()
+    monkeypatch.setattr(facets, '_of_fields', None)
     assert counted(client, query) == counts
 
 
