@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import json
+import threading
 
 import sqlalchemy as sa
 
@@ -77,11 +78,16 @@ def _insert(connection, table, columns, select):
 
 @contextlib.contextmanager
 def statements():
-    """Provide the list of the statements that any connection executes during the block: [(SQL, parameters), …]."""
+    """Provide the list of the statements that this thread executes during the block: [(SQL, parameters), …].
+
+    The service may read the nodes in another thread meanwhile, to make its index of nodes.
+    """
     executed = []
+    thread = threading.get_ident()
 
     def add(connection, cursor, statement, parameters, context, executemany):
-        executed.append((statement, parameters))
+        if threading.get_ident() == thread:
+            executed.append((statement, parameters))
 
     sa.event.listen(sa.Engine, 'before_cursor_execute', add)
     try:
