@@ -67,6 +67,8 @@ def serve(argv):
             # Called in each process that answers requests.
             spreading.spread(conf.port, conf.workers)
             slow_readers.watch(conf.port, conf.api.slow_read_timeout)
+            if conf.api.serve == 'all':
+                service.node_index.keep(service)
             return admission
 
         stop.exit_code(functools.partial(server.serve, target_loader=load, wrap_loader=False))

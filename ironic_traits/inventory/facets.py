@@ -27,9 +27,6 @@ FIELDS = (
     'driver',
 )
 
-#: For more nodes, a process makes the index of nodes in the background.
-_MANY = 20000
-
 
 class Counts(NamedTuple):
     """The facets of a list of nodes.
@@ -70,7 +67,7 @@ def count(
         if TRAITS in names:
             condition = _CHILDLESS if is_everything else _selected(connection, conditions, number)
             facets[TRAITS] = [(name, nodes) for name, nodes in connection.execute(_traits(condition).limit(limit))]
-        is_slow = number > _MANY and _number(connection, []) <= node_index.MAX_NODES
+        is_slow = number > node_index.MANY_NODES and _number(connection, []) <= node_index.MAX_NODES
     if is_slow:
         context.node_index.prepare(context)
     return Counts(number, facets)
@@ -121,7 +118,7 @@ def _selected(connection: sa.Connection, conditions: Sequence[Condition], number
     ids = sa.select(tables.nodes.c.id).where(*conditions)
     # For many nodes, SQLite would look up the traits of each, and sort them. The sum keeps it from using that index: it
     # reads the traits in their order. MariaDB would take ten times as long with the sum.
-    if connection.dialect.name == 'sqlite' and number > _MANY:
+    if connection.dialect.name == 'sqlite' and number > node_index.MANY_NODES:
         return (_HOLDS.node_id + 0).in_(ids)
     return _HOLDS.node_id.in_(ids)
 

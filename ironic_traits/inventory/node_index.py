@@ -17,6 +17,7 @@ import dataclasses
 import itertools
 import logging
 import threading
+import time
 import uuid
 from array import array
 from bisect import bisect_left
@@ -25,7 +26,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_traits.db import tables
+from ironic_traits.db import outage, tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.types import names_in
 from ironic_traits.deploy import states
@@ -33,9 +34,15 @@ from ironic_traits.inventory import change_feed, eligibility, mismatches, node_p
 from ironic_traits.matching import bitsets
 
 LOG = logging.getLogger(__name__)
+#: With more nodes than these, statements that count take so long that a process keeps the index ready (``keep``).
+MANY_NODES = 20_000
 #: With more nodes, the index is made for capacity and drift only: it needs more memory than a worker should use for
 #: requests that a statement can answer.
 MAX_NODES = 300_000
+#: Seconds between two updates of an index that is kept ready.
+PAUSE = 60
+#: Seconds after the start of a process before it makes the index: the first requests come first.
+_FIRST_PAUSE = 1
 #: Nodes that one statement reads.
 _BATCH = 2000
 #: How long the end of the process waits for a thread that reads nodes.
@@ -248,7 +255,8 @@ class NodeIndex:
         self._content: _Content | None = None
         self._preparations = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._is_closed = False
+        self._keeper: threading.Thread | None = None
+        self._closed = threading.Event()
 
     @contextlib.contextmanager
     def now(self, context: Any) -> Iterator[View]:
@@ -282,9 +290,18 @@ class NodeIndex:
     def prepare(self, context: Any) -> None:
         """Begin to read the nodes in another thread, unless one does that already."""
         with self._preparations:
-            if not self._is_closed and not self._is_preparing:
+            if not self._closed.is_set() and not self._is_preparing:
                 self._thread = threading.Thread(target=self._prepare, args=(context,), name='index', daemon=True)
                 self._thread.start()
+
+    def keep(self, context: Any) -> None:
+        """Begin to keep the index ready in another thread, while there are many nodes (MANY_NODES to MAX_NODES).
+
+        It updates the index after each PAUSE. Otherwise, after a night without a request that uses the index, the first
+        one would find that it has to read too many changes.
+        """
+        self._keeper = threading.Thread(target=self._keep, args=(context,), name='index-keeper', daemon=True)
+        self._keeper.start()
 
     def wait(self) -> None:
         """Wait until the other thread has read all nodes, if there is one."""
@@ -292,12 +309,13 @@ class NodeIndex:
             self._thread.join()
 
     def close(self) -> None:
-        """End the other thread."""
+        """End the other threads."""
         with self._preparations:
-            self._is_closed = True
-        if self._thread:
-            # It ends after the nodes that it reads now, unless the database does not answer.
-            self._thread.join(_SECONDS)
+            self._closed.set()
+        for thread in (self._keeper, self._thread):
+            if thread:
+                # It ends after the nodes that it reads now, unless the database does not answer.
+                thread.join(_SECONDS)
 
     @property
     def _is_preparing(self) -> bool:
@@ -312,6 +330,19 @@ class NodeIndex:
         except Exception:
             # The next request that needs the index tries again.
             LOG.warning('The index of nodes could not be read.', exc_info=True)
+
+    def _keep(self, context: Any) -> None:
+        pause = _FIRST_PAUSE
+        while not self._closed.wait(pause):
+            pause = PAUSE
+            try:
+                with self.if_ready(context) as view:
+                    is_ready = view is not None
+                if not is_ready and _has_many_nodes(context):
+                    self.prepare(context)
+            except Exception as error:
+                # No error here may end the thread.
+                outage.log(LOG, error, 'The index of nodes could not be updated; it is tried again later')
 
     @property
     def _seen(self) -> change_feed.Seen | None:
@@ -331,10 +362,12 @@ class NodeIndex:
         if content is None or news.uuids is None or _is_worn(content, news.uuids):
             content = self._content = None
             content = _Content(news.seen)
+            started_at = time.monotonic()
             for rows in _all(connection):
-                if self._is_closed:
+                if self._closed.is_set():
                     raise _Closed
                 content.add(rows)
+            LOG.info('Made the index of %s nodes in %.1f s', len(content.ids), time.monotonic() - started_at)
         else:
             uuids = sorted(news.uuids)
             for begin in range(0, len(uuids), _BATCH):
@@ -345,6 +378,14 @@ class NodeIndex:
             content.seen = news.seen
         self._content = content
         return content
+
+
+def _has_many_nodes(context: Any) -> bool:
+    """Whether there are so many nodes that a process keeps the index ready. No more than MAX_NODES are counted."""
+    some = sa.select(tables.nodes.c.id).limit(MAX_NODES + 1).subquery()
+    with context.read() as connection:
+        number = connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+    return MANY_NODES < number <= MAX_NODES
 
 
 def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:

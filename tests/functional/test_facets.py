@@ -46,7 +46,7 @@ def test_counts(client, uuids):
 @pytest.mark.parametrize('way', ['few nodes', 'many nodes', 'index'])
 def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
     """Few and many nodes are counted in different ways, and from the index of nodes once the process has it."""
-    monkeypatch.setattr(facets, '_MANY', 20000 if way == 'few nodes' else 0)
+    monkeypatch.setattr(node_index, 'MANY_NODES', 20000 if way == 'few nodes' else 0)
     if way == 'index':
         assert counted(client, 'by=traits')[0] == 3
         app.service.node_index.wait()
@@ -61,7 +61,7 @@ def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
 
 def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
     """The next count has what was written before it."""
-    monkeypatch.setattr(facets, '_MANY', 0)
+    monkeypatch.setattr(node_index, 'MANY_NODES', 0)
     counted(client, 'by=traits')
     app.service.node_index.wait()
     monkeypatch.setattr(facets, '_of_fields', None)
@@ -105,7 +105,7 @@ def test_the_index_counts_as_the_statements_do(app, client, uuids, monkeypatch, 
 def test_the_index_is_not_made_for_few_nodes_nor_for_too_many(app, client, uuids, monkeypatch):
     monkeypatch.setattr(facets, '_by_index', None)
     counted(client, 'by=traits')
-    monkeypatch.setattr(facets, '_MANY', 0)
+    monkeypatch.setattr(node_index, 'MANY_NODES', 0)
     # There are four, with the child.
     monkeypatch.setattr(node_index, 'MAX_NODES', 3)
     counted(client, 'by=traits')

@@ -1,4 +1,4 @@
-"""The index of nodes from which capacity is computed is never stale."""
+"""The index of nodes is never stale, and it is ready when there are many nodes."""
 
 import random
 import threading
@@ -10,12 +10,13 @@ from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import eligibility
+from ironic_traits.inventory import eligibility, node_index
 from ironic_traits.inventory.capacity import Nodes
 from tests.functional.test_matches import CLASSES, TRAITS
 from tests.support.client import Client
+from tests.support.concurrency import wait_until
 from tests.support.reservations import available, available_of, instance, reserve
-from tests.support.service import make_app
+from tests.support.service import Server, make_app, upgraded
 
 
 def count(client):
@@ -169,3 +170,45 @@ def test_many_deletions(client):
     for uuid in uuids[:25]:
         assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
     assert count(client) == 5
+
+
+def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch):
+    """Without a request that uses it, and after more changes than a request would read."""
+    monkeypatch.setattr(node_index, '_FIRST_PAUSE', 0)
+    monkeypatch.setattr(node_index, 'PAUSE', 0.01)
+    monkeypatch.setattr(node_index, 'MANY_NODES', 2)
+    monkeypatch.setattr(node_index, '_BATCH', 1)
+    available(client)
+    available(client)
+    context = Context(app.service, BARE_METAL, 80, '')
+    app.service.node_index.keep(app.service)
+    time.sleep(0.1)
+    assert ready(context) is None, 'with few nodes'
+    available(client)
+    wait_until(lambda: ready(context) == 3)
+    for _ in range(3):
+        available(client)
+    wait_until(lambda: ready(context) == 6)
+    app.service.node_index.close()
+    assert not app.service.node_index._keeper.is_alive()
+
+
+def ready(context):
+    """Return the number of nodes in the index if it is ready, or None."""
+    with context.node_index.if_ready(context) as view:
+        return view and view.get(node_index.ALL).bit_count()
+
+
+def test_a_service_makes_the_index_of_many_nodes(tmp_path):
+    """Before a request needs it. The log says so."""
+    url = f'sqlite:///{tmp_path}/many.sqlite'
+    upgraded(url)
+    with make_app(url) as app:
+        available(Client(app))
+        columns = ', '.join(column.name for column in tables.nodes.c if column.name not in ('id', 'uuid', 'name'))
+        series = 'WITH RECURSIVE series (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM series WHERE n <= 20000)'
+        select = f"SELECT printf('00000000-0000-4000-8000-%012d', n), {columns} FROM nodes, series"
+        with app.service.write() as connection:
+            connection.exec_driver_sql(f'INSERT INTO nodes (uuid, {columns}) {series} {select}')
+    with Server(url, '--nostart-worker') as server:
+        server.wait_for('Made the index of 20001 nodes')

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import multiprocessing
+import time
 
 #: Number of clients of the ``clients`` fixture.
 CLIENTS = 16
@@ -20,6 +21,18 @@ _PROCESSES.set_forkserver_preload(
         'sqlalchemy.dialects.sqlite.pysqlite',
     ]
 )
+
+
+def wait_until(condition, seconds=30):
+    """Wait until a condition holds, which is a function without arguments.
+
+    :raises TimeoutError: it does not hold in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.001)
 
 
 def at_once(clients, work):

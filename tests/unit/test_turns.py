@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ironic_traits.cmd import spreading, turns
+from tests.support.concurrency import wait_until
 
 
 class Application:
@@ -31,7 +32,7 @@ class Application:
         self.threads.append(threading.Thread(target=self.queue, args=({'name': name}, None)))
         before = self.queue._number
         self.threads[-1].start()
-        until(lambda: self.queue._number > before)
+        wait_until(lambda: self.queue._number > before)
 
     def join(self):
         """Wait until all requests have ended."""
@@ -42,13 +43,6 @@ class Application:
         assert not self.queue.is_busy()
 
 
-def until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def test_requests_run_in_the_order_in_which_they_come(monkeypatch):
     monkeypatch.setattr(turns, 'PATIENCE', 60)
     application = Application()
@@ -56,7 +50,7 @@ def test_requests_run_in_the_order_in_which_they_come(monkeypatch):
         application.send(name)
     assert application.queue.is_busy()
     for number, name in enumerate('abcd', 1):
-        until(lambda number=number: len(application.begun) == number)
+        wait_until(lambda number=number: len(application.begun) == number)
         application.end[name].set()
     application.join()
     assert application.begun == list('abcd')
@@ -66,7 +60,7 @@ def test_a_request_that_waits_does_not_hold_up_the_others(monkeypatch):
     application = Application()
     for name in ('waits', 'waits too', 'next'):
         application.send(name)
-    until(lambda: application.begun == ['waits', 'waits too', 'next'])
+    wait_until(lambda: application.begun == ['waits', 'waits too', 'next'])
     application.join()
 
 
@@ -75,7 +69,7 @@ def test_a_request_that_commits_lets_the_next_one_begin(monkeypatch):
     application = Application()
     application.send('commits')
     application.send('next')
-    until(lambda: application.begun == ['commits', 'next'])
+    wait_until(lambda: application.begun == ['commits', 'next'])
     application.end['commits'].set()
     # It has had its turn, and does not end that of the other one.
     application.threads[0].join(10)
