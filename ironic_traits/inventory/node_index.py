@@ -42,7 +42,7 @@ MAX_NODES = 300_000
 #: Seconds between two updates of an index that is kept ready.
 PAUSE = 60
 #: Seconds after the start of a process before it makes the index: the first requests come first.
-_FIRST_PAUSE = 1
+FIRST_PAUSE = 1
 #: Nodes that one statement reads.
 _BATCH = 2000
 #: How long the end of the process waits for a thread that reads nodes.
@@ -332,7 +332,7 @@ class NodeIndex:
             LOG.warning('The index of nodes could not be read.', exc_info=True)
 
     def _keep(self, context: Any) -> None:
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE
         while not self._closed.wait(pause):
             pause = PAUSE
             try:

@@ -174,7 +174,7 @@ def test_many_deletions(client):
 
 def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch):
     """Without a request that uses it, and after more changes than a request would read."""
-    monkeypatch.setattr(node_index, '_FIRST_PAUSE', 0)
+    monkeypatch.setattr(node_index, 'FIRST_PAUSE', 0)
     monkeypatch.setattr(node_index, 'PAUSE', 0.01)
     monkeypatch.setattr(node_index, 'MANY_NODES', 2)
     monkeypatch.setattr(node_index, '_BATCH', 1)

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
+from ironic_traits.inventory import node_index
 from tests.chaos.proxy import Proxy
 from tests.support import freezing
 from tests.support.http_client import ask, make
@@ -32,6 +33,9 @@ def running(database_url, proxy):
     """A service that is connected to its database by the proxy."""
     url = sa.make_url(database_url).set(port=proxy.port).render_as_string(hide_password=False)
     with ForkedServer(url, '--nostart-worker') as service:
+        # A second after its start, the process counts the nodes, to see if it should keep an index of them. The end of
+        # that connection would be an outage.
+        time.sleep(node_index.FIRST_PAUSE + 1)
         yield service
 
 
