@@ -123,6 +123,33 @@ def test_an_edit_with_its_preview(writing, own):
     traits = ask(own, 'GET', f'/v1/nodes/{uuid}/traits')['traits']
     assert {'CUSTOM_NIC_200G', 'CUSTOM_OTHER'} <= set(traits)
     assert 'CUSTOM_NIC_100G' not in traits
+    expect(page.locator('.timeline li').first).to_contain_text('CUSTOM_NIC_200G')
+
+
+def test_the_timeline_follows_a_reservation(writing, own):
+    page = writing.open(f'#/nodes/{uuid_of(own, "rack1-7")}')
+    latest = page.locator('.timeline li').first
+    page.get_by_text('Reserve it').click()
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    expect(latest).to_contain_text('holds the node')
+    page.get_by_role('button', name='Release').click()
+    page.get_by_role('dialog').get_by_role('button', name='Release').click()
+    expect(latest).not_to_contain_text('holds the node')
+
+
+def test_ports_and_data_of_an_inspection_appear(writing, own):
+    """An inspection ran since the page was opened."""
+    uuid = uuid_of(own, 'rack2-6')
+    page = writing.open(f'#/nodes/{uuid}')
+    writing.expected = ['404']
+    page.get_by_role('button', name='Show the data of inspections').click()
+    expect(page.get_by_text('There are none.')).to_be_visible()
+    ask(own, 'PUT', f'/v1/nodes/{uuid}/inventory', {'inventory': {'memory': {'physical_mb': 4096}}})
+    ask(own, 'POST', '/v1/ports', {'node_uuid': uuid, 'address': '52:54:00:aa:bb:cc'})
+    page.get_by_role('button', name='Set maintenance').click()
+    page.get_by_role('dialog').get_by_role('button', name='Set maintenance').click()
+    expect(page.get_by_text('4 GiB')).to_be_visible()
+    expect(page.get_by_role('region', name='Table of ports')).to_contain_text('52:54:00:aa:bb:cc')
 
 
 def test_an_edit_that_is_refused(writing, own):

@@ -54,7 +54,7 @@ export function Node({ ident, parameters }) {
 
 function Ports({ node }) {
   const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,name' })}`;
-  const { data, error, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, error, reload } = useData(`${path} ${node.updated_at}`, (signal) => get(path, { signal }));
   return html`<${Card} title="Ports">
     <${Problem} error=${error} retry=${reload} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}
@@ -72,7 +72,8 @@ function Inventory({ node }) {
   const path = `/v1/nodes/${node.uuid}/inventory`;
   // Only the route of the data says whether there are any: for a node without them, it is a 404.
   const [wanted, setWanted] = useState(Boolean(node.inspection_finished_at));
-  const { data, error, reload } = useData(wanted ? path : null, async (signal) => (await get(path, { signal })).inventory);
+  const key = wanted ? `${path} ${node.updated_at}` : null;
+  const { data, error, reload } = useData(key, async (signal) => (await get(path, { signal })).inventory);
   const none = error?.status === 404 && error.body.code !== 'baremetal.node.not_found';
   return html`<${Card} title="Inventory">
     ${!wanted && html`<button type="button" onClick=${() => setWanted(true)}>Show the data of inspections</button>`}

@@ -114,7 +114,7 @@ function Preview({ result }) {
   const [node] = result.nodes;
   if (!node) return html`<p class="note" role="status">The edit would change nothing.</p>`;
   return html`<div class="note" role="status">
-    <p><strong>The edit would change the node so:</strong></p>
+    <p><strong>The edit would change the node as follows:</strong></p>
     <div class="traits">
       ${node.gains.map((name) => html`<span><span class="visually-hidden">gains </span>+ <${Trait} name=${name} kind="new" /></span>`)}
       ${node.loses.map((name) => html`<span><span class="visually-hidden">loses </span>− <${Trait} name=${name} kind="gone" /></span>`)}
