@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 
 from ironic_traits.db import repeatable, revisions
 from ironic_traits.db.engine import Database
@@ -38,7 +39,7 @@ def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT
     :param max_wait: most seconds to wait for another upgrade. SQLite has a limit of its own, ``[database]
         lock_timeout``.
     :raises revisions.NewerRevision: the database has a revision that this release does not have.
-    :raises revisions.UpgradeInProgress: another upgrade has not ended in time.
+    :raises revisions.UpgradeInProgress: another upgrade has not ended in time, or has interfered.
     """
     current = revisions.current(database)
     if revisions.is_newer(current):
@@ -46,7 +47,14 @@ def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT
             f'it is at version {current}, which belongs to a newer release: upgrade it with that release'
         )
     with database.write_for_long() as connection, _locked(connection, max_wait), repeatable.ddl(connection):
-        command.upgrade(_config(connection), revision)
+        try:
+            command.upgrade(_config(connection), revision)
+        except CommandError as error:
+            # The lock is of one server. Another node of a Galera cluster does not know of it.
+            raise revisions.UpgradeInProgress(
+                f'another process is upgrading it, perhaps through another node of a cluster ({error}). '
+                'Wait for it, and try again'
+            ) from error
 
 
 def _locked(connection: sa.Connection, max_wait: int) -> contextlib.AbstractContextManager[None]:
