@@ -4,8 +4,9 @@ import pathlib
 import unittest
 
 import pytest
-from gabbi import handlers, suitemaker, utils
+from gabbi import handlers, suitemaker
 
+from tests.support import yaml_files
 from tests.support.service import worker
 
 GABBITS = pathlib.Path(__file__).parent / 'gabbits'
@@ -21,7 +22,7 @@ def _run(app, path):
     suite = suitemaker.test_suite_from_dict(
         unittest.TestLoader(),
         path.stem,
-        utils.load_yaml(yaml_file=str(path)),
+        yaml_files.load(path),
         str(GABBITS),
         'ironic-traits',
         80,

@@ -10,7 +10,7 @@ from ironic_traits.mirror.follower import Follower
 from tests.support import cli
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
-from tests.support.mirror import catch_up, clouds_file, differences, follower, make_available
+from tests.support.mirror import catch_up, clouds_file, delete_nodes, differences, follower, make_available
 from tests.support.service import Server, make_app, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
@@ -48,7 +48,7 @@ def new_app(tmp_path):
 
 def test_mirror_has_all_fields(ironic, app, client):
     """Of nodes of all kinds, of ports and portgroups; after the first pass, and after all kinds of changes."""
-    uuids = [ironic.node(name=f'node{number}', resource_class='gold') for number in range(25)]
+    uuids = ironic.nodes(25, resource_class='gold')
     chassis = ironic.ask('POST', '/v1/chassis', {'description': 'Rack 1'})['uuid']
     first = ironic.node(
         name='rich', chassis_uuid=chassis, extra={'a': [1, True]}, properties={'cpus': 4}, description='x'
@@ -103,7 +103,7 @@ def proxy(ironic, tmp_path):
 def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
     """Reads go on, the mirror tries again after longer and longer pauses, and goes on where it was."""
     client = Client(new_app)
-    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    uuids = ironic.nodes(12)
     mirror = follower(new_app, timeout=1, max_pause=4)
     mirror.work()
     proxy.failure = failure
@@ -130,8 +130,7 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
 def test_lists_without_half_of_their_items(ironic, proxy, new_app):
     """Nothing is deleted, and not each missing node is asked for."""
     client = Client(new_app)
-    for number in range(30):
-        ironic.node(name=f'node{number}')
+    ironic.nodes(30)
     mirror = follower(new_app, page_size=100)
     assert mirror.catch_up()
     proxy.failure = 'short'
@@ -148,8 +147,7 @@ def test_lists_without_half_of_their_items(ironic, proxy, new_app):
 def test_new_process_goes_on(ironic, new_app):
     """After a kill in the middle of the first read, and after one while changes are read."""
     client = Client(new_app)
-    for number in range(25):
-        ironic.node(name=f'node{number}', maintenance=False)
+    ironic.nodes(25, maintenance=False)
     killed = follower(new_app)
     for _ in range(3):
         killed.work()
@@ -171,7 +169,7 @@ def test_new_process_goes_on(ironic, new_app):
 def test_anchor_that_has_gone(ironic, new_app):
     """Nodes that the mirror has noted as where to go on are deleted, and changed, before it goes on."""
     client = Client(new_app)
-    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    uuids = ironic.nodes(12)
     mirror = follower(new_app)
     for uuid in uuids[:6]:
         ironic.patch(f'/v1/nodes/{uuid}', description='first')
@@ -190,7 +188,7 @@ def test_anchor_that_has_gone(ironic, new_app):
 
 def test_changes_on_many_pages(ironic, new_app):
     client = Client(new_app)
-    uuids = [ironic.node(name=f'node{number}') for number in range(35)]
+    uuids = ironic.nodes(35)
     mirror = follower(new_app)
     ironic.patch(f'/v1/nodes/{uuids[0]}', description='first')
     assert mirror.catch_up()
@@ -203,7 +201,7 @@ def test_changes_on_many_pages(ironic, new_app):
 def test_deletion_is_noticed_soon(ironic, new_app):
     """Long before all uuids are compared: the number of the nodes shows it, also when another node was created."""
     client = Client(new_app)
-    uuids = [ironic.node(name=f'node{number}') for number in range(12)]
+    uuids = ironic.nodes(12)
     mirror = follower(new_app, interval=0.1, deletions_interval=3600)
     assert mirror.catch_up()
     for number in range(2):
@@ -217,8 +215,7 @@ def test_deletion_is_noticed_soon(ironic, new_app):
 
 def test_uuids_are_not_compared_while_their_number_fits(ironic, new_app, tmp_path):
     """A comparison is the largest part of what an idle mirror costs its cloud."""
-    for number in range(3):
-        ironic.node(name=f'node{number}')
+    ironic.nodes(3)
     with hostile(ironic.url) as proxy:
         clouds_file(tmp_path / 'clouds.yaml', far=proxy.url)
         mirror = follower(new_app, interval=0.5, deletions_interval=1)
@@ -239,11 +236,10 @@ def _is_comparison(path, resource):
 def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
     """The user of the mirror may have lost the permission to list them."""
     client = Client(new_app)
-    for number in range(60):
-        ironic.node(name=f'node{number}')
+    ironic.nodes(60)
     mirror = follower(new_app, page_size=100)
     assert mirror.catch_up()
-    ironic.clear()
+    delete_nodes(ironic.directory)
     assert not mirror.catch_up()
     assert client.get('/v1/mirrors/far')['last_error'].startswith('60 of 60 nodes are no longer there.')
     assert len(client.get('/v1/nodes')['nodes']) == 60

@@ -122,7 +122,7 @@ def test_only_what_sources_here_hold_is_written(ironic, proxy, app, client):
 
 def test_preview(ironic, proxy, database, app, client, tmp_path):
     """Nothing is written unless it is switched on."""
-    uuids = [ironic.node(name=f'node{number}') for number in range(3)]
+    uuids = ironic.nodes(3)
     mirror = follower(app)
     assert mirror.catch_up()
     for uuid in uuids[:2]:
@@ -181,7 +181,7 @@ def test_kill(ironic, proxy, database, app, client, point):
 def test_hostile_writer(ironic, proxy, app, client):
     """Another client there removes and adds the same traits while they are written: each is written once at most."""
     names = [f'CUSTOM_{letter}' for letter in 'ABCD']
-    uuids = [ironic.node(name=f'node{number}') for number in range(3)]
+    uuids = ironic.nodes(3)
     assert follower(app).catch_up()
     for uuid in uuids:
         client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names})
@@ -244,7 +244,7 @@ def test_conflicts_end(ironic, proxy, database, app, client, tmp_path):
 ])  # fmt: skip
 def test_failures(ironic, proxy, app, client, failure, methods):
     """Of requests that write, or of all. All is written in the end, and few requests are sent until then."""
-    uuids = [ironic.node(name=f'node{number}') for number in range(4)]
+    uuids = ironic.nodes(4)
     assert follower(app).catch_up()
     for uuid in uuids:
         put(client, uuid, 'CUSTOM_OLD')

@@ -95,7 +95,7 @@ class Side:
         self.ironic, self.app, self.url = ironic, app, url
         self.client = Client(app)
         self.mirror = follower(app)
-        self.nodes = [ironic.node(name=f'node{number}', resource_class='gold') for number in range(count)]
+        self.nodes = ironic.nodes(count, resource_class='gold')
         make_available(ironic.directory)
         assert self.mirror.catch_up()
 

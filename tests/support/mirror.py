@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 
 import yaml
+from oslo_utils import uuidutils
 
 from ironic_traits.mirror.cloud import MAXIMUM
 from ironic_traits.mirror.follower import Follower
@@ -55,6 +56,22 @@ class Ironic:
         """Create a node, and return its uuid."""
         return self.ask('POST', '/v1/nodes', {'driver': 'fake-hardware', **fields})['uuid']
 
+    def nodes(self, count, **fields):
+        """Create nodes named node0, node1, … with the same fields, and return their uuids.
+
+        Ironic creates the first one. The others are copies of its row: a request for each takes half of some tests.
+        """
+        first = self.node(name='node0', **fields)
+        others = [uuidutils.generate_uuid() for _ in range(1, count)]
+        with _database(self.directory) as connection:
+            row = dict(connection.execute('SELECT * FROM nodes WHERE uuid = ?', [first]).fetchone())
+            # SQLite chooses the primary key.
+            del row['id']
+            statement = f'INSERT INTO nodes ({", ".join(row)}) VALUES (:{", :".join(row)})'
+            copies = [row | {'uuid': each, 'name': f'node{number}'} for number, each in enumerate(others, 1)]
+            connection.executemany(statement, copies)
+        return [first, *others]
+
     def patch(self, path, **fields):
         """Set fields."""
         operations = [{'op': 'add', 'path': f'/{name}', 'value': value} for name, value in fields.items()]
@@ -63,13 +80,6 @@ class Ironic:
     def traits(self, uuid):
         """Return the traits of a node, a set."""
         return set(self.ask('GET', f'/v1/nodes/{uuid}/traits')['traits'])
-
-    def clear(self):
-        """Delete all nodes."""
-        for node in self.ask('GET', '/v1/nodes')['nodes']:
-            with contextlib.suppress(RuntimeError):
-                self.ask('PUT', f'/v1/nodes/{node["uuid"]}/maintenance')
-            self.ask('DELETE', f'/v1/nodes/{node["uuid"]}')
 
     def all(self, resource):
         """Return all items of a resource, with all fields, {uuid: item}."""
@@ -226,6 +236,14 @@ def delete_nodes(directory):
 
 
 def _execute(directory, *statements):
-    with contextlib.closing(sqlite3.connect(directory / 'ironic.sqlite', timeout=30)) as connection, connection:
+    with _database(directory) as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+@contextlib.contextmanager
+def _database(directory):
+    """Provide a connection to the database of an Ironic, in a transaction."""
+    with contextlib.closing(sqlite3.connect(directory / 'ironic.sqlite', timeout=30)) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        yield connection

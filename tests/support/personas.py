@@ -3,14 +3,14 @@
 import pathlib
 
 import sqlalchemy as sa
-import yaml
 
 from ironic_traits.db import migrations, tables
 from ironic_traits.inventory import mirror_clouds, workers
+from tests.support import yaml_files
 from tests.support.client import Client
 from tests.support.service import make_app
 
-MATRIX = yaml.safe_load((pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml').read_text())
+MATRIX = yaml_files.load(pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml')
 PERSONAS = MATRIX['personas']
 #: In keystone a role implies the roles below it.
 IMPLIED = {

@@ -16,7 +16,9 @@ import uuid
 
 import os_resource_classes
 import os_traits
-from gabbi import fixture, handlers, suitemaker, utils
+from gabbi import fixture, handlers, suitemaker
+
+from tests.support import yaml_files
 
 _TESTS = pathlib.Path(importlib.util.find_spec('placement').submodule_search_locations[0]) / 'tests' / 'functional'
 FILES = sorted((_TESTS / 'gabbits').glob('*.yaml'))
@@ -41,12 +43,12 @@ _UNUSED = {'APIFixture', 'LazyWSGIApp', 'CORSFixture', 'OpenPolicyFixture'}
 
 def profile(path):
     """Return the profile that a file needs: default, secure, open or cors."""
-    return _PROFILES.get(utils.load_yaml(yaml_file=str(path))['fixtures'][-1], 'default')
+    return _PROFILES.get(yaml_files.load(path)['fixtures'][-1], 'default')
 
 
 def tests(path):
     """Return the number of tests in a file."""
-    return len(utils.load_yaml(yaml_file=str(path))['tests'])
+    return len(yaml_files.load(path)['tests'])
 
 
 def run(path, app, client):
@@ -61,7 +63,7 @@ def run(path, app, client):
         suite = suitemaker.test_suite_from_dict(
             unittest.TestLoader(),
             path.stem.replace('-', '_').replace('.', '_'),
-            utils.load_yaml(yaml_file=str(path)),
+            yaml_files.load(path),
             str(path.parent),
             'localhost',
             80,
@@ -85,7 +87,7 @@ def filled(path, client):
     """
     before = dict(os.environ)
     try:
-        document, module = utils.load_yaml(yaml_file=str(path)), _fixtures(client)
+        document, module = yaml_files.load(path), _fixtures(client)
         for name in document['fixtures']:
             getattr(module, name)().start_fixture()
         urls = [value for test in document['tests'] for value in (test.get('GET'), test.get('url')) if value]

@@ -4,11 +4,10 @@ import doctest
 import importlib.resources
 
 import pytest
-import yaml
 
 from ironic_traits.matching import facts, pci_names, trait_names, traits
 from ironic_traits.matching.facts import Facts
-from tests.support import real_cpus
+from tests.support import real_cpus, yaml_files
 
 ETHTOOL = (real_cpus.SAMPLES / 'ethtool_k').read_text().splitlines()[1:]
 FEATURES = dict((part.strip() for part in line.split(':', 1)) for line in ETHTOOL)
@@ -29,7 +28,7 @@ def test_examples(module):
 
 def entries():
     for path in importlib.resources.files('ironic_traits.matching').joinpath('fact_tables').iterdir():
-        for section, rows in yaml.safe_load(path.read_text()).items():
+        for section, rows in yaml_files.load(path).items():
             yield from ((f'{path.name}, {section}', row) for row in rows)
 
 
