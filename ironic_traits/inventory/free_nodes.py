@@ -31,8 +31,11 @@ from ironic_traits.matching.explanations import MAX_LISTED
 
 _Result = TypeVar('_Result')
 
-#: How many nodes are read in addition to the needed ones, because other transactions may have locked some of them.
+#: A search reads the nodes for this many more requests of the same size. Other transactions may have locked some of
+#: them, and the next requests take the rest without a search.
 _SPARE = 32
+#: Most nodes that a search reads in addition to those it needs.
+_MAX_SPARE = 640
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 #: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
@@ -112,7 +115,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
             # Search, without waiting for locks: no search of this request has lost a node yet.
             context.places.skip(context, node_request)
             raise Again from None
-    spare = 0 if wait else _SPARE
+    spare = 0 if wait else min(_SPARE * count, _MAX_SPARE)
     candidates: Sequence[sa.Row] = []
     for condition in first:
         both = sa.and_(free, condition)

@@ -3,6 +3,7 @@
 import pytest
 
 from ironic_traits.inventory.search_places import Places
+from tests.support import plans
 from tests.support.client import Client
 from tests.support.reservations import PATH, available, instance
 from tests.support.service import make_app
@@ -45,6 +46,21 @@ def test_two_processes_keep_the_same_nodes(clients):
     held = [_reserve(clients[number % 2], number) for number in range(12)]
     assert sorted(held) == sorted(nodes)
     assert _reserve(clients[0], 20) == _reserve(clients[1], 21) == 409
+
+
+def test_one_search_serves_many_requests_of_several_nodes(clients):
+    """Each of them gets its nodes, and only the first one searches: the others execute fewer statements."""
+    nodes = [available(clients[0]) for _ in range(44)]
+    counts, held = [], []
+    for number in range(4):
+        instances = [instance(number * 11 + each) for each in range(11)]
+        with plans.statements() as executed:
+            response = clients[0].ask('POST', PATH, {'instance_uuids': instances, 'required': []})
+        assert response.status_int == 201, response.text
+        counts.append(len(executed))
+        held += [each['node_uuid'] for each in response.json['reservations']]
+    assert sorted(held) == sorted(nodes)
+    assert counts[0] > counts[1] == counts[2] == counts[3]
 
 
 def test_node_that_is_free_again(clients):
