@@ -21,7 +21,16 @@ def setup(conf):
     """
     log.setup(conf, 'ironic_traits', version())
     for handler in logging.getLogger().handlers:
+        handler.addFilter(is_no_interrupt)
         handler.addFilter(one_line)
+
+
+def is_no_interrupt(record):
+    """Whether a record is about something else than Ctrl-C: a logging filter.
+
+    When the close of a connection fails, SQLAlchemy logs the exception with a traceback, even that of Ctrl-C.
+    """
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
 
 
 def one_line(record):

@@ -97,6 +97,31 @@ def test_ctrl_c_during_the_start(seconds, tmp_path):
         assert any(end in terminal.printed() for end in ('ironic-traits-api: interrupted', 'has stopped.'))
 
 
+#: A module that takes the place of granian, lets the close of the first connection be interrupted, and imports granian.
+INTERRUPTED_CLOSE = """
+import sys
+from sqlalchemy.engine.default import DefaultDialect
+
+def do_close(*arguments):
+    DefaultDialect.do_close = close
+    raise KeyboardInterrupt
+
+close, DefaultDialect.do_close = DefaultDialect.do_close, do_close
+sys.path.remove(__file__.rpartition('/')[0])
+del sys.modules['granian']
+import granian
+"""
+
+
+def test_ctrl_c_while_a_connection_is_closed(tmp_path):
+    """SQLAlchemy logs any exception there, with a traceback, before it raises it again."""
+    (tmp_path / 'granian.py').write_text(INTERRUPTED_CLOSE)
+    with service(tmp_path, PYTHONPATH=str(tmp_path)) as terminal:
+        assert terminal.end() == 130
+        assert 'Traceback' not in terminal.printed()
+        assert 'ironic-traits-api: interrupted' in terminal.printed()
+
+
 def test_ctrl_c_with_idle_connections(tmp_path):
     """Keep-alive connections do not delay the end."""
     with service(tmp_path, '--workers', '2') as terminal:
