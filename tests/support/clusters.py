@@ -122,13 +122,6 @@ class GaleraNode(Freezable, MariaDB):
         environment = os.environ | {'PATH': f'{self.directory}:{os.environ.get("PATH", "")}'}
         return super()._as_user() | {'env': environment | self._clock}
 
-    def kill(self):
-        """Kill the node, and remove what libfaketime would have removed at its end."""
-        super().kill()
-        if self._process:
-            for name in ('faketime_shm_{}', 'sem.faketime_sem_{}'):
-                pathlib.Path('/dev/shm', name.format(self._process.pid)).unlink(missing_ok=True)
-
     def end(self):
         """Stop the node as an operator does."""
         self._process.terminate()

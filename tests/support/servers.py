@@ -115,7 +115,11 @@ class Server:
 
 
 def remove_leftovers():
-    """Remove the directories of test runs that were killed."""
+    """Remove the directories of test runs that were killed, and what libfaketime leaves of killed processes."""
+    for path in pathlib.Path(_MEMORY).glob('*faketime_s*_*'):
+        if not pathlib.Path('/proc', path.name.rpartition('_')[2]).exists():
+            with contextlib.suppress(OSError):
+                path.unlink()
     for parent in (tempfile.gettempdir(), _MEMORY):
         for directory in pathlib.Path(parent).glob(f'{_PREFIX}*-*'):
             pid = directory.name.removeprefix(_PREFIX).partition('-')[0]
