@@ -2,7 +2,7 @@
 
 The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are BIOS
 settings, boot_mode, secure_boot and raid below a node's states, consoles, events, firmware, heartbeats and lookup,
-indicators, inventory, NMIs, vendor passthru and virtual media.
+indicators, NMIs, vendor passthru and virtual media.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers

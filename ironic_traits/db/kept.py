@@ -1,4 +1,4 @@
-"""Connections that are used again without a way through the pool.
+"""Connections that are reused without going through the pool.
 
 SQLAlchemy makes a new Connection for each use of a pooled connection, and joins the listeners of the engine to it. That
 takes as long as all else that SQLAlchemy does for a short statement. So a Connection is used again for some seconds by

@@ -170,8 +170,8 @@ def _wait(connection: Any) -> None:
 def _wait_in_parts(poll: Any, left: float, part: float) -> tuple[bool, float]:
     """Wait until a socket is ready.
 
-    No part counts as more than it is. So the time in which this process was stopped, or got no processor, is not taken
-    for time in which the server did not respond.
+    Each part counts for at most its own length. So time in which this process was stopped, or got no processor, does
+    not count as time in which the server did not respond.
 
     :param poll: select.poll.
     :param left: most seconds.

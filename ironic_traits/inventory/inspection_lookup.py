@@ -1,8 +1,7 @@
 """Which node has sent the data of an inspection: the node that waits for it, as Ironic finds it.
 
 The data names the MAC addresses of the network interfaces, and the address of the BMC. The ramdisk that sends it is not
-authenticated. So every node that does not wait for the data of an inspection is as good as none, and what went wrong is
-only logged.
+authenticated. So a node that does not wait for data is treated as if it did not exist, and the reason is only logged.
 """
 
 import ipaddress

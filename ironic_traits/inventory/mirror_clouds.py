@@ -21,7 +21,7 @@ from ironic_traits.matching.written_traits import REMOVING, STATES, WRITING, WRI
 
 _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, tables.mirror_written_traits
 _CLAIMS = tables.mirror_claims
-#: What source holds the traits of the nodes of a cloud: this, and its name.
+#: The prefix of the source that holds the traits of a cloud's nodes. The name of the cloud follows it.
 SOURCE = 'mirror:'
 #: Most conflicts that are shown of a cloud.
 MAX_CONFLICTS = 1000

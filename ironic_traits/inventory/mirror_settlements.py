@@ -32,7 +32,7 @@ _DUE = sa.or_(
     sa.and_(_CLAIMS.c.state.in_((TAKING, UNDOING, WATCHED)), _IS_OVER),
     sa.and_(_CLAIMS.c.state == TAKEN, sa.or_(~HELD, _DIFFERS)),
     sa.and_(_CLAIMS.c.state == LOST, sa.or_(~HELD, sa.and_(~_DIFFERS, _ALONE))),
-    # A request of which nothing was heard has been carried out after all.
+    # The cloud executed a request whose response never arrived.
     sa.and_(_CLAIMS.c.state == WATCHED, ~_DIFFERS, _ALONE),
 )
 

@@ -1,8 +1,8 @@
 """The traits that inspection rules hold on a node after a run. Each rule is a source of its own: ``rule:NAME``.
 
-A rule holds exactly what it says, with two exceptions. It does not get what is vetoed. And if what it adds would bring
-the node over the limit, it adds nothing: a part of what it says could be taken for the whole. What it holds already,
-and still says, it keeps.
+A rule holds exactly the traits that it adds, with two exceptions. It does not hold vetoed traits. If its new traits
+would exceed the limit of the node, it adds none of them, because some of its traits could be mistaken for all. It keeps
+the traits that it held before and still adds.
 
 >>> before = Traits({'CUSTOM_OLD': {'rule:a': 1}, 'CUSTOM_X': {'operator': 1}})
 >>> settled = settle(before, {'a': {'CUSTOM_A'}, 'b': {'CUSTOM_B', 'CUSTOM_C'}}, lambda source: 2, limit=3)

@@ -15,9 +15,9 @@ LOG = logging.getLogger(__name__)
 
 #: The minor version that brought the list of shards.
 SINCE = 82
-#: After a comparison, as many times as long as it took, no other one is begun.
+#: The pause after a comparison, as a multiple of the time that the comparison took.
 _REST = 2
-#: Seconds after a comparison for which the number is enough. (Nodes in conflicts may make up for each other in it.)
+#: Seconds after a comparison for which the number is trusted. (Changes of conflicts may cancel out in the number.)
 _ENOUGH = 3600
 #: Seconds after which the list is requested again that the mirror may not read.
 _PAUSE = 3600

@@ -137,7 +137,7 @@ def _nova_flavors(context, grant, names):
 
 
 def warnings(context, flavors):
-    """Return what is to be said about flavors: [sentence, …], each once."""
+    """Return the warnings about flavors: [sentence, …], each once."""
     names = frozenset().union(*(flavor.node_request.request.names for flavor in flavors))
     sentences = [
         f'Flavor {flavor.name}: {sentence}' for flavor in flavors for sentence in flavor.node_request.request.warnings
