@@ -47,14 +47,7 @@ def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT
             f'it is at version {current}, which belongs to a newer release: upgrade it with that release'
         )
     with database.write_for_long() as connection, _locked(connection, max_wait), repeatable.ddl(connection):
-        try:
-            command.upgrade(_config(connection), revision)
-        except CommandError as error:
-            # The lock is of one server. Another node of a Galera cluster does not know of it.
-            raise revisions.UpgradeInProgress(
-                f'another process is upgrading it, perhaps through another node of a cluster ({error}). '
-                'Wait for it, and try again'
-            ) from error
+        command.upgrade(_config(connection), revision)
 
 
 def _locked(connection: sa.Connection, max_wait: int) -> contextlib.AbstractContextManager[None]:
@@ -86,7 +79,11 @@ def _locked_on_postgresql(connection: sa.Connection, max_wait: int) -> Iterator[
 
 @contextlib.contextmanager
 def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[None]:
-    """Hold the lock, which belongs to the connection."""
+    """Hold the lock, which belongs to the connection.
+
+    It is a lock of one server, which the other nodes of a Galera cluster do not know of. So alembic may find that an
+    upgrade through another node has changed the version.
+    """
     # Each DDL statement waits for the transactions that use its table, and holds up all others meanwhile.
     connection.exec_driver_sql('SET SESSION lock_wait_timeout = @@innodb_lock_wait_timeout')
     # 1 for success, 0 when the time is over, NULL after an error.
@@ -97,6 +94,11 @@ def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[Non
         # Otherwise the next process would get the lock before it can see the new version. The tables are committed
         # already: each DDL statement is.
         connection.exec_driver_sql('COMMIT')
+    except CommandError as error:
+        raise revisions.UpgradeInProgress(
+            f'another process is upgrading it, perhaps through another node of a cluster ({error}). '
+            'Wait for it, and try again'
+        ) from error
     finally:
         # The server releases it with the connection, if that has failed.
         with contextlib.suppress(Exception):

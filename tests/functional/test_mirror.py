@@ -247,7 +247,7 @@ def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
 
 def test_allocations(ironic, app, client):
     """As they are there: with and without a node, after changes, and when they are deleted with or without the node."""
-    nodes = [ironic.node(name=f'node{number}', resource_class='gold') for number in range(2)]
+    nodes = ironic.nodes(2, resource_class='gold')
     ironic.ask('PUT', f'/v1/nodes/{nodes[0]}/traits', {'traits': ['CUSTOM_A']})
     make_available(ironic.directory)
     first = ironic.allocate(resource_class='gold', traits=['CUSTOM_A'], name='first', extra={'a': 1})
