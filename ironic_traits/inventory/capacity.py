@@ -17,7 +17,7 @@ from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import mirror_claims, node_filters, node_index, node_selection, supposed_traits
+from ironic_traits.inventory import mirror_claims, node_filters, node_selection, node_sets, supposed_traits
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.node_index import View
 from ironic_traits.inventory.node_selection import Selection
@@ -32,11 +32,11 @@ TRAIT_PREFIX = 'trait:'
 MAX_GROUPS = 20_000
 #: Filters that are not conditions on the rows of nodes, or depend on the clock.
 _NOT_OF_ROWS = ('include_children', 'reserved', 'eligible')
-#: Reasons of ``node_index`` that mean that a node has a holder.
+#: Reasons of ``node_sets`` that mean that a node has a holder.
 _HOLDERS = ('instance', 'reserved', 'allocated')
 #: Why a node without a holder is not free, the first reason that applies counts; "cloud": it is mirrored, and cannot be
 #: held in its cloud now.
-REASONS = (*(reason for reason in node_index.REASONS if reason not in _HOLDERS), 'cloud')
+REASONS = (*(reason for reason in node_sets.REASONS if reason not in _HOLDERS), 'cloud')
 
 
 class Flavor(NamedTuple):
@@ -203,7 +203,7 @@ class Nodes:
         #: As of ``Result``.
         self.vetoed: list[dict[str, int]] = []
         project = node_filters.visible_project(context, grant) if context else None
-        every = view.get(node_index.ALL)
+        every = view.get(node_sets.ALL)
         if project is not None:
             every &= view.get('owner', project) | view.get('lessee', project)
         #: Set of all of these nodes.
@@ -314,11 +314,11 @@ class Nodes:
         """Return the set of the nodes that pass filters; without children, unless a filter asks for them."""
         nodes = self.all
         if node_filters.without_children(filters):
-            nodes &= ~self.view.get(node_index.CHILDREN)
+            nodes &= ~self.view.get(node_sets.CHILDREN)
         nodes &= self._at_the_moment(filters)
         rest = {}
         for name, value in filters.items():
-            if name in node_index.COLUMNS and name not in node_filters.CONDITIONS:
+            if name in node_sets.COLUMNS and name not in node_filters.CONDITIONS:
                 nodes &= self.view.get(name, value)
             elif name not in _NOT_OF_ROWS:
                 rest[name] = value
@@ -333,7 +333,7 @@ class Nodes:
         """Return the set of the nodes that pass those of the filters that depend on the clock."""
         nodes, reserved = self.all, self.view.unavailable('reserved')
         eligible = self.all
-        for reason in node_index.REASONS:
+        for reason in node_sets.REASONS:
             eligible &= ~self.view.unavailable(reason)
         for name, members in (('reserved', reserved), ('eligible', eligible)):
             if name in filters:

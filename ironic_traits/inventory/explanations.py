@@ -34,18 +34,19 @@ _Numbers = tuple[int, ...]
 
 
 def explain(
-    context: Context, node_request: NodeRequest, instance: str | None = None, needed: int = 1
+    context: Context, node_request: NodeRequest, instance: str | None = None, needed: int = 1, by_index: bool = True
 ) -> dict[str, Any]:
     """Explain how many nodes match a request, and which clauses reject the others.
 
     :param instance: uuid of the instance to reserve a node for: a node that is allocated to it is not rejected for
         that. None for no instance.
     :param needed: how many nodes are to match.
+    :param by_index: whether the index of nodes may be used.
     :returns: {'considered': number of nodes, 'matched': number of nodes, 'clauses': [{'clause', 'rejected',
         'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
         [{'node': uuid, 'name': name, 'rejected_by': [clause, …]}, …]}.
     """
-    result = index_explanations.explain(context, node_request, instance)
+    result = index_explanations.explain(context, node_request, instance) if by_index else None
     if result is None:
         result = _counted(context, node_request, instance)
         index_explanations.prepare(context, node_request, result.explanation.considered)

@@ -34,8 +34,11 @@ _Result = TypeVar('_Result')
 #: A search reads the nodes for this many more requests of the same size. Other transactions may have locked some of
 #: them, and the next requests take the rest without a search.
 _SPARE = 32
-#: Most nodes that a search reads in addition to those it needs.
+#: Maximum number of nodes that a search reads in addition to those it needs.
 _MAX_SPARE = 640
+#: How often a search may find too few nodes although the explanation finds enough. Other requests can cause that, for
+#: they take and release nodes between the two. Without a limit, an error in either of them would never end.
+_MAX_CONTRADICTIONS = 10
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 #: The refusal for a node that the caller may not see.
 _HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
@@ -71,12 +74,14 @@ def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool]
     # The order of a list counts, so a node of it that another transaction has locked is waited for. Without a list, a
     # locked node is skipped at first.
     patient = wait = node_request.idents is not None
+    contradictions = 0
     while True:
         try:
             return attempt(wait)
         except TooFew as few:
-            _refuse(context, few.instances, node_request)
+            _refuse(context, few.instances, node_request, contradictions)
             # ``_refuse`` has not raised: by now there are enough nodes. Try again.
+            contradictions += 1
         except Lost:
             wait = patient or not wait
         except Again:
@@ -259,22 +264,26 @@ def _read(
     return [rows[node.id] for node in nodes]
 
 
-def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest) -> None:
+def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest, contradictions: int) -> None:
     """Raise the failure that explains why there are too few nodes; return if by now there are enough.
 
     :param instances: uuids of the instances without a node.
+    :param contradictions: how often the search has found too few nodes, and this function enough. With the first one,
+        the index of nodes is not used any more. After _MAX_CONTRADICTIONS, the request is refused in any case.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     """
     needed, explanation = len(instances), None
+    is_last = contradictions >= _MAX_CONTRADICTIONS
+    instance = _alone(instances)
     if not node_request.is_a_list:
-        explanation = explanations.explain(context, node_request, _alone(instances), needed=needed)
-        if explanation['matched'] >= needed:
+        explanation = explanations.explain(context, node_request, instance, needed, by_index=not contradictions)
+        if explanation['matched'] >= needed and not is_last:
             return
     if node_request.idents is None:
         raise failures.NoMatch(needed, explanation)
     refusals = _refusals(context, instances, node_request)
-    if sum(refusal is None for _, refusal in refusals) < needed:
+    if is_last or sum(refusal is None for _, refusal in refusals) < needed:
         raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ironic_traits.context import Context
 from ironic_traits.db import tables
-from ironic_traits.inventory import mismatches, node_index, node_providers
+from ironic_traits.inventory import mismatches, node_index, node_providers, node_sets
 from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import bitsets
@@ -85,7 +85,7 @@ def _clauses(
     if node_request.excluded:
         elsewhere = nodes.view.select([tables.nodes.c.origin.is_not(None), ~node_request.excluded.condition()])
         yield 'eligible:cloud', nodes.all & ~elsewhere
-    for reason in node_index.REASONS:
+    for reason in node_sets.REASONS:
         if reason != 'expectation':
             own = _own(nodes, instance) if reason == 'allocated' else 0
             yield f'eligible:{reason}', nodes.all & ~(nodes.view.unavailable(reason) & ~own)

@@ -1,7 +1,8 @@
 """The index of nodes: which nodes have a trait, a class, an owner, or a reason not to be free, as sets of bits.
 
-Each process keeps one in memory, for questions about many nodes, such as capacity and facets. It is never stale. Each
-use of it begins with one snapshot of the database, in which these are read:
+Each process keeps one in memory, for questions about many nodes, such as capacity, drift,
+explanations and facets (``inventory.node_sets``). It is never stale. Each use of it begins with one snapshot of the
+database, in which these are read:
 
 1. the last number of the change feed, and the nodes whose changes have a number since the one that the index has;
 2. the nodes in the log of changes that have no number yet;
@@ -13,14 +14,10 @@ Reservations that have expired change no row. They are read each time.
 """
 
 import contextlib
-import dataclasses
 import itertools
 import logging
 import threading
 import time
-import uuid
-from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -28,9 +25,8 @@ import sqlalchemy as sa
 
 from ironic_traits.db import outage, tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.db.types import names_in
-from ironic_traits.deploy import states
-from ironic_traits.inventory import change_feed, eligibility, mismatches, node_providers, trait_filters
+from ironic_traits.inventory import change_feed, eligibility
+from ironic_traits.inventory.node_sets import STATEMENT, NodeSets
 from ironic_traits.matching import bitsets
 
 LOG = logging.getLogger(__name__)
@@ -47,61 +43,8 @@ FIRST_PAUSE = 1
 _BATCH = 2000
 #: How long the end of the process waits for a thread that reads nodes.
 _SECONDS = 5
-#: Deleted nodes whose positions are looked up one by one. For more, it is quicker to list all positions first.
-_FEW = 20
 #: An index with more deleted nodes than these, and than others, is built anew.
 _MAX_DELETED = 1000
-#: Columns that many nodes share a value of.
-COLUMNS = (
-    'resource_class',
-    'owner',
-    'lessee',
-    'shard',
-    'provision_state',
-    'conductor_group',
-    'origin',
-    'driver',
-)
-#: Reasons for which a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the
-#: index has the nodes with a reservation, live or not.
-REASONS = (
-    'provision state',
-    'maintenance',
-    'instance',
-    'power state',
-    'reserved',
-    'allocated',
-    'expectation',
-)
-#: Names of sets: of all nodes, and of the children among them.
-ALL, CHILDREN = 'all', 'children'
-_FOREIGN = tables.resource_provider_traits.c.resource_provider_id
-_MEMBER = tables.resource_provider_aggregates.c.resource_provider_id
-_STATEMENT = sa.select(
-    tables.nodes.c.id,
-    tables.nodes.c.uuid,
-    *(tables.nodes.c[name] for name in COLUMNS),
-    *(tables.nodes.c[name] for name in ('parent_node', 'maintenance', 'instance_uuid')),
-    tables.nodes.c.power_state,
-    sa.exists().where(tables.reservations.c.node_uuid == tables.nodes.c.uuid).correlate(tables.nodes).label('reserved'),
-    node_providers.ALLOCATED.label('allocated'),
-    mismatches.MISMATCHED.label('mismatched'),
-    trait_filters.JOINED,
-    # Of the node's provider: traits that clients have set, and aggregates.
-    sa.select(names_in(tables.traits.c.name))
-    .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
-    .join(tables.resource_providers, tables.resource_providers.c.id == _FOREIGN)
-    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
-    .correlate(tables.nodes)
-    .scalar_subquery()
-    .label('foreign_traits'),
-    sa.select(names_in(tables.resource_provider_aggregates.c.aggregate_uuid))
-    .join(tables.resource_providers, tables.resource_providers.c.id == _MEMBER)
-    .where(tables.resource_providers.c.node_id == tables.nodes.c.id)
-    .correlate(tables.nodes)
-    .scalar_subquery()
-    .label('aggregates'),
-)
 _EXPIRED = (
     sa.select(tables.nodes.c.id)
     .join(tables.reservations, tables.reservations.c.node_uuid == tables.nodes.c.uuid)
@@ -116,17 +59,18 @@ class View:
     :ivar expired: set of the nodes whose reservation has expired.
     """
 
-    def __init__(self, connection: sa.Connection, content: '_Content') -> None:
+    def __init__(self, connection: sa.Connection, nodes: NodeSets) -> None:
         self.connection = connection
         self.expired = 0
-        self._sets = content.sets
-        self._position = content.position
-        self._ids = content.ids
+        self._sets = nodes.sets
+        self._position = nodes.position
+        self._ids = nodes.ids
         self._known: dict[Hashable, int] = {}
 
     def get(self, *name: str | None) -> int:
-        """Return a set: ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of COLUMNS, value or None), or
-        of the nodes whose provider has a trait of a client's, ('foreign', name), or is in an ('aggregate', uuid).
+        """Return a set, by a name of ``node_sets``: ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of
+        COLUMNS, value or None), or of the nodes whose provider has a trait that a client has set, ('foreign', name), or
+        is in an ('aggregate', uuid).
         """
         key: Hashable = name if len(name) > 1 else name[0]
         if key not in self._known:
@@ -176,73 +120,6 @@ class View:
         return (name[1] for name in self._sets if isinstance(name, tuple) and name[0] == kind)
 
 
-@dataclasses.dataclass
-class _Content:
-    """What the index has of the nodes at the moment of a snapshot.
-
-    :ivar seen: the place in the change feed.
-    :ivar sets: the sets.
-    :ivar ids: of the node at each position, in the order in which they came in.
-    :ivar uuids: the same, 16 bytes each.
-    :ivar late: {id: position} of nodes whose id is lower than that of a node that came in before.
-    :ivar deleted: number of deleted nodes, whose positions are not used again.
-    """
-
-    seen: change_feed.Seen
-    sets: bitsets.Bitsets = dataclasses.field(default_factory=bitsets.Bitsets)
-    ids: array = dataclasses.field(default_factory=lambda: array('q'))
-    uuids: bytearray = dataclasses.field(default_factory=bytearray)
-    late: dict[int, int] = dataclasses.field(default_factory=dict)
-    deleted: int = 0
-
-    def position(self, node_id: int) -> int | None:
-        """Return the position of a node; None if the index does not have it."""
-        if node_id in self.late:
-            return self.late[node_id]
-        # Nodes mostly come in by their ids, so few are late. The first ones are in order without them.
-        place = bisect_left(self.ids, node_id, hi=self._ordered)
-        return place if place < self._ordered and self.ids[place] == node_id else None
-
-    @property
-    def _ordered(self) -> int:
-        """How many of the first ids are in order. From the first late one on, all are in ``late``."""
-        return len(self.ids) - len(self.late)
-
-    def add(self, rows: Sequence[sa.Row]) -> None:
-        """Put nodes into the sets of what they are now."""
-        changed: dict[int, list[Hashable]] = {}
-        for row in rows:
-            position = self.position(row.id)
-            changed[self._append(row) if position is None else position] = list(_names(row))
-        self.sets.replace(changed, len(self.ids))
-
-    def _append(self, row: sa.Row) -> int:
-        position = len(self.ids)
-        if self.late or (self.ids and self.ids[-1] > row.id):
-            self.late[row.id] = position
-        self.ids.append(row.id)
-        self.uuids += uuid.UUID(row.uuid).bytes
-        return position
-
-    def delete(self, uuids: Collection[str]) -> None:
-        """Remove nodes from all sets. Those that the index does not have are ignored."""
-        positions = [each for each in self._positions([uuid.UUID(each).bytes for each in uuids]) if each is not None]
-        self.sets.replace({position: () for position in positions}, len(self.ids))
-        self.deleted += len(positions)
-
-    def _positions(self, keys: Sequence[bytes]) -> Iterable[int | None]:
-        if len(keys) <= _FEW:
-            return map(self._find, keys)
-        places = {bytes(self.uuids[16 * n : 16 * n + 16]): n for n in range(len(self.ids))}
-        return map(places.get, keys)
-
-    def _find(self, key: bytes) -> int | None:
-        place = self.uuids.find(key)
-        while place % 16 and place >= 0:
-            place = self.uuids.find(key, place + 1)
-        return None if place < 0 else place // 16
-
-
 class _Closed(Exception):
     """The process ends."""
 
@@ -252,7 +129,9 @@ class NodeIndex:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._content: _Content | None = None
+        self._nodes: NodeSets | None = None
+        # The place in the change feed at which they were read.
+        self._seen: change_feed.Seen | None = None
         self._preparations = threading.Lock()
         self._thread: threading.Thread | None = None
         self._keeper: threading.Thread | None = None
@@ -268,24 +147,24 @@ class NodeIndex:
         change_feed.now(context)
         with self._lock, context.snapshot() as connection:
             with self._guarded():
-                content = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
-            yield _view(connection, content)
+                nodes = self._refreshed(connection, change_feed.news(connection, change_feed.NODE, self._seen))
+            yield _view(connection, nodes)
 
     @contextlib.contextmanager
     def if_ready(self, context: Any) -> Iterator[View | None]:
         """As ``now``; but yield None if the index has to read more than a few nodes for that."""
-        if self._content is None or self._is_preparing:
+        if self._nodes is None or self._is_preparing:
             yield None
             return
         change_feed.now(context)
         with self._lock, context.snapshot() as connection:
             news = change_feed.news(connection, change_feed.NODE, self._seen)
-            if self._content is None or news.uuids is None or len(news.uuids) > _BATCH:
+            if self._nodes is None or news.uuids is None or len(news.uuids) > _BATCH:
                 yield None
                 return
             with self._guarded():
-                content = self._refreshed(connection, news)
-            yield _view(connection, content)
+                nodes = self._refreshed(connection, news)
+            yield _view(connection, nodes)
 
     def prepare(self, context: Any) -> None:
         """Begin to read the nodes in another thread, unless one does that already."""
@@ -344,40 +223,45 @@ class NodeIndex:
                 # No error here may end the thread.
                 outage.log(LOG, error, 'The index of nodes could not be updated; it is tried again later')
 
-    @property
-    def _seen(self) -> change_feed.Seen | None:
-        return self._content.seen if self._content else None
-
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
         """Forget the index after an exception: the sets may be changed in part."""
         try:
             yield
         except BaseException:
-            self._content = None
+            self._forget()
             raise
 
-    def _refreshed(self, connection: sa.Connection, news: change_feed.News) -> _Content:
-        content = self._content
-        if content is None or news.uuids is None or _is_worn(content, news.uuids):
-            content = self._content = None
-            content = _Content(news.seen)
-            started_at = time.monotonic()
-            for rows in _all(connection):
-                if self._closed.is_set():
-                    raise _Closed
-                content.add(rows)
-            LOG.info('Made the index of %s nodes in %.1f s', len(content.ids), time.monotonic() - started_at)
+    def _forget(self) -> None:
+        self._nodes = self._seen = None
+
+    def _refreshed(self, connection: sa.Connection, news: change_feed.News) -> NodeSets:
+        nodes = self._nodes
+        if nodes is None or news.uuids is None or _is_worn(nodes, news.uuids):
+            # The old sets go first: for a moment, the memory would hold both.
+            nodes = None
+            self._forget()
+            nodes = self._made(connection)
         else:
             uuids = sorted(news.uuids)
             for begin in range(0, len(uuids), _BATCH):
                 batch = uuids[begin : begin + _BATCH]
-                rows = connection.execute(_STATEMENT.where(tables.nodes.c.uuid.in_(batch))).all()
-                content.delete(set(batch).difference(row.uuid for row in rows))
-                content.add(rows)
-            content.seen = news.seen
-        self._content = content
-        return content
+                nodes.update(batch, connection.execute(STATEMENT.where(tables.nodes.c.uuid.in_(batch))).all())
+        self._nodes, self._seen = nodes, news.seen
+        return nodes
+
+    def _made(self, connection: sa.Connection) -> NodeSets:
+        """Return the sets of all nodes.
+
+        :raises _Closed: the process ends.
+        """
+        nodes, started_at = NodeSets(), time.monotonic()
+        for rows in _all(connection):
+            if self._closed.is_set():
+                raise _Closed
+            nodes.add(rows)
+        LOG.info('Made the index of %s nodes in %.1f s', len(nodes.ids), time.monotonic() - started_at)
+        return nodes
 
 
 def _has_many_nodes(context: Any) -> bool:
@@ -393,49 +277,22 @@ def by_frequency(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return sorted(counts, key=lambda each: (-each[1], str(each[0])))
 
 
-def _view(connection: sa.Connection, content: _Content) -> View:
-    view = View(connection, content)
+def _view(connection: sa.Connection, nodes: NodeSets) -> View:
+    view = View(connection, nodes)
     view.expired = view.of_ids(connection.scalars(_EXPIRED))
     return view
 
 
-def _is_worn(content: _Content, uuids: Collection[str]) -> bool:
+def _is_worn(nodes: NodeSets, uuids: Collection[str]) -> bool:
     """Whether it is better to build the index anew: most nodes have changed, or are deleted."""
-    living = len(content.ids) - content.deleted
-    return len(uuids) > max(living, _BATCH) or content.deleted > max(living, _MAX_DELETED)
+    living = len(nodes.ids) - nodes.deleted
+    return len(uuids) > max(living, _BATCH) or nodes.deleted > max(living, _MAX_DELETED)
 
 
 def _all(connection: sa.Connection) -> Iterator[Sequence[sa.Row]]:
     """Yield the rows of all nodes, by id, some at a time."""
     last = 0
-    statement = _STATEMENT.where(tables.nodes.c.id > sa.bindparam('last')).order_by(tables.nodes.c.id).limit(_BATCH)
+    statement = STATEMENT.where(tables.nodes.c.id > sa.bindparam('last')).order_by(tables.nodes.c.id).limit(_BATCH)
     while rows := connection.execute(statement, {'last': last}).all():
         yield rows
         last = rows[-1].id
-
-
-def _names(row: sa.Row) -> Iterator[Hashable]:
-    """Yield the names of the sets that a node belongs to."""
-    yield ALL
-    if row.parent_node is not None:
-        yield CHILDREN
-    for column in COLUMNS:
-        yield column, getattr(row, column)
-    for name in row.traits:
-        yield 'trait', name
-    for name in row.foreign_traits:
-        yield 'foreign', name
-    for name in row.aggregates:
-        yield 'aggregate', name
-    is_of = (
-        row.provision_state != states.AVAILABLE,
-        row.maintenance,
-        row.instance_uuid is not None,
-        row.power_state in (None, states.POWER_ERROR),
-        row.reserved,
-        row.allocated,
-        row.mismatched,
-    )
-    for reason, is_so in zip(REASONS, is_of, strict=True):
-        if is_so:
-            yield 'reason', reason

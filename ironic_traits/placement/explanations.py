@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import masks, tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.inventory import node_index
+from ironic_traits.inventory import node_sets
 from ironic_traits.inventory.capacity import Figures, Nodes
 from ironic_traits.inventory.node_index import View
 from ironic_traits.matching import bitsets
@@ -198,8 +198,8 @@ class _Providers:
         room = capacity.of_clients({self.search.class_ids[name]: amount})
         nodes = 0
         if amount == 1 and self._view:
-            nodes = self._nodes_of(name) & ~self._view.get(node_index.CHILDREN)
-            for reason in node_index.REASONS:
+            nodes = self._nodes_of(name) & ~self._view.get(node_sets.CHILDREN)
+            for reason in node_sets.REASONS:
                 nodes &= ~self._view.unavailable(reason)
         provider_id = tables.resource_providers.c.id
         return Part(nodes, provider_id.in_(room.with_only_columns(provider_id).correlate(None)))

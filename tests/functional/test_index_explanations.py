@@ -62,7 +62,7 @@ def change(app, inventory, choose):
             if rows:
                 connection.execute(sa.insert(tables.node_mismatches), rows)
     # Those writes have left no rows in the log of changes.
-    app.service.node_index._content = None
+    app.service.node_index._forget()
     prepare(app)
 
 

@@ -4,18 +4,21 @@ import random
 import threading
 import time
 
+import hypothesis
 import sqlalchemy as sa
+from hypothesis import strategies as st
 
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import read_clock
-from ironic_traits.inventory import eligibility, node_index
+from ironic_traits.inventory import eligibility, node_index, node_sets
 from ironic_traits.inventory.capacity import Nodes
+from tests.conftest import empty
 from tests.functional.test_matches import CLASSES, TRAITS
 from tests.support.client import Client
 from tests.support.concurrency import wait_until
-from tests.support.reservations import available, available_of, instance, reserve
+from tests.support.reservations import PATH, available, available_of, instance, reserve
 from tests.support.service import Server, make_app, upgraded
 
 
@@ -70,12 +73,16 @@ def write(client, number, stop):
     uuids = [available_of(client, choose.choice(CLASSES)) for _ in range(3)]
     holder = instance(1000 + number)
 
+    deleted = []
+
     def create():
-        uuids.append(available_of(client, choose.choice(CLASSES)))
+        # A new one, or a deleted one again.
+        old = {'uuid': deleted.pop()} if deleted and choose.random() < 0.5 else {}
+        uuids.append(available_of(client, choose.choice(CLASSES), **old))
 
     def delete():
         if len(uuids) > 1 and client.ask('DELETE', f'/v1/nodes/{uuids[0]}').status_int == 204:
-            uuids.pop(0)
+            deleted.append(uuids.pop(0))
 
     def patch():
         change = {'op': 'add', 'path': '/resource_class', 'value': choose.choice(CLASSES)}
@@ -155,11 +162,10 @@ def test_a_failed_refresh_leaves_no_index(app, client, monkeypatch):
     available(client)
     assert count(client) == 1
     index = app.service.node_index
-    content = index._content
     available(client)
-    monkeypatch.setattr(content, 'add', lambda rows: 1 / 0)
+    monkeypatch.setattr(index._nodes, 'add', lambda rows: 1 / 0)
     assert client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'one', 'required': []}]}).status_int == 500
-    assert index._content is None
+    assert index._nodes is None
     assert count(client) == 2
 
 
@@ -170,6 +176,68 @@ def test_many_deletions(client):
     for uuid in uuids[:25]:
         assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
     assert count(client) == 5
+
+
+#: None stands for a look at the index; a number for the creation or deletion of the node with this number.
+_STEPS = st.lists(st.none() | st.integers(1, 3), max_size=12)
+
+
+@hypothesis.settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
+)
+@hypothesis.given(_STEPS)
+@hypothesis.example([1, None, 1, None, 1, None, 1, None])
+@hypothesis.example([1, None, 1, 1, None])
+def test_nodes_that_are_created_again(database_url, app, client, steps):
+    """With the uuid of a deleted node, and whether or not the index has seen them in between."""
+    empty(database_url)
+    app.service.node_index._forget()
+    there = set()
+    for step in (*steps, None):
+        if step is None:
+            assert count(client) == len(there)
+            compare(app)
+        elif step in there:
+            assert client.ask('DELETE', f'/v1/nodes/{instance(step)}').status_int == 204
+        else:
+            available(client, uuid=instance(step))
+        there ^= {step} - {None}
+
+
+def test_many_nodes_that_are_created_again(app, client):
+    """More than are looked up one by one."""
+    for _ in range(2):
+        for number in range(25):
+            available(client, uuid=instance(number))
+        assert count(client) == 25
+        compare(app)
+        for number in range(25):
+            assert client.ask('DELETE', f'/v1/nodes/{instance(number)}').status_int == 204
+    assert count(client) == 0
+
+
+def test_a_refusal_explains_nodes_that_are_created_again(client):
+    uuid = available(client)
+    assert count(client) == 1
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+    available(client, uuid=uuid)
+    response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_X'], 'explain': True})
+    assert (response.status_int, response.json['explanation']['considered']) == (200, 1)
+    assert client.ask('DELETE', f'/v1/nodes/{uuid}').status_int == 204
+    response = client.ask('POST', PATH, {'instance_uuid': instance(1), 'required': []})
+    assert (response.status_int, response.json['explanation']['considered']) == (409, 0)
+
+
+def test_a_search_ends_whatever_the_index_says(app, client):
+    """Even if an error in the index lets it contradict the database for ever."""
+    uuid = available(client)
+    assert count(client) == 1
+    with app.service.write() as connection:
+        # This does not record the change, so the index does not learn of it.
+        connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.uuid == uuid))
+    assert count(client) == 1
+    response = client.ask('POST', PATH, {'instance_uuid': instance(1), 'required': []})
+    assert response.status_int == 409
 
 
 def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch):
@@ -196,7 +264,7 @@ def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch)
 def ready(context):
     """Return the number of nodes in the index if it is ready, or None."""
     with context.node_index.if_ready(context) as view:
-        return view and view.get(node_index.ALL).bit_count()
+        return view and view.get(node_sets.ALL).bit_count()
 
 
 def test_a_service_makes_the_index_of_many_nodes(tmp_path):

@@ -21,9 +21,9 @@ def available(client, **fields):
     return response.json['uuid']
 
 
-def available_of(client, name):
+def available_of(client, name, **fields):
     """Create an available node of a class, and return its uuid."""
-    uuid = available(client)
+    uuid = available(client, **fields)
     patch = [{'op': 'add', 'path': '/resource_class', 'value': name}]
     assert client.ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
     return uuid
