@@ -8,6 +8,8 @@ import { useState } from '../vendor/hooks.js';
 import { Busy, Command, Confirm, Empty, NodeLink, Pager, Problem, Time } from '../widgets.js';
 
 const SIZE = 50;
+/** What the table shows of a node. */
+const FIELDS = 'uuid,name,owner,lessee';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export function Reservations({ parameters }) {
@@ -79,9 +81,20 @@ function owner(node) {
 async function load(path, signal) {
   const page = await get(path, { signal });
   const nodes = new Map();
-  if (page.reservations.length) {
-    const list = await get('/v1/nodes?reserved=true&fields=uuid,name,owner,lessee&limit=1000&include_children=true', { signal });
-    list.nodes.forEach((node) => nodes.set(node.uuid, node));
-  }
+  if (!page.reservations.length) return { ...page, nodes };
+  const list = await get(`/v1/nodes${query({ reserved: true, fields: FIELDS, limit: 1000, include_children: true })}`, { signal });
+  list.nodes.forEach((node) => nodes.set(node.uuid, node));
+  // One by one: there may be thousands of reserved nodes, but at most SIZE are on this page.
+  const missing = page.reservations.map((each) => each.node_uuid).filter((uuid) => !nodes.has(uuid));
+  const others = await Promise.all(missing.map((uuid) => nodeOf(uuid, signal)));
+  others.filter(Boolean).forEach((node) => nodes.set(node.uuid, node));
   return { ...page, nodes };
+}
+
+/** Return FIELDS of a node; null if it was deleted or the user may not see it. */
+function nodeOf(uuid, signal) {
+  return get(`/v1/nodes/${uuid}?fields=${FIELDS}`, { signal }).catch((error) => {
+    if (error.status !== 403 && error.status !== 404) throw error;
+    return null;
+  });
 }

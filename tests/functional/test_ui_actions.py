@@ -1,0 +1,118 @@
+"""Actions on the web page, in a real browser: what the page loads after them, and while a worker works on a node."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support import browser as browsers
+from tests.support.client import Client
+from tests.support.mirrored_nodes import UUIDS, Store
+from tests.support.service import ForkedServer, finish_work, make_app, upgraded
+
+INSTANCES = [f'c0ffee00-0000-4000-8000-{number:012}' for number in range(3)]
+#: Milliseconds for which the page looks at a node each second.
+QUICK_LOOKS = 120 * 1000
+
+
+class Site:
+    """A service whose work a test performs.
+
+    :param app: application with the database of the service.
+    :ivar base: URL of the service.
+    """
+
+    def __init__(self, app, base):
+        self.app, self.base, self.client = app, base, Client(app)
+
+    def available(self, name):
+        """Create a node, make it available, and return its uuid."""
+        uuid = self.client.node(name=name, resource_class='gold')['uuid']
+        for verb in ('manage', 'provide'):
+            self.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': verb})
+            self.work()
+        return uuid
+
+    def reserve(self, uuid, instance=INSTANCES[0]):
+        """Reserve a node, and return the uuid of the reservation."""
+        document = {'node_uuid': [uuid], 'instance_uuid': instance}
+        return self.ask('POST', '/v1/reservations', document)['reservation']['uuid']
+
+    def work(self):
+        """Perform what a worker has to do."""
+        finish_work(self.app)
+
+    def ask(self, method, path, document=None):
+        """Send a request, which must succeed, and return the document of the response."""
+        response = self.client.ask(method, path, document)
+        assert response.status_int < 300, response.text
+        return json.loads(response.text) if response.text else None
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    url = upgraded(f'sqlite:///{tmp_path_factory.mktemp("actions")}/x.sqlite')
+    with make_app(url) as app, ForkedServer(url, '--nostart-worker') as running:
+        yield Site(app, running.base)
+
+
+@pytest.fixture(scope='module')
+def far(site):
+    """A mirror of the cloud "far"."""
+    return Store(site.app.service, 'far')
+
+
+@pytest.fixture
+def tab(user, site):
+    with browsers.tab_in(user, site.base) as opened:
+        yield opened
+
+
+@pytest.fixture
+def timed(browser, site):
+    """A tab whose clock the test moves on."""
+    with browsers.tab(browser, site.base) as opened:
+        opened.page.clock.install()
+        yield opened
+
+
+class Requests:
+    """The requests of a page whose URL matches a pattern.
+
+    :ivar urls: URLs of those that were sent.
+    """
+
+    def __init__(self, page, pattern):
+        self._page, self._pattern, self.urls, self._number = page, re.compile(pattern), [], 0
+        page.on('request', lambda request: self._pattern.search(request.url) and self.urls.append(request.url))
+        page.on('requestfinished', self._count)
+        page.on('requestfailed', self._count)
+
+    def _count(self, request):
+        self._number += bool(self._pattern.search(request.url))
+
+    def wait(self):
+        """Wait until the responses are there."""
+        while self._number < len(self.urls):
+            self._page.wait_for_timeout(20)
+
+
+def _with_one_node(route):
+    route.continue_(url=route.request.url.replace('limit=1000', 'limit=1'))
+
+
+def test_names_of_more_nodes_than_a_page_of_nodes_has(tab, site):
+    """The page asks for 1,000 nodes; the test for one, so that the other reserved nodes are not among them."""
+    names = [f'named-{number}' for number in range(3)]
+    for name in names:
+        site.ask('POST', '/v1/reservations', {'node_uuid': [site.available(name)], 'instance_uuid': _uuid(name)})
+    tab.page.route('**/v1/nodes?*limit=1000*', _with_one_node)
+    page = tab.open('#/reservations')
+    for name in names:
+        expect(page.locator('tr', has_text=_uuid(name)).get_by_role('link')).to_have_text(name)
+
+
+def _uuid(name):
+    """Return the uuid of the instance for a node."""
+    return f'd0d0d0d0-0000-4000-8000-{int(name[-1]):012}'
