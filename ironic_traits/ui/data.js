@@ -4,8 +4,8 @@ import { useCallback, useEffect, useState } from './vendor/hooks.js';
 /**
  * Load data whenever a key changes.
  *
- * load gets an AbortSignal. Returns {data, error, loading, reload, set}; data of the last key stays until the new data
- * come, so that tables do not flicker.
+ * load gets an AbortSignal. Returns {data, turn, error, loading, reload}. Each reload has a higher turn, and turn is
+ * that of the data. Data of the last key stay until the new data come, so that tables do not flicker.
  */
 export function useData(key, load) {
   const [state, setState] = useState({ loading: true });
@@ -16,9 +16,9 @@ export function useData(key, load) {
       return undefined;
     }
     const abort = new AbortController();
-    setState((old) => ({ data: old.data, loading: true }));
+    setState((old) => ({ data: old.data, turn: old.turn, loading: true }));
     load(abort.signal).then(
-      (data) => abort.signal.aborted || setState({ data, key, loading: false }),
+      (data) => abort.signal.aborted || setState({ data, turn, key, loading: false }),
       (error) => abort.signal.aborted || setState({ error, key, loading: false }),
     );
     return () => abort.abort();

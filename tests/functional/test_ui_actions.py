@@ -98,6 +98,40 @@ class Requests:
             self._page.wait_for_timeout(20)
 
 
+def test_a_mirrored_node_follows_actions(tab, far, site):
+    """Its ``updated_at`` is that of its cloud, so actions here do not change it."""
+    far.nodes({'name': 'mirrored'})
+    updated_at = site.ask('GET', f'/v1/nodes/{UUIDS[0]}')['updated_at']
+    page = tab.open(f'#/nodes/{UUIDS[0]}')
+    latest = page.locator('.timeline li').first
+    expect(latest).to_be_visible()
+    page.get_by_text('Reserve it').click()
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    expect(latest).to_contain_text('holds the node')
+    page.get_by_role('button', name='Release').click()
+    page.get_by_role('dialog').get_by_role('button', name='Release').click()
+    expect(latest).not_to_contain_text('holds the node')
+    page.get_by_role('button', name='Edit').click()
+    page.get_by_label('Add a trait').fill('CUSTOM_NEW')
+    page.get_by_label('Add a trait').press('Enter')
+    page.get_by_role('button', name='Preview').click()
+    page.get_by_role('button', name='Apply').click()
+    expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_NEW')
+    expect(latest).to_contain_text('CUSTOM_NEW')
+    assert site.ask('GET', f'/v1/nodes/{UUIDS[0]}')['updated_at'] == updated_at
+
+
+def test_traits_of_a_mirrored_node_after_another_action(tab, far, site):
+    """Another client edits the traits: the page shows it as soon as it loads the node again."""
+    far.nodes({'number': 2, 'name': 'edited'})
+    page = tab.open(f'#/nodes/{UUIDS[2]}')
+    expect(page.get_by_text('The node has no traits.')).to_be_visible()
+    site.ask('PUT', f'/v1/nodes/{UUIDS[2]}/traits/CUSTOM_OTHER')
+    page.get_by_text('Reserve it').click()
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_OTHER')
+
+
 def _with_one_node(route):
     route.continue_(url=route.request.url.replace('limit=1000', 'limit=1'))
 

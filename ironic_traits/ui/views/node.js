@@ -21,7 +21,8 @@ export function Node({ ident, parameters }) {
     return html`<div class="title"><h1>${ident}</h1><a href="#/nodes">All nodes</a></div>
       ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}`;
   }
-  const { data } = node;
+  // The cards load again with each turn. updated_at does not do: actions here do not change that of a mirrored node.
+  const { data, turn } = node;
   return html`
     <div class="title">
       <h1>${data.name ?? data.uuid}</h1>
@@ -35,8 +36,8 @@ export function Node({ ident, parameters }) {
     <${Problem} error=${node.error} retry=${node.reload} />
     <div class="columns">
       <div class="stack">
-        <${TraitsOf} node=${data} at=${parameters.get('at')} onChange=${node.reload} />
-        <${Timeline} node=${data} at=${parameters.get('at')} turn=${data.updated_at} />
+        <${TraitsOf} node=${data} at=${parameters.get('at')} turn=${turn} onChange=${node.reload} />
+        <${Timeline} node=${data} at=${parameters.get('at')} turn=${turn} />
       </div>
       <div class="stack">
         <${States} node=${data} onChange=${node.reload} />

@@ -7,14 +7,13 @@ import { link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 
-export function TraitsOf({ node, at, onChange }) {
+export function TraitsOf({ node, at, turn, onChange }) {
   const [editing, setEditing] = useState(false);
   const path = `/v1/nodes/${node.uuid}/traits`;
-  const now = useData(`${path} ${node.updated_at}`, (signal) => get(`${path}?detail=true`, { signal }));
+  const now = useData(`${path} ${turn}`, (signal) => get(`${path}?detail=true`, { signal }));
   if (at) return html`<${Past} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`;
   const done = () => {
     setEditing(false);
-    now.reload();
     onChange();
   };
   const edit = html`<button type="button" onClick=${() => setEditing(true)}>Edit</button>`;
