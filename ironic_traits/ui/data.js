@@ -27,8 +27,15 @@ export function useData(key, load) {
   return { ...state, reload };
 }
 
-/** Run an action: returns [run, {error, running, result}, reset]. */
-export function useAction(action) {
+/** Statuses of refusals that mean: the state is not the one that the page shows. A verb gets a 400 for that. */
+const REFUSALS = [400, 404, 409];
+
+/**
+ * Run an action: returns [run, {error, running, result}, reset].
+ *
+ * After a refusal, onRefusal loads again what the page shows. The error stays.
+ */
+export function useAction(action, onRefusal = null) {
   const [state, setState] = useState({});
   const run = async (...values) => {
     setState({ running: true });
@@ -38,6 +45,7 @@ export function useAction(action) {
       return result;
     } catch (error) {
       setState({ error });
+      if (REFUSALS.includes(error.status)) onRefusal?.();
       return undefined;
     }
   };

@@ -132,6 +132,77 @@ def test_traits_of_a_mirrored_node_after_another_action(tab, far, site):
     expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_OTHER')
 
 
+@pytest.mark.parametrize('is_finished', [True, False], ids=['400', '409'])
+def test_a_verb_that_is_refused(tab, site, is_finished):
+    """Another client was faster: its deploy is finished, or still under way."""
+    tab.expected = ['400', '409']
+    uuid = site.available(f'deployed-{is_finished}')
+    page = tab.open(f'#/nodes/{uuid}')
+    button = page.get_by_role('button', name='deploy', exact=True)
+    expect(button).to_be_visible()
+    site.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'active'})
+    if is_finished:
+        site.work()
+    button.click()
+    page.get_by_role('dialog').get_by_role('button', name='deploy').click()
+    state = page.locator('.title .state').first
+    expect(state).to_have_text('active' if is_finished else 'deploying')
+    expect(button).to_have_count(0)
+    expect(page.get_by_role('alert')).to_contain_text('can not be performed' if is_finished else 'is locked by host')
+    site.work()
+    expect(state).to_have_text('active')
+
+
+def test_a_verb_for_a_node_that_is_deleted(tab, site):
+    tab.expected = ['404']
+    uuid = site.available('deleted')
+    page = tab.open(f'#/nodes/{uuid}')
+    page.get_by_role('button', name='Set maintenance').click()
+    site.ask('DELETE', f'/v1/nodes/{uuid}')
+    page.get_by_role('dialog').get_by_role('button', name='Set maintenance').click()
+    expect(page.get_by_role('button', name='Set maintenance')).to_have_count(0)
+    expect(page.get_by_role('alert')).to_contain_text('could not be found')
+
+
+def test_a_reservation_that_is_refused(tab, site):
+    tab.expected = ['409']
+    uuid = site.available('taken')
+    page = tab.open(f'#/nodes/{uuid}')
+    page.get_by_text('Reserve it').click()
+    site.reserve(uuid, INSTANCES[1])
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    card = page.get_by_role('region', name='Reservation')
+    expect(card.get_by_role('definition').first).to_have_text(INSTANCES[1])
+    expect(card.get_by_role('button', name='Release')).to_be_visible()
+    expect(card.get_by_role('alert')).to_contain_text('None of the nodes can be reserved')
+
+
+def test_a_release_that_is_refused(tab, site):
+    tab.expected = ['404']
+    uuid = site.available('released')
+    reservation = site.reserve(uuid)
+    page = tab.open(f'#/nodes/{uuid}')
+    card = page.get_by_role('region', name='Reservation')
+    card.get_by_role('button', name='Release').click()
+    site.ask('DELETE', f'/v1/reservations/{reservation}')
+    page.get_by_role('dialog').get_by_role('button', name='Release').click()
+    expect(card.get_by_text('Reserve it')).to_be_visible()
+    expect(card.get_by_text(INSTANCES[0])).to_have_count(0)
+    expect(card.get_by_role('alert')).to_contain_text(f'Reservation {reservation} could not be found')
+
+
+def test_a_release_that_is_refused_in_the_list(tab, site):
+    tab.expected = ['404']
+    reservation = site.reserve(site.available('listed'), INSTANCES[2])
+    page = tab.open('#/reservations')
+    row = page.locator('tr', has_text=INSTANCES[2])
+    row.get_by_role('button', name='Release').click()
+    site.ask('DELETE', f'/v1/reservations/{reservation}')
+    page.get_by_role('dialog').get_by_role('button', name='Release').click()
+    expect(row).to_have_count(0)
+    expect(page.get_by_role('alert')).to_contain_text(f'Reservation {reservation} could not be found')
+
+
 def _with_one_node(route):
     route.continue_(url=route.request.url.replace('limit=1000', 'limit=1'))
 

@@ -12,7 +12,7 @@ export function Reservation({ node, onChange }) {
   const [run, state] = useAction(async (method, path, body) => {
     await request(method, path, body);
     onChange();
-  });
+  }, onChange);
   const reserve = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);

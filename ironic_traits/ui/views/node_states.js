@@ -36,7 +36,7 @@ export function States({ node, onChange }) {
   const [run, state] = useAction(async (method, path, body) => {
     await request(method, `/v1/nodes/${node.uuid}/${path}`, body);
     onChange();
-  });
+  }, onChange);
   const isMoving = Boolean(node.target_power_state || (node.target_provision_state && node.reservation));
   useLook(node, isMoving, onChange);
   const verbs = Object.keys(VERBS).filter((verb) => VERBS[verb].includes(node.provision_state));

@@ -22,7 +22,7 @@ export function Reservations({ parameters }) {
   const [run, state] = useAction(async (method, target, body) => {
     await request(method, target, body);
     reload();
-  });
+  }, reload);
   const search = (event) => {
     event.preventDefault();
     go(['reservations'], { search: new FormData(event.target).get('search').trim() });
