@@ -98,6 +98,59 @@ class Requests:
             self._page.wait_for_timeout(20)
 
 
+def test_long_work_is_followed_to_its_end(timed, site):
+    uuid = site.available('slow')
+    looks = Requests(timed.page, rf'/v1/nodes/{uuid}\?fields=')
+    page = timed.open(f'#/nodes/{uuid}')
+    site.ask('PUT', f'/v1/nodes/{uuid}/states/power', {'target': 'power on'})
+    page.reload()
+    busy = page.get_by_text('A worker works on the node')
+    expect(busy).to_be_visible()
+    page.clock.run_for(QUICK_LOOKS + 5000)
+    looks.wait()
+    expect(busy).to_be_visible()
+    number = len(looks.urls)
+    for _ in range(10):
+        page.clock.run_for(1000)
+        looks.wait()
+    # One look in 10 seconds; more only if the test itself takes long.
+    assert len(looks.urls) - number <= 5
+    site.work()
+    page.clock.run_for(15000)
+    expect(busy).to_have_count(0)
+    expect(page.get_by_role('button', name='power on')).to_have_count(0)
+
+
+def test_a_change_during_work_is_loaded_once(timed, far):
+    """The power state changes while the provision state stays."""
+    work = {'provision_state': 'deploying', 'target_provision_state': 'active', 'reservation': 'conductor-1'}
+    far.nodes({'number': 1, 'name': 'deploying', **work})
+    loads = Requests(timed.page, rf'/v1/nodes/{UUIDS[1]}$')
+    looks = Requests(timed.page, rf'/v1/nodes/{UUIDS[1]}\?fields=')
+    page = timed.open(f'#/nodes/{UUIDS[1]}')
+    expect(page.get_by_text('A worker works on the node')).to_be_visible()
+    far.nodes({'number': 1, 'name': 'deploying', **work, 'power_state': 'power on'})
+    page.clock.run_for(1500)
+    expect(page.get_by_role('button', name='power off')).to_be_visible()
+    assert len(loads.urls) == 2
+    for _ in range(5):
+        page.clock.run_for(1000)
+        looks.wait()
+    assert len(loads.urls) == 2
+
+
+def test_a_node_that_is_deleted_during_work(timed, site):
+    timed.expected = ['404']
+    uuid = site.available('doomed')
+    site.ask('PUT', f'/v1/nodes/{uuid}/states/power', {'target': 'power on'})
+    page = timed.open(f'#/nodes/{uuid}')
+    expect(page.get_by_text('A worker works on the node')).to_be_visible()
+    site.work()
+    site.ask('DELETE', f'/v1/nodes/{uuid}')
+    page.clock.run_for(1500)
+    expect(page.get_by_role('alert').first).to_contain_text('could not be found')
+
+
 def test_a_mirrored_node_follows_actions(tab, far, site):
     """Its ``updated_at`` is that of its cloud, so actions here do not change it."""
     far.nodes({'name': 'mirrored'})

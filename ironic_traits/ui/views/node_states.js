@@ -2,7 +2,7 @@
 import { get, request } from '../api.js';
 import { useAction } from '../data.js';
 import { html } from '../html.js';
-import { useEffect, useState } from '../vendor/hooks.js';
+import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Card, Confirm, Problem, State, Time } from '../widgets.js';
 
 /** The verbs that need no arguments: {verb: states in which the state machine allows it}. */
@@ -27,9 +27,12 @@ const WARNINGS = {
   abort: 'What the node is doing is stopped.',
 };
 const POWER = ['power on', 'power off', 'rebooting'];
-/** Milliseconds between looks at a node that a worker works on, and how many of them. */
+/** Looks at a node that a worker works on: QUICK_LOOKS with PAUSE milliseconds between them, then with LONG_PAUSE. */
+const QUICK_LOOKS = 120;
 const PAUSE = 1000;
-const MAX_LOOKS = 120;
+const LONG_PAUSE = 10000;
+/** The fields by which a look notices a change. */
+const LOOKED_AT = ['provision_state', 'target_provision_state', 'power_state', 'target_power_state', 'reservation'];
 
 export function States({ node, onChange }) {
   const [asking, setAsking] = useState(null);
@@ -82,19 +85,41 @@ export function States({ node, onChange }) {
   <//>`;
 }
 
-/** Look at a node now and then until the worker has finished, and report each change. */
+/** Look at a node until the worker has finished, and call onChange once for each change. */
 function useLook(node, isMoving, onChange) {
-  const key = isMoving ? `${node.uuid} ${node.provision_state}` : null;
+  // A timer lives longer than a render. So it reads the values of the latest render here.
+  const latest = useRef(null);
+  latest.current = { node, onChange };
   useEffect(() => {
-    if (!key) return undefined;
+    if (!isMoving) return undefined;
+    const abort = new AbortController();
     let looks = 0;
-    const timer = setInterval(async () => {
+    let isLooking = false;
+    let reported = null;
+    let timer = null;
+    const look = async () => {
       looks += 1;
-      if (looks > MAX_LOOKS) clearInterval(timer);
-      const now = await get(`/v1/nodes/${node.uuid}?fields=provision_state,power_state,target_power_state,reservation`).catch(() => null);
-      const isSame = now && now.provision_state === node.provision_state && now.power_state === node.power_state && now.reservation === node.reservation;
-      if (now && !isSame) onChange();
-    }, PAUSE);
-    return () => clearInterval(timer);
-  }, [key]);
+      timer = setTimeout(look, looks < QUICK_LOOKS ? PAUSE : LONG_PAUSE);
+      if (isLooking) return;
+      isLooking = true;
+      const now = await lookAt(node.uuid, abort.signal);
+      isLooking = false;
+      const shown = latest.current.node;
+      // One load for each change: a second one would abort the first.
+      if (abort.signal.aborted || !now || shown === reported || LOOKED_AT.every((name) => now[name] === shown[name])) return;
+      reported = shown;
+      latest.current.onChange();
+    };
+    timer = setTimeout(look, PAUSE);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [node.uuid, node.provision_state, isMoving]);
+}
+
+/** Return LOOKED_AT of a node: {} if the node was deleted, null if the request fails. */
+function lookAt(uuid, signal) {
+  const path = `/v1/nodes/${uuid}?fields=${LOOKED_AT.join()}`;
+  return get(path, { signal }).catch((error) => (error.status === 404 ? {} : null));
 }
