@@ -17,7 +17,7 @@ export function Problem({ error, retry }) {
     403: 'Your role does not allow this. Ask an operator for access, or log in with another project.',
     404: 'It may have been deleted, or your project may not see it.',
     406: 'The page and the service are of different releases. Reload the page.',
-    409: 'Something else has changed it meanwhile, or its state does not allow this.',
+    409: 'Another client has changed it, or its state does not allow this action.',
     503: 'The service, its database or its identity service is busy. Try again in a moment.',
   }[error.status];
   return html`<div class="problem" role="alert">

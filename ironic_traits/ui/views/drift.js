@@ -35,9 +35,9 @@ function Lists({ drift, flavors }) {
     ['Traits that no flavor and no image names', drift.unused_traits, (each) => html`<${Having} ...${each} />`],
   ].filter(([, items]) => items.length);
   return html`
-    <p class="muted">Of all nodes, free or not, as they are: “What if” does not count here.</p>
+    <p class="muted">These lists cover all nodes, free or not. They ignore “What if”.</p>
     ${drift.warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
-    ${!lists.length && html`<${Empty} title="Everything fits."><p>A node matches each flavor, and a flavor matches each node. Each trait is named by a flavor or an image.</p><//>`}
+    ${!lists.length && html`<${Empty} title="Everything fits."><p>A node matches each flavor, and a flavor matches each node. A flavor or an image names each trait.</p><//>`}
     ${lists.map(([title, items, show, count = items.length]) => html`<${List} key=${title} ...${{ title, items, show, count }} />`)}`;
 }
 

@@ -44,7 +44,7 @@ export function Reservation({ node, onChange }) {
     ${asking &&
     html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(false)}
       onConfirm=${() => run('DELETE', `/v1/reservations/${uuid}`)}>
-      <p>Others can take the node then.</p>
+      <p>Other users can reserve the node after the release.</p>
     <//>`}
   <//>`;
 }

@@ -52,7 +52,7 @@ export function States({ node, onChange }) {
   });
   const power = (target) => setAsking({
     title: `${target}: ${node.name ?? node.uuid}?`,
-    text: target === 'power on' ? null : 'An instance on the node is not asked before.',
+    text: target === 'power on' ? null : 'The operating system on the node is not shut down first.',
     action: target,
     danger: target !== 'power on',
     confirm: () => run('PUT', 'states/power', { target }),

@@ -64,7 +64,7 @@ export function Reservations({ parameters }) {
     </section>
     ${asking &&
     html`<${Confirm} title="Release the node?" action="Release" danger onClose=${() => setAsking(null)} onConfirm=${() => run('DELETE', `/v1/reservations/${asking.uuid}`)}>
-      <p>${data.nodes.get(asking.node_uuid)?.name ?? asking.node_uuid} is held for <span class="mono">${asking.instance_uuid}</span>. Others can take it then.</p>
+      <p>The node ${data.nodes.get(asking.node_uuid)?.name ?? asking.node_uuid} is reserved for the instance <span class="mono">${asking.instance_uuid}</span>. Other users can reserve it after the release.</p>
     <//>`}`;
 }
 

@@ -183,7 +183,7 @@ function Relaxations({ explanation, merged, dropped, setDropped }) {
       })}
     </ul>
     ${explanation.relaxations.some(({ drop }) => !isDroppable(drop)) &&
-    html`<p class="muted">A request cannot drop a condition of the state of a node: the link leads to the nodes with these traits.</p>`}
+    html`<p class="muted">A request cannot leave out a condition on the state of a node. The link lists all nodes with these traits.</p>`}
   <//>`;
 }
 
