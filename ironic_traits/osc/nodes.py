@@ -1,6 +1,7 @@
 """Options for commands of python-ironicclient, added by hooks of cliff."""
 
 import functools
+import urllib.parse
 from typing import Any
 
 from cliff import hooks
@@ -57,9 +58,8 @@ class NodeList(_Hook):
             if value is not None:
                 query[name] = value
         if query:
-            # python-ironicclient has no such filters.  The links to further pages have them already; it does no harm
-            # to send them twice.
-            self._http.json_request = functools.partial(self._http.json_request, params=query)
+            # python-ironicclient has no such filters.
+            self._http.json_request = functools.partial(_with_query, self._http.json_request, query)
         return parsed_args
 
 
@@ -77,6 +77,13 @@ class NodeDeploy(_Hook):
                 raise exceptions.CommandError('--reservation works with one node only')
             self._http.json_request = functools.partial(_with_reservation, self._http.json_request, parsed_args)
         return parsed_args
+
+
+def _with_query(json_request, query, method, url, **options):
+    """Send a request with those query parameters that its URL lacks: the link to the next page has them already."""
+    present = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query, keep_blank_values=True)
+    missing = {name: value for name, value in query.items() if name not in present}
+    return json_request(method, url, params=missing, **options)
 
 
 def _with_reservation(json_request, parsed_args, method, url, **options):

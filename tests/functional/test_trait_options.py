@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.support import http_client
 from tests.support.cli import BAREMETAL, OPENSTACK, rows, run
 from tests.support.reservations import instance
+from tests.support.service import ForkedServer
 
 BOTH = pytest.mark.parametrize('prefix', [OPENSTACK, BAREMETAL], ids=['openstack', 'baremetal'])
 
@@ -18,6 +20,34 @@ def test_filters_and_matches(server, prefix):
     any_of = ('--trait-any', 'CUSTOM_A', 'CUSTOM_X', '--trait-any', 'CUSTOM_FAST,CUSTOM_Y')
     assert [row['Name'] for row in rows(server, *prefix, 'match', *any_of)] == ['one']
     assert "Did you mean 'CUSTOM_FAST'?" in run(server, *listed, '--trait', 'custom_fast', code=1)
+
+
+@pytest.fixture(scope='module')
+def short_pages(tmp_path_factory):
+    """A service with three nodes, whose lists have one node on each page."""
+    folder = tmp_path_factory.mktemp('pages')
+    (folder / 'pages.conf').write_text('[api]\nmax_limit = 1\n')
+    with ForkedServer(None, '--nostart-worker', '--config-file', str(folder / 'pages.conf'), cwd=folder) as running:
+        for name in ('one', 'two', 'three'):
+            http_client.make(running.base, name=name)
+            traits = {'traits': ['CUSTOM_A'] if name != 'two' else ['CUSTOM_B']}
+            http_client.ask(running.base, 'PUT', f'/v1/nodes/{name}/traits', traits)
+        yield running
+
+
+@BOTH
+@pytest.mark.parametrize(
+    'options',
+    [
+        ('--without', 'owner,lessee', '--trait', 'CUSTOM_A'),
+        ('--trait-source', 'operator', '--not-trait', 'CUSTOM_B'),
+        ('--trait-any', 'CUSTOM_A', 'CUSTOM_C', '--not-all-traits', 'CUSTOM_B', '--without', 'owner'),
+    ],
+    ids=lambda options: options[0],
+)
+def test_filters_apply_to_all_pages(short_pages, prefix, options):
+    listed = (*prefix, 'node', 'list', '--limit', '0', '--fields', 'name')
+    assert {row['name'] for row in rows(short_pages, *listed, *options)} == {'one', 'three'}
 
 
 def test_a_reservation_with_lists(server):
