@@ -15,7 +15,7 @@ _COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
 class Capacity(command.Lister):
     """Count the nodes that match flavors: how many are free, held, or not available
 
-    Choose the flavors with --flavors-from-nova or --flavors; without either, the other options describe one. With
+    Choose the flavors with --flavors-from-nova or --flavors. Without either, the other options describe one. With
     --without, or with --add, --remove and nodes to change, also show how the figures would change. Nothing is changed.
     """
 
@@ -40,6 +40,7 @@ class Capacity(command.Lister):
         return parser
 
     def take_action(self, parsed_args):
+        _check_flavor_options(parsed_args)
         body = flavors(self.app, parsed_args) | _what_if(parsed_args)
         if parsed_args.by:
             body['by'] = parsed_args.by
@@ -104,6 +105,17 @@ def flavors(app, parsed):
     if parsed.flavors:
         return {'flavors': [{'name': name, 'extra_specs': specs} for name, specs in _read(parsed.flavors).items()]}
     return {'flavors': [{'name': parsed.flavor or 'request', **requests.request(app, parsed)}]}
+
+
+def _check_flavor_options(parsed):
+    """Raise CommandError if the options name flavors and state requirements as well."""
+    requirements = ', '.join(requests.used(parsed))
+    options = {'--flavors': parsed.flavors, '--flavors-from-nova': parsed.flavors_from_nova}
+    for option, value in options.items():
+        if value is not None and requirements:
+            raise exceptions.CommandError(
+                f'{requirements} cannot be used with {option}: each flavor has its own requirements.'
+            )
 
 
 def _read(path):

@@ -6,6 +6,19 @@ from osc_lib.cli import parseractions
 from ironic_traits.osc import trait_options
 
 
+#: {option for requirements: its attribute of the parsed arguments}.
+_DESTINATIONS = {
+    '--flavor': 'flavor',
+    '--image': 'image',
+    '--property': 'properties',
+    '--resource-class': 'resource_class',
+    '--trait': 'trait',
+    '--not-trait': 'not_trait',
+    '--prefer': 'prefer',
+    '--trait-any': 'trait_any',
+}
+
+
 def add_options(parser):
     """Add the options to a command's parser."""
     parser.add_argument('--flavor', metavar='<flavor>', help='Nova flavor with required traits and resource class')
@@ -27,6 +40,11 @@ def add_options(parser):
         action=trait_options.Groups,
         help='Traits of which the node must have at least one; with several lists, one of each list',
     )
+
+
+def used(parsed):
+    """Return the options for requirements that the user has set, such as ['--trait', '--property']."""
+    return [option for option, dest in _DESTINATIONS.items() if getattr(parsed, dest)]
 
 
 def request(app, parsed):
