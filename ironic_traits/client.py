@@ -4,6 +4,8 @@ openstacksdk has everything else.  Arguments and results are the documents of th
 
     client = Client(openstack.connect())
     client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
+
+A name or uuid in a path that is empty, ``.`` or ``..``, or has a slash, raises ValueError. No request is sent then.
 """
 
 import urllib.parse
@@ -59,21 +61,21 @@ class Client(RuleRuns, Changes):
 
         :raises Failed: it does not exist (404).
         """
-        return self.ask('GET', f'/v1/reservations/{uuid}')['reservation']
+        return self.ask('GET', f'/v1/reservations/{segment(uuid)}')['reservation']
 
     def renew(self, uuid, **until) -> dict[str, Any]:
         """Set a new expiry of a reservation.
 
         :param until: ``expires_in`` or ``expires_at``; the default lifetime without either.
         """
-        return self.ask('POST', f'/v1/reservations/{uuid}/renew', until)['reservation']
+        return self.ask('POST', f'/v1/reservations/{segment(uuid)}/renew', until)['reservation']
 
     def release(self, uuid) -> None:
         """Delete a reservation, which releases its node.
 
         :raises Failed: it does not exist (404).
         """
-        self.ask('DELETE', f'/v1/reservations/{uuid}')
+        self.ask('DELETE', f'/v1/reservations/{segment(uuid)}')
 
     def match(self, **request) -> dict[str, Any]:
         """Find the nodes that match a request.  With ``instance_uuid``, check the instance's own nodes instead.
@@ -132,7 +134,7 @@ class Client(RuleRuns, Changes):
         :param at: a past time, an ISO 8601 string with an offset; None for now.
         :raises Failed: the node does not exist, or its history does not reach back to that time.
         """
-        return self.ask('GET', f'/v1/nodes/{node}/traits', query=_without_none(at=at))['traits']
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query=_without_none(at=at))['traits']
 
     def trait_details(self, node) -> dict[str, list[dict[str, Any]]]:
         """Return the traits of a node with the sources that hold them, and the vetoes.
@@ -140,7 +142,7 @@ class Client(RuleRuns, Changes):
         :param node: its uuid or name.
         :returns: the response of GET /v1/nodes/NODE/traits?detail=true.
         """
-        return self.ask('GET', f'/v1/nodes/{node}/traits', query={'detail': 'true'})
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/traits', query={'detail': 'true'})
 
     def set_traits(self, node, traits, source=None) -> list[str]:
         """Set the traits of a node, or those that a source holds on it.
@@ -151,7 +153,7 @@ class Client(RuleRuns, Changes):
         :returns: the traits that the source cannot add, because they are vetoed.
         """
         body, query = {'traits': list(traits)}, _without_none(source=source)
-        response = self.ask('PUT', f'/v1/nodes/{node}/traits', body, query)
+        response = self.ask('PUT', f'/v1/nodes/{segment(node)}/traits', body, query)
         return (response or {}).get('vetoed', [])
 
     def add_trait(self, node, trait, source=None) -> None:
@@ -160,7 +162,7 @@ class Client(RuleRuns, Changes):
         :param source: as for ``set_traits``.
         :raises Failed: the trait is vetoed, and the source is not the operator (409).
         """
-        self.ask('PUT', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+        self.ask('PUT', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
 
     def remove_trait(self, node, trait, source=None) -> None:
         """Remove a trait from a node, or a source's hold on it.
@@ -168,7 +170,7 @@ class Client(RuleRuns, Changes):
         :param source: as for ``set_traits``. The node keeps the trait while another source holds it.
         :raises Failed: the node does not have the trait, or the source does not hold it (404).
         """
-        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}', query=_without_none(source=source))
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}', query=_without_none(source=source))
 
     def remove_traits(self, node, source=None) -> None:
         """Remove all traits from a node, or all that a source holds on it.
@@ -176,14 +178,14 @@ class Client(RuleRuns, Changes):
         :param source: as for ``set_traits``.
         :raises Failed: the source holds none (404).
         """
-        self.ask('DELETE', f'/v1/nodes/{node}/traits', query=_without_none(source=source))
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=_without_none(source=source))
 
     def lift_veto(self, node, trait) -> None:
         """Allow all sources to add a trait to a node again.
 
         :raises Failed: the trait is not vetoed (404).
         """
-        self.ask('DELETE', f'/v1/nodes/{node}/traits/{trait}/veto')
+        self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits/{segment(trait)}/veto')
 
     def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
         """Preview or execute one edit of the traits of many nodes.
@@ -217,7 +219,7 @@ class Client(RuleRuns, Changes):
         :param name: of the cloud.
         :raises Failed: the cloud was never followed (404).
         """
-        return self.ask('GET', f'/v1/mirrors/{urllib.parse.quote(name, safe="")}')
+        return self.ask('GET', f'/v1/mirrors/{segment(name)}')
 
     def inventory(self, node, previous=False) -> dict[str, Any]:
         """Return the data of the last inspection of a node: {'inventory': {…}, 'plugin_data': {…}}.
@@ -227,7 +229,7 @@ class Client(RuleRuns, Changes):
         :raises Failed: the node has no such data (404).
         """
         query = {'previous': 'true'} if previous else None
-        return self.ask('GET', f'/v1/nodes/{node}/inventory', query=query)
+        return self.ask('GET', f'/v1/nodes/{segment(node)}/inventory', query=query)
 
     def set_inventory(self, node, document) -> dict[str, Any]:
         """Store data of an inspection of a node. The inspection rules change the traits of the node accordingly.
@@ -237,7 +239,7 @@ class Client(RuleRuns, Changes):
             sends it.
         :returns: what ``inventory`` returns then.
         """
-        return self.ask('PUT', f'/v1/nodes/{node}/inventory', document)
+        return self.ask('PUT', f'/v1/nodes/{segment(node)}/inventory', document)
 
     def catalogue(self, **query) -> Iterator[dict[str, Any]]:
         """Generate the traits of the catalogue: what they mean, how many nodes have them, and which are retired.
@@ -251,7 +253,7 @@ class Client(RuleRuns, Changes):
 
         :raises Failed: it does not exist (404).
         """
-        return self.ask('GET', f'/v1/traits/{name}')
+        return self.ask('GET', f'/v1/traits/{segment(name)}')
 
     def update_trait(self, name, **changes) -> dict[str, Any]:
         """Describe or retire a trait, and return it.
@@ -259,7 +261,7 @@ class Client(RuleRuns, Changes):
         :param changes: ``description``, ``retired``, ``replaced_by``; None clears.
         :raises Failed: the changes are invalid (400).
         """
-        return self.ask('PUT', f'/v1/traits/{name}', changes)
+        return self.ask('PUT', f'/v1/traits/{segment(name)}', changes)
 
     def deploy(self, node, reservation_uuid=None, **more) -> None:
         """Start the deployment of a node.
@@ -269,7 +271,7 @@ class Client(RuleRuns, Changes):
         :param more: ``configdrive``, ``deploy_steps``.
         """
         body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
-        self.ask('PUT', f'/v1/nodes/{node}/states/provision', body)
+        self.ask('PUT', f'/v1/nodes/{segment(node)}/states/provision', body)
 
     def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
         """Import a document (``ironic_traits.transfer``), node by node.
@@ -310,6 +312,20 @@ class Client(RuleRuns, Changes):
         from ironic_traits.transfer import exports
 
         return exports.export(self, mirrored).document
+
+
+def segment(name) -> str:
+    """Return a name or a uuid, encoded as one segment of a path of the API.
+
+    :raises ValueError: it is empty, ``.`` or ``..``, or has a slash. The request would be one for another path: servers
+        decode a slash before they split the path.
+    """
+    text = str(name)
+    if not text:
+        raise ValueError('A name or UUID is empty.')
+    if text in ('.', '..') or '/' in text:
+        raise ValueError(f'{text!r} cannot be a name or UUID in a path.')
+    return urllib.parse.quote(text, safe='')
 
 
 def _without_none(**values):

@@ -7,6 +7,7 @@ from osc_lib.command import command
 
 from ironic_traits import osc
 from ironic_traits.osc import node_selection, requests, trait_options
+from ironic_traits.osc.option_types import nonempty
 
 _FIGURES = ('matching', 'free', 'held')
 _COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
@@ -24,7 +25,12 @@ class Capacity(command.Lister):
         add_flavor_options(parser)
         requests.add_options(parser)
         parser.add_argument(
-            '--without', metavar='<node>', nargs='+', action='extend', help='Suppose that these nodes do not exist'
+            '--without',
+            metavar='<node>',
+            nargs='+',
+            action='extend',
+            type=nonempty,
+            help='Suppose that these nodes do not exist',
         )
         trait_options.add(parser, '--add', help='Suppose that nodes had these traits')
         trait_options.add(parser, '--remove', help='Suppose that nodes did not have these traits')
@@ -86,11 +92,13 @@ def add_flavor_options(parser, required=False):
         '--flavors-from-nova',
         metavar='<flavor>',
         nargs='*',
+        type=nonempty,
         help='Flavors of nova by name, or all of them, as the service reads them ([nova] endpoint_override)',
     )
     group.add_argument(
         '--flavors',
         metavar='<file>',
+        type=nonempty,
         help='Flavors in a file, YAML or JSON: {name: {extra spec: value}} ("-": stdin)',
     )
 

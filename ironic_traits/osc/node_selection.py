@@ -6,6 +6,8 @@ from typing import Any
 
 from osc_lib import exceptions
 
+from ironic_traits.osc.option_types import nonempty
+
 #: Filters that may be repeated: the node must pass each of them.
 _REPEATABLE = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
 
@@ -24,7 +26,14 @@ def add_options(parser, required: bool = True) -> Any:
         action='extend',
         help='Filters of nodes, as in the query of GET /v1/nodes: traits=CUSTOM_A,CUSTOM_B resource_class=gold …',
     )
-    group.add_argument('--nodes', metavar='<node>', nargs='+', action='extend', help='UUIDs and names of the nodes')
+    group.add_argument(
+        '--nodes',
+        metavar='<node>',
+        nargs='+',
+        action='extend',
+        type=nonempty,
+        help='UUIDs and names of the nodes',
+    )
     group.add_argument('--all', action='store_true', help='All nodes that you may see')
     return group
 

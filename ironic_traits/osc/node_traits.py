@@ -9,8 +9,11 @@ from osc_lib.command import command
 from ironic_traits import osc
 from ironic_traits.client import Failed
 from ironic_traits.osc import trait_options
+from ironic_traits.osc.option_types import nonempty
 
 _COLUMNS = ('Trait', 'State', 'Source', 'Since', 'User', 'Project')
+_SET_NOTHING = "Name the traits to set. To remove all traits, use 'baremetal node trait unset --all'."
+_UNSET_NOTHING = 'Name the traits to remove, or use --all.'
 
 
 class NodeTraitList(hooks.CommandHook):
@@ -22,7 +25,10 @@ class NodeTraitList(hooks.CommandHook):
             '--long', action='store_true', help='Show which sources hold each trait, and the traits that are vetoed'
         )
         mode.add_argument(
-            '--at', metavar='<time>', help='The traits that the node had at this time, such as 2026-01-31T12:00:00Z'
+            '--at',
+            metavar='<time>',
+            type=nonempty,
+            help='The traits that the node had at this time, such as 2026-01-31T12:00:00Z',
         )
 
     def get_epilog(self):
@@ -71,19 +77,20 @@ class _Change(command.Command):
         parser.add_argument('traits', metavar='<trait>', nargs=self._count, help='Names of the traits')
         return parser
 
-    def _each(self, parsed_args, change, message):
+    def _each(self, names, change, message):
         """Change each trait, and go on after one that fails.
 
+        :param names: of the traits.
         :param change: function of the name of a trait.
         :param message: what to print after each change, before the name.
         :raises exceptions.CommandError: changes failed; the message has all reasons.
         """
         errors = []
-        for name in trait_options.split(parsed_args.traits):
+        for name in names:
             try:
                 change(name)
                 print(f'{message} {name}', file=self.app.stdout)
-            except Failed as error:
+            except (Failed, ValueError) as error:
                 errors.append(f'{name}: {error}')
         if errors:
             raise exceptions.CommandError('\n'.join(errors))
@@ -105,9 +112,10 @@ class SetTrait(_Change):
     def take_action(self, parsed_args):
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
         if parsed_args.add:
-            self._each(parsed_args, lambda name: client.add_trait(node, name, source), 'Added trait')
+            names = trait_options.required(parsed_args.traits, 'Name the traits to add.')
+            self._each(names, lambda name: client.add_trait(node, name, source), 'Added trait')
             return
-        names = trait_options.split(parsed_args.traits)
+        names = trait_options.required(parsed_args.traits, _SET_NOTHING)
         try:
             vetoed = client.set_traits(node, names, source)
         except Failed as error:
@@ -133,10 +141,11 @@ class UnsetTrait(_Change):
 
     def take_action(self, parsed_args):
         client, node, source = osc.client(self.app), parsed_args.node, parsed_args.source
-        if parsed_args.all == bool(parsed_args.traits):
-            raise exceptions.CommandError('Name the traits to remove, or use --all.')
+        if parsed_args.all and parsed_args.traits:
+            raise exceptions.CommandError(_UNSET_NOTHING)
         if not parsed_args.all:
-            self._each(parsed_args, lambda name: client.remove_trait(node, name, source), 'Removed trait')
+            names = trait_options.required(parsed_args.traits, _UNSET_NOTHING)
+            self._each(names, lambda name: client.remove_trait(node, name, source), 'Removed trait')
             return
         try:
             client.remove_traits(node, source)
@@ -154,4 +163,5 @@ class UnvetoTrait(_Change):
 
     def take_action(self, parsed_args):
         client = osc.client(self.app)
-        self._each(parsed_args, lambda name: client.lift_veto(parsed_args.node, name), 'Lifted the veto of')
+        names = trait_options.required(parsed_args.traits, 'Name the traits whose vetoes to lift.')
+        self._each(names, lambda name: client.lift_veto(parsed_args.node, name), 'Lifted the veto of')

@@ -8,6 +8,7 @@ from cliff import hooks
 from osc_lib import exceptions
 
 from ironic_traits.osc import trait_options
+from ironic_traits.osc.option_types import nonempty
 
 
 class _Hook(hooks.CommandHook):
@@ -42,8 +43,12 @@ class NodeList(_Hook):
             trait_options.add(parser, options[0], help=help_text, action=trait_options.Groups)
             for alias in options[1:]:
                 trait_options.add(parser, alias, help=None, action=trait_options.Groups)
-        parser.add_argument('--trait-source', metavar='<source>', help='Only nodes on which this source holds a trait')
-        parser.add_argument('--without', metavar='<fields>', help='Only nodes with none of these fields: owner,shard')
+        parser.add_argument(
+            '--trait-source', metavar='<source>', type=nonempty, help='Only nodes on which this source holds a trait'
+        )
+        parser.add_argument(
+            '--without', metavar='<fields>', type=nonempty, help='Only nodes with none of these fields: owner,shard'
+        )
 
     def before(self, parsed_args):
         trait_options.check_groups(parsed_args.trait_any, '--trait-any', several=False)
@@ -68,7 +73,10 @@ class NodeDeploy(_Hook):
 
     def get_parser(self, parser):
         parser.add_argument(
-            '--reservation', metavar='<reservation>', help='UUID of the reservation that holds the node'
+            '--reservation',
+            metavar='<reservation>',
+            type=nonempty,
+            help='UUID of the reservation that holds the node',
         )
 
     def before(self, parsed_args):

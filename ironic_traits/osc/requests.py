@@ -4,7 +4,7 @@ from osc_lib import exceptions
 from osc_lib.cli import parseractions
 
 from ironic_traits.osc import trait_options
-
+from ironic_traits.osc.option_types import nonempty
 
 #: {option for requirements: its attribute of the parsed arguments}.
 _DESTINATIONS = {
@@ -21,8 +21,10 @@ _DESTINATIONS = {
 
 def add_options(parser):
     """Add the options to a command's parser."""
-    parser.add_argument('--flavor', metavar='<flavor>', help='Nova flavor with required traits and resource class')
-    parser.add_argument('--image', metavar='<image>', help='Glance image with required traits')
+    parser.add_argument(
+        '--flavor', metavar='<flavor>', type=nonempty, help='Nova flavor with required traits and resource class'
+    )
+    parser.add_argument('--image', metavar='<image>', type=nonempty, help='Glance image with required traits')
     parser.add_argument(
         '--property',
         metavar='<key=value>',
@@ -30,7 +32,7 @@ def add_options(parser):
         dest='properties',
         help="Flavor extra spec, such as trait:CUSTOM_A=required, instead of '--flavor' (repeat for more)",
     )
-    parser.add_argument('--resource-class', metavar='<class>', help='Resource class of the node')
+    parser.add_argument('--resource-class', metavar='<class>', type=nonempty, help='Resource class of the node')
     trait_options.add(parser, '--trait', help='Required traits')
     trait_options.add(parser, '--not-trait', help='Forbidden traits')
     trait_options.add(parser, '--prefer', help='Preferred traits: nodes that have more of them come first')

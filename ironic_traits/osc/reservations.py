@@ -6,6 +6,7 @@ from osc_lib.command import command
 from ironic_traits import osc
 from ironic_traits.client import Failed
 from ironic_traits.osc import requests, trait_options
+from ironic_traits.osc.option_types import nonempty
 
 COLUMNS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 _LISTED = ('uuid', 'node_uuid', 'instance_uuid', 'expires_at')
@@ -44,6 +45,7 @@ class CreateReservation(command.ShowOne):
             metavar='<node>',
             action='append',
             dest='nodes',
+            type=nonempty,
             help='UUID or name of a node to choose from, the preferred one first (repeat for more)',
         )
         requests.add_options(parser)
@@ -74,8 +76,10 @@ class ListReservation(command.Lister):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--node', metavar='<node>', help='Only the reservation of this node')
-        parser.add_argument('--instance', metavar='<instance>', help='Only the reservation for this instance')
+        parser.add_argument('--node', metavar='<node>', type=nonempty, help='Only the reservation of this node')
+        parser.add_argument(
+            '--instance', metavar='<instance>', type=nonempty, help='Only the reservation for this instance'
+        )
         parser.add_argument('--long', action='store_true', help='Show all fields')
         return parser
 
@@ -129,7 +133,7 @@ class DeleteReservation(command.Command):
             try:
                 client.release(uuid)
                 print(f'Deleted reservation {uuid}')
-            except Failed as error:
+            except (Failed, ValueError) as error:
                 failed.append(f'Failed to delete reservation {uuid}: {error}')
         if failed:
             raise exceptions.CommandError('\n'.join(failed))

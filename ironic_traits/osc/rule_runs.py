@@ -15,6 +15,7 @@ from ironic_traits.matching import rule_files
 from ironic_traits.matching.inspection_rules import InvalidRules
 from ironic_traits.matching.rule_evaluation import InvalidInventory
 from ironic_traits.osc import node_selection
+from ironic_traits.osc.option_types import nonempty
 from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport
 from ironic_traits.printing import printable
 
@@ -45,11 +46,20 @@ class PreviewRules(command.Command):
             help='The rules in the files are to be stored in the service: their names are as they are written',
         )
         parser.add_argument(
-            '--without', metavar='<rule>', nargs='+', action='extend', help='Rules in force to leave out'
+            '--without',
+            metavar='<rule>',
+            nargs='+',
+            action='extend',
+            type=nonempty,
+            help='Rules in force to leave out',
         )
         selection = node_selection.add_options(parser)
-        selection.add_argument('--inventory', metavar='<file>', help='Inspection data, JSON, in place of nodes')
-        parser.add_argument('--node', metavar='<file>', help='With --inventory: fields of the node, JSON')
+        selection.add_argument(
+            '--inventory', metavar='<file>', type=nonempty, help='Inspection data, JSON, in place of nodes'
+        )
+        parser.add_argument(
+            '--node', metavar='<file>', type=nonempty, help='With --inventory: fields of the node, JSON'
+        )
         parser.add_argument(
             '--long', action='store_true', help='What each rule does on each node, and which condition is not met'
         )

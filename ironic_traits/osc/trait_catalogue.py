@@ -4,6 +4,7 @@ from cliff import columns
 from osc_lib.command import command
 
 from ironic_traits import osc
+from ironic_traits.osc.option_types import nonempty
 
 COLUMNS = ('name', 'description', 'custom', 'nodes', 'sources', 'retired', 'replaced_by')
 _LISTED = ('name', 'nodes', 'sources', 'retired', 'replaced_by', 'description')
@@ -32,7 +33,12 @@ class TraitCatalog(command.Lister):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins with this prefix')
+        parser.add_argument(
+            '--starts-with',
+            metavar='<prefix>',
+            type=nonempty,
+            help='Only traits whose name begins with this prefix',
+        )
         kind = parser.add_mutually_exclusive_group()
         kind.add_argument('--custom', action='store_true', default=None, help='Only custom traits')
         kind.add_argument(

@@ -7,22 +7,60 @@ from oslo_utils import uuidutils
 
 
 def split(values):
-    """Return the names in a list of arguments, each of which may have several names separated by commas."""
-    return [name for value in values for name in value.split(',') if name]
+    """Return the names in a list of arguments, each of which may have several names separated by commas.
+
+    :raises ValueError: an argument has no name. It is mostly a shell variable that is not set.
+    """
+    lists = [[name for name in value.split(',') if name] for value in values]
+    if not all(lists):
+        raise ValueError(f"'{values[lists.index([])]}' names no trait")
+    return [name for names in lists for name in names]
 
 
-class Names(argparse.Action):
+def required(values, message):
+    """Return the names in the arguments of a command, of which there must be some.
+
+    :param values: arguments as for ``split``.
+    :param message: what the user should do, a sentence.
+    :raises exceptions.CommandError: there are no arguments, or one of them has no name.
+    """
+    try:
+        names = split(values)
+    except ValueError as error:
+        raise exceptions.CommandError(f'{message} ({error})') from error
+    if not names:
+        raise exceptions.CommandError(message)
+    return names
+
+
+class _Action(argparse.Action):
+    """An action that collects names."""
+
+    def _add(self, namespace, values, collect):
+        """Add the names in arguments to the list of the option.
+
+        :param collect: function of a list of names that returns what to add, a list.
+        :raises argparse.ArgumentError: an argument has no name.
+        """
+        try:
+            names = split(values)
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from error
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *collect(names)])
+
+
+class Names(_Action):
     """An action that collects the names of all uses of an option in one list."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *split(values)])
+        self._add(namespace, values, list)
 
 
-class Groups(argparse.Action):
+class Groups(_Action):
     """An action that collects the names of each use of an option in a list of its own: a list of lists."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), split(values)])
+        self._add(namespace, values, lambda names: [names])
 
 
 def add(parser, *options, help, action=Names):

@@ -7,7 +7,9 @@ from cliff import hooks
 from osc_lib import exceptions
 from osc_lib.command import command
 
+from ironic_traits.client import segment
 from ironic_traits.osc import trait_options
+from ironic_traits.osc.option_types import nonempty
 
 #: Most attempts to change a provider, when other clients change it at the same time.
 _ATTEMPTS = 10
@@ -19,7 +21,12 @@ class TraitList(hooks.CommandHook):
     """trait list --starts-with P --name-in A B"""
 
     def get_parser(self, parser):
-        parser.add_argument('--starts-with', metavar='<prefix>', help='Only traits whose name begins with this prefix')
+        parser.add_argument(
+            '--starts-with',
+            metavar='<prefix>',
+            type=nonempty,
+            help='Only traits whose name begins with this prefix',
+        )
         trait_options.add(parser, '--name-in', help='Only these traits')
 
     def get_epilog(self):
@@ -64,8 +71,9 @@ class _Change(command.Lister):
 
     def _attempt(self, parsed_args):
         app: Any = self.app
-        http, arguments = app.client_manager.placement, set(trait_options.split(parsed_args.traits))
-        path = f'/resource_providers/{parsed_args.provider}/traits'
+        http = app.client_manager.placement
+        arguments = set(trait_options.required(parsed_args.traits, 'Name the traits.'))
+        path = f'/resource_providers/{segment(parsed_args.provider)}/traits'
         current = http.request('GET', path, version=_VERSION).json()
         body = {**current, 'traits': sorted(self.changed(set(current['traits']), arguments))}
         traits = http.request('PUT', path, json=body, version=_VERSION).json()['traits']
