@@ -107,8 +107,8 @@ class Lookout:
         if error is not None:
             LOG.warning('The host of the database does not answer a check: %s', error)
             self._hosts.leave(host)
-            # What was taken since may be of another host.
-            _shut_down([each for each in self._in_use.values() if each[1] < before])
+            # What was taken since may be of another host. A copy, because other threads take and return connections.
+            _shut_down([each for each in list(self._in_use.values()) if each[1] < before])
 
     def _failure(self, host: int) -> Exception | None:
         """Return why a host is taken for dead; None if it responds.
