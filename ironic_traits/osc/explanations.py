@@ -16,6 +16,7 @@ _ELIGIBLE = {
     'power state': 'has a power state other than error or unknown',
     'reserved': 'is not reserved',
     'allocated': 'is not allocated',
+    'cloud': 'can be held in its cloud',
 }
 
 

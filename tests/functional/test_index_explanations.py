@@ -14,6 +14,7 @@ from ironic_traits.inventory import explanations, index_explanations, node_index
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.matching.requests import understand
+from ironic_traits.osc import explanations as descriptions
 from tests.conftest import empty
 from tests.functional.test_matches import NODE, fill, requests
 from tests.support.reservations import available, instance
@@ -115,6 +116,17 @@ def test_an_explanation_is_never_stale(client, app, monkeypatch):
     assert matched() == 2
     client.ask('DELETE', f'/v1/nodes/{uuids[1]}')
     assert matched() == 1
+
+
+def test_the_command_describes_every_condition(app):
+    """The clauses of all conditions that make a node eligible, of both explanations."""
+    prepare(app)
+    node_request = NodeRequest(Grant(()), excluded=Exclusions())
+    for explain in (index_explanations.explain, explanations._counted):
+        clauses = explain(context_of(app), node_request, None).explanation.clauses
+        reasons = {clause.removeprefix('eligible:') for clause in clauses}
+        assert reasons == descriptions._ELIGIBLE.keys()
+    assert descriptions.requirement('eligible:cloud') == 'can be held in its cloud'
 
 
 def test_filters_and_lists_need_the_statement(app, client):
