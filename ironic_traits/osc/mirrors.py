@@ -23,7 +23,7 @@ class ListMirror(command.Lister):
 
 
 class ShowMirror(command.ShowOne):
-    """Show the mirror of a cloud, with what the inventory cannot have of it"""
+    """Show the mirror of a cloud, and its conflicts"""
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)

@@ -75,15 +75,15 @@ class PreviewRules(command.Command):
 class ApplyRules(command.Command):
     """Run the inspection rules in force over the stored data of nodes
 
-    Shows what would change, asks, and runs the rules on some nodes after another. A run that was interrupted does no
-    harm: run the command again. Only traits and unmet expectations change: fields of nodes and ports are changed by
-    inspections only.
+    The command shows what would change, and asks. Then it runs the rules on up to 200 nodes at a time. If it is
+    interrupted, run it again: it continues. The rules change traits and unmet expectations only. Fields of nodes and
+    ports stay as they are: only an inspection changes them.
     """
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
         node_selection.add_options(parser)
-        parser.add_argument('--yes', action='store_true', help='Neither show what would change, nor ask')
+        parser.add_argument('--yes', action='store_true', help='Do not ask, and do not show what would change')
         return parser
 
     def take_action(self, parsed_args):
