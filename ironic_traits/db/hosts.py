@@ -5,12 +5,15 @@ A URL may name several hosts, in either of two forms that SQLAlchemy and libpq h
     postgresql+psycopg2://user@/name?host=one:5432&host=two:5432
     mysql+pymysql://user@one,two,three/name
 
+IPv6 addresses are in brackets if they have a port: ``host=[fd00::1]:5432``, ``user@[fd00::1],[fd00::2]:3307``.
+
 A process uses one host at a time for all its connections, so that it reads what it has written. All processes prefer
 the first host, as they would behind a proxy with backup servers: writers of one row on several nodes of a Galera
 cluster would only disturb each other.
 """
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +28,10 @@ LOG = logging.getLogger(__name__)
 #: Seconds for which a host that has failed is tried after the others.
 AVOIDED = 5
 _SWITCH = 'ironic_traits.switch'
+#: How a folder of sockets begins, and an abstract one of Linux.
+_SOCKETS = ('/', '@')
+#: A host with or without a port. An IPv6 address that has a port is in brackets.
+_ADDRESS = re.compile(r'(?:\[(?P<ipv6>[^]]+)\]|(?P<host>[^:]+))(?::(?P<port>\d*))?')
 
 
 class Unready(Exception):
@@ -37,14 +44,15 @@ class Hosts:
     :param url: sqlalchemy.URL, which may name several hosts.
     :param limits: timeouts.Limits.
     :ivar url: the URL with the first host only, for SQLAlchemy's engines.
+    :raises sqlalchemy.exc.ArgumentError: as ``addresses``.
     """
 
     def __init__(self, url: sa.URL, limits: timeouts.Limits) -> None:
         self._addresses = addresses(url)
         self._limits = limits
         self.url = url
-        if len(self._addresses) > 1:
-            host, port = self._addresses[0]
+        host, port = self._addresses[0]
+        if (host, port) != (url.host or '', url.port):
             self.url = url.difference_update_query(['host', 'port']).set(host=host, port=port)
         self._current = 0
         #: Number of times that another host was taken.
@@ -160,6 +168,8 @@ class Hosts:
         """
         options = timeouts.options(self.url, self._limits) | options
         if self.are_several:
+            # ``options`` have the port of the first host.
+            options.pop('port', None)
             host, port = self._addresses[number]
             options |= {'host': host} | ({'port': port} if port else {})
         connection = dialect.loaded_dbapi.connect(*arguments, **options)
@@ -173,24 +183,56 @@ class Hosts:
 
 
 def addresses(url: sa.URL) -> list[tuple[str, int | None]]:
-    """Return the hosts that a URL names: [(host, port or None), …]; [] if it names none, or a folder of sockets."""
-    values = url.query.get('host', ())
-    names = [values] if isinstance(values, str) else list(values)
-    if not names and url.host:
-        names = url.host.split(',') if ',' in url.host else []
-    if len(names) == 1:
-        names = names[0].split(',')
-    if not names or any(name.startswith('/') for name in names):
+    """Return the hosts that a URL names: [(host, port or None), …].
+
+    The port of a host is its own (``host=one:5433``), or else that of the parameter ``port``, or else that before the
+    path of the URL. If the URL names one host before its path, no host, or a folder of sockets, the result is [(host or
+    '', port)] as SQLAlchemy has them.
+
+    :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
+    """
+    names = _listed(url, 'host') or _of_authority(url)
+    if not names or any(name.startswith(_SOCKETS) for name in names):
         return [(url.host or '', url.port)]
-    ports = str(url.query.get('port', '')).split(',')
-    if len(ports) == len(names) and all(ports):
-        return [(name, int(port)) for name, port in zip(names, ports, strict=True)]
-    return [_address(name, url.port) for name in names]
+    return [_address(name, port) for name, port in zip(names, _ports(url, len(names)), strict=True)]
+
+
+def _listed(url: sa.URL, parameter: str) -> list[str]:
+    """Return the values of a parameter that may be repeated, and have several values separated by commas."""
+    values = url.query.get(parameter, ())
+    return [name for value in ([values] if isinstance(values, str) else values) for name in value.split(',')]
+
+
+def _of_authority(url: sa.URL) -> list[str]:
+    """Return the hosts before the path of a URL; [] if that is one host, or none."""
+    host = url.host or ''
+    if ',' not in host:
+        return []
+    # SQLAlchemy removes the first and the last bracket of "[fd00::1],[fd00::2]".
+    return (f'[{host}]' if ']' in host else host).split(',')
+
+
+def _ports(url: sa.URL, number: int) -> list[int | None]:
+    """Return the port of each host as libpq reads them: one for all, or one for each; an empty one is the default."""
+    ports = _listed(url, 'port')
+    if not ports:
+        return [url.port] * number
+    if not all(port.isdecimal() or not port for port in ports):
+        raise sa.exc.ArgumentError(f'A port is not a number: {",".join(ports)}')
+    if len(ports) not in (1, number):
+        raise sa.exc.ArgumentError(f'{len(ports)} ports for {number} hosts: name one for all of them, or one for each')
+    return [int(port) if port else None for port in (ports * number if len(ports) == 1 else ports)]
 
 
 def _address(name: str, port: int | None) -> tuple[str, int | None]:
-    host, separator, own_port = name.rpartition(':')
-    return (host, int(own_port)) if separator and own_port.isdecimal() else (name, port)
+    """Return the host and the port of ``host``, ``host:port``, ``fd00::1``, ``[fd00::1]`` or ``[fd00::1]:port``.
+
+    :param port: the port if the name has none.
+    """
+    match = _ADDRESS.fullmatch(name)
+    if match is None:
+        return name, port
+    return match['ipv6'] or match['host'], int(match['port']) if match['port'] else port
 
 
 def _ready(dialect: str) -> Callable[[Any], None]:

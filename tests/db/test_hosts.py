@@ -1,5 +1,8 @@
 """The hosts of a database: how a URL names them, and which one is in use."""
 
+import re
+
+import psycopg2
 import pytest
 import sqlalchemy as sa
 
@@ -17,11 +20,77 @@ LIMITS = timeouts.Limits(connect=2, lock=30, statement=40)
         ('mysql+pymysql://one,two:3307/name', [('one', 3307), ('two', 3307)]),
         ('postgresql+psycopg2://user@/name?host=one:5433&host=two', [('one', 5433), ('two', None)]),
         ('postgresql+psycopg2:///name?host=one,two&port=5432,5433', [('one', 5432), ('two', 5433)]),
+        ('postgresql+psycopg2:///name?host=one,two&port=5432&port=5433', [('one', 5432), ('two', 5433)]),
+        ('postgresql+psycopg2:///name?host=one,two&port=5432,', [('one', 5432), ('two', None)]),
+        ('postgresql+psycopg2:///name?host=one,two&port=5433', [('one', 5433), ('two', 5433)]),
+        ('postgresql+psycopg2:///name?host=one&host=two&port=5433', [('one', 5433), ('two', 5433)]),
+        ('postgresql+psycopg2:///name?host=one:1&host=two&port=5433', [('one', 1), ('two', 5433)]),
+        ('postgresql+psycopg2://one,two/name?port=5433', [('one', 5433), ('two', 5433)]),
         ('postgresql+psycopg2:///name?host=/run/postgresql', [('', None)]),
+        ('postgresql+psycopg2:///name?host=fd00::1', [('fd00::1', None)]),
+        ('postgresql+psycopg2:///name?host=[fd00::1]:5433', [('fd00::1', 5433)]),
+        ('postgresql+psycopg2:///name?host=fd00::1&host=fd00::2', [('fd00::1', None), ('fd00::2', None)]),
+        ('postgresql+psycopg2:///name?host=fd00::1,one&port=5433', [('fd00::1', 5433), ('one', 5433)]),
+        ('postgresql+psycopg2:///name?host=[fd00::1]:1&host=[fd00::2]', [('fd00::1', 1), ('fd00::2', None)]),
+        ('postgresql+psycopg2:///name?host=::1:2,fe80::1%25eth0', [('::1:2', None), ('fe80::1%eth0', None)]),
+        ('mysql+pymysql://user@[fd00::1]:3307/name', [('fd00::1', 3307)]),
+        ('mysql+pymysql://user@[fd00::1],[fd00::2]:3307/name', [('fd00::1', 3307), ('fd00::2', 3307)]),
+        ('mysql+pymysql://user@[fd00::1]:1,[fd00::2]/name', [('fd00::1', 1), ('fd00::2', None)]),
+        ('mysql+pymysql://user@[fd00::1],one,[fd00::3]/n', [('fd00::1', None), ('one', None), ('fd00::3', None)]),
     ],
 )
 def test_addresses(url, expected):
     assert hosts.addresses(sa.make_url(url)) == expected
+    # The engine has the first host only, in a form that its driver reads.
+    first = hosts.Hosts(sa.make_url(url), LIMITS).url
+    if expected != [('', None)]:
+        assert (first.host, first.port) == expected[0]
+        assert 'host' not in first.query
+
+
+@pytest.mark.parametrize(
+    'url',
+    [
+        'postgresql+psycopg2://user@/name?host=one:5433&host=two',
+        'postgresql+psycopg2:///name?host=one,two&port=5432,5433',
+        'postgresql+psycopg2:///name?host=one,two&port=5432,',
+        'postgresql+psycopg2:///name?host=one,two',
+        'postgresql+psycopg2://one,two:5433/name',
+    ],
+)
+def test_addresses_are_those_of_sqlalchemy(url):
+    """As far as SQLAlchemy accepts several hosts. It refuses one port for all of them, and IPv6 addresses."""
+    url = sa.make_url(url)
+    _, options = url.get_dialect()().create_connect_args(url)
+    names, ports = (str(options.get(name, '')).split(',') for name in ('host', 'port'))
+    ports *= len(names) if len(ports) == 1 else 1
+    pairs = [(name, int(port) if port else None) for name, port in zip(names, ports, strict=True)]
+    assert hosts.addresses(url) == pairs
+
+
+@pytest.mark.parametrize(
+    ('names', 'ports'),
+    [('127.0.0.1,127.0.0.2', '1'), ('127.0.0.1,127.0.0.2', '1,2'), ('::1,127.0.0.1', '1'), ('::1,::1', '1,2')],
+)
+def test_addresses_are_those_of_libpq(names, ports):
+    """Nothing listens there: its message has what it has tried."""
+    with pytest.raises(psycopg2.OperationalError) as failure:
+        psycopg2.connect(host=names, port=ports, connect_timeout=5)
+    tried = re.findall(r'connection to server at "([^"]+)"(?: \([^)]*\))?, port (\d+) failed', str(failure.value))
+    url = sa.make_url(f'postgresql+psycopg2:///name?host={names}&port={ports}')
+    assert hosts.addresses(url) == [(name, int(port)) for name, port in tried]
+
+
+@pytest.mark.parametrize(
+    ('query', 'message'),
+    [
+        ('host=one,two,three&port=1,2', '2 ports for 3 hosts: name one for all of them, or one for each'),
+        ('host=one:1&host=two&port=x', 'A port is not a number: x'),
+    ],
+)
+def test_ports_that_do_not_fit(query, message):
+    with pytest.raises(sa.exc.ArgumentError, match=message):
+        hosts.addresses(sa.make_url(f'postgresql+psycopg2:///name?{query}'))
 
 
 class Driver:
@@ -38,6 +107,7 @@ class Driver:
 
     def connect(self, **options):
         self.tried.append(options['host'])
+        self.port = options.get('port')
         if options['host'] not in self.up:
             raise self.Error(options['host'])
         return self
@@ -92,6 +162,19 @@ def test_the_next_host_is_used_until_it_fails():
     driver.up = ('one',)
     connect(its_hosts, driver)
     assert driver.tried == ['three', 'one'] or driver.tried == ['three', 'replica', 'one']
+
+
+def test_the_default_port():
+    """SQLAlchemy passes the port of the first host. It is not that of the second one."""
+    its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2:///name?host=one:5433&host=two'), LIMITS)
+    _, options = its_hosts.url.get_dialect()().create_connect_args(its_hosts.url)
+    driver = Driver('one')
+    its_hosts.connect(driver, Record(), [], options)
+    assert (driver.tried, driver.port) == (['one'], 5433)
+    driver.up = ('two',)
+    its_hosts.leave(0)
+    its_hosts.connect(driver, Record(), [], options)
+    assert (driver.tried, driver.port) == (['one', 'two'], None)
 
 
 def test_a_slow_connection_does_not_switch_back():
