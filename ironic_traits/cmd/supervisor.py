@@ -156,17 +156,31 @@ class Child:
 
     def _keep(self):
         pause = self.pause
-        while True:
+        while pause is not None:
             started = time.monotonic()
             status = self._process.wait()
             if time.monotonic() - started > self.max_pause:
                 pause = self.pause
             if not self._ended.is_set():
                 LOG.warning('%s ended with status %s; restarting it', self._command[-1], status)
-            if self._ended.wait(pause):
-                return
+            pause = self._restart(pause)
+
+    def _restart(self, pause):
+        """Start the program again after a pause, as soon as the system can start it.
+
+        :param pause: seconds.
+        :returns: the pause before the next restart; None if the ``with`` block has ended.
+        """
+        while not self._ended.wait(pause):
             pause = min(2 * pause, self.max_pause)
-            self._process = self._start()
+            try:
+                self._process = self._start()
+            except OSError as error:
+                # For example, there is no memory for another process, or an upgrade is replacing the interpreter.
+                LOG.error('%s cannot be started: %s; trying again', self._command[-1], error)
+                continue
             if self._ended.is_set():
                 # ``__exit__`` ran before this process was in ``_process``, and terminated the previous one.
                 self._process.terminate()
+            return pause
+        return None
