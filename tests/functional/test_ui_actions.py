@@ -4,8 +4,10 @@ import json
 import re
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import expect
 
+from ironic_traits.db import tables
 from tests.support import browser as browsers
 from tests.support.client import Client
 from tests.support.mirrored_nodes import UUIDS, Store
@@ -137,6 +139,21 @@ def test_a_change_during_work_is_loaded_once(timed, far):
         page.clock.run_for(1000)
         looks.wait()
     assert len(loads.urls) == 2
+
+
+def test_a_node_that_waits_is_followed(timed, site):
+    """In a state such as "clean wait", no worker holds its lock."""
+    uuid = site.client.node(name='waiting')['uuid']
+    of_node = sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid)
+    with site.app.service.write() as connection:
+        connection.execute(of_node.values(provision_state='clean wait', target_provision_state='available'))
+    page = timed.open(f'#/nodes/{uuid}')
+    expect(page.get_by_text('The node waits for its machine')).to_be_visible()
+    with site.app.service.write() as connection:
+        connection.execute(of_node.values(provision_state='available', target_provision_state=None))
+    timed.page.clock.run_for(2000)
+    expect(page.get_by_text('The node waits for its machine')).to_be_hidden()
+    expect(page.get_by_role('button', name='deploy')).to_be_visible()
 
 
 def test_a_node_that_is_deleted_during_work(timed, site):

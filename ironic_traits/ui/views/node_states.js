@@ -41,7 +41,9 @@ export function States({ node, onChange }) {
     onChange();
   }, onChange);
   const isMoving = Boolean(node.target_power_state || (node.target_provision_state && node.reservation));
-  useLook(node, isMoving, onChange);
+  // It waits for the ramdisk on its machine, for example, and nothing holds its lock.
+  const isWaiting = !isMoving && node.provision_state.includes('wait');
+  useLook(node, isMoving || isWaiting, onChange);
   const verbs = Object.keys(VERBS).filter((verb) => VERBS[verb].includes(node.provision_state));
   const provision = (verb) => setAsking({
     title: `${LABELS[verb] ?? verb} ${node.name ?? node.uuid}?`,
@@ -70,7 +72,7 @@ export function States({ node, onChange }) {
       ${node.instance_uuid && html`<dt>Instance</dt><dd class="mono">${node.instance_uuid}</dd>`}
     </dl>
     ${node.last_error && html`<div class="note warn"><strong>Last error</strong><p>${node.last_error}</p></div>`}
-    ${isMoving && html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>A worker works on the node …</p>`}
+    ${(isMoving || isWaiting) && html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>${isMoving ? 'A worker works on the node …' : 'The node waits for its machine …'}</p>`}
     <${Problem} error=${state.error} />
     <div class="row verbs">
       ${verbs.map((verb) => html`<button type="button" disabled=${state.running} onClick=${() => provision(verb)}>${LABELS[verb] ?? verb}</button>`)}
