@@ -124,15 +124,15 @@ OPTIONS = [
         min=0,
         default=128,
         help='Number of requests that may wait for one of the threads, in each process of ironic-traits-api. Further '
-        'requests get a 503 with Retry-After at once, before they are authenticated. /healthcheck and /metrics are '
-        'always served. Behind another WSGI server, set the limit of that server.',
+        'requests are refused at once with 503 and Retry-After, before they are authenticated. /healthcheck and '
+        '/metrics are always served. Behind another WSGI server, set the limit of that server.',
     ),
     cfg.FloatOpt(
         'slow_read_timeout',
         min=0,
         default=60,
-        help='Seconds for which a client may read a response slower than 16 KiB per second. Then its connection is '
-        'closed, because a response that is not read stays in memory. 0 is no limit. It needs Linux, and applies to '
+        help='Seconds for which a client may read a response slower than 16 KiB per second. After that its connection '
+        'is closed, because a response that is not read stays in memory. 0 is no limit. It needs Linux, and applies to '
         'ironic-traits-api only: behind a proxy, the proxy reads the responses.',
     ),
     cfg.IntOpt(
@@ -140,9 +140,9 @@ OPTIONS = [
         min=0,
         default=0,
         help='Number of requests other than GET, HEAD and OPTIONS that a client may send per second to each process. '
-        'Further ones get a 503 with Retry-After. A client is a user; without authentication it is an address, which '
-        'is that of the proxy behind a proxy. POST /v1/matches and explanations count, too, although they write '
-        'nothing. With 0, there is no limit.',
+        'Further ones are refused with 503 and Retry-After. A client is a user. Without authentication it is an IP '
+        'address: behind a proxy, that of the proxy. POST /v1/matches and explanations count, too, although they '
+        'write nothing. With 0, there is no limit.',
     ),
 ]
 

@@ -9,23 +9,24 @@ OPTIONS = [
         'keep_days',
         min=1,
         default=7,
-        help='Number of days for which the change feed names deleted objects. A client that has not asked for longer '
-        'gets a 410, and must read everything again.',
+        help='Number of days for which the change feed lists deleted objects. A client whose token is older may get a '
+        '410 response. It must then read everything again.',
     ),
     cfg.IntOpt(
         'interval',
         min=1,
         default=10,
-        help='Seconds after which a worker numbers the changes for which no client has asked, so that the log of '
-        'changes stays short.',
+        help='Seconds after which a worker moves new changes from the log of changes to the change feed. A request for '
+        'changes does that, too. The option keeps the log short while no client asks for changes.',
     ),
     cfg.IntOpt(
         'max_streams',
         min=0,
         default=100,
-        help='Most streams of changes (GET /v1/changes with "Accept: text/event-stream") that each process of '
-        'ironic-traits-api serves at a time. Further ones get a 503. Behind another WSGI server, each stream keeps a '
-        'thread of requests busy, and at most a quarter of [api] threads are used for streams.',
+        help='Maximum number of streams of changes (GET /v1/changes with "Accept: text/event-stream") that each '
+        'process of ironic-traits-api serves at a time. The response to a further one is 503. Behind another WSGI '
+        'server, each stream keeps a thread of requests busy, and at most a quarter of [api] threads are used for '
+        'streams.',
     ),
     cfg.IntOpt(
         'stream_seconds',

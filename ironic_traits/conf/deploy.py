@@ -57,8 +57,9 @@ OPTIONS = [
         'lease_seconds',
         min=1,
         default=60,
-        help='Seconds that a worker may take for one step of a transition. After that the worker is considered dead, '
-        'and another worker takes over. Raise it if a step of your driver takes longer.',
+        help='Seconds that a driver may take for one step of a transition. If it takes longer, the worker ends the '
+        'transition as failed. If the worker is dead, another worker repeats the step after this time. Raise it if a '
+        'step of your driver takes longer.',
     ),
     cfg.IntOpt(
         'heartbeat_interval',

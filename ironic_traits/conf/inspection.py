@@ -41,9 +41,10 @@ OPTIONS = [
             ]
         ),
         default=['ramdisk-error', 'validate-interfaces', 'ports', 'architecture', 'cpus', 'memory', 'root-device'],
-        help='What an inspection changes of a node besides its traits, in this order, when data has come from a '
-        'ramdisk: ports, and properties. Ironic runs the first four by default. The others are: cpus, memory, '
-        'root-device, boot-mode and cpu-capabilities.',
+        help='Hooks that run, in this order, when a ramdisk has sent the data of an inspection. They check the data, '
+        'and set the ports and the properties of the node. Its traits are set by inspection rules. The hooks are: '
+        'ramdisk-error, validate-interfaces, ports, architecture, cpus, memory, root-device, boot-mode and '
+        'cpu-capabilities. Ironic runs the first four by default.',
     ),
     cfg.StrOpt(
         'add_ports',

@@ -14,7 +14,7 @@ _WRITE = [
 ]
 _CLAIMS = [
     ('', 'Mirrored nodes are held in this service only.'),
-    ('nothing', 'The same.'),
+    ('nothing', 'Same as the empty value.'),
     ('instance_uuid', 'A mirrored node is held in its cloud, too, by its instance_uuid there.'),
 ]
 
@@ -30,8 +30,8 @@ OPTIONS = [
         'clouds',
         default=[],
         item_type=cfg.types.String(regex=r'^[A-Za-z0-9._-]+$', max_length=57),
-        help='Clouds of clouds.yaml whose Ironic is followed, by name. With clouds, ironic-traits-api starts '
-        'ironic-traits-mirror.',
+        help='Names of the clouds in clouds.yaml whose Ironic is followed. If there are any, ironic-traits-api starts '
+        'ironic-traits-mirror (see start_mirror).',
     ),
     cfg.BoolOpt(
         'start_mirror',
@@ -40,43 +40,48 @@ OPTIONS = [
         'when it ends. Disable it when you run ironic-traits-mirror as a service of its own.',
     ),
     cfg.FloatOpt(
-        'interval', min=0.1, default=3, help='Seconds between two requests for the nodes that have changed in a cloud.'
+        'interval',
+        min=0.1,
+        default=3,
+        help='Seconds between two requests for the nodes that have changed in a cloud. After the same time, the mirror '
+        'looks for changed traits to write there, and for claims to settle.',
     ),
     cfg.FloatOpt(
         'records_interval',
         min=0.1,
         default=30,
-        help='Seconds between two requests for the ports and portgroups that have changed in a cloud, and for the '
-        'data of inspections that have ended since.',
+        help='Seconds between two requests for the ports, portgroups, chassis and allocations that have changed in a '
+        'cloud, and for the data of inspections that have ended since.',
     ),
     cfg.FloatOpt(
         'deletions_interval',
         min=1,
         default=300,
-        help='Seconds between two reads of the uuids of all nodes, ports and portgroups of a cloud, by which deleted '
-        'ones are noticed. From version 1.82 on, deleted nodes are noticed sooner, by their number; as long as that '
-        'fits, the uuids of nodes are read once an hour only.',
+        help='Seconds between two reads of the uuids of all nodes, ports, portgroups and allocations of a cloud. These '
+        'reads find deleted items. From version 1.82 on, the number of nodes shows deleted nodes sooner. As long as it '
+        'is as expected, the uuids of nodes are read only once an hour.',
     ),
     cfg.IntOpt(
         'full_interval',
         min=0,
         default=86400,
-        help='Seconds after which all nodes, ports and portgroups of a cloud are read again, and compared. 0 means '
-        'only once, at the beginning.',
+        help='Seconds after which all nodes, ports, portgroups, chassis and allocations of a cloud are read again, and '
+        'compared. With 0, they are read only once, at the beginning.',
     ),
     cfg.IntOpt(
         'page_size',
         min=10,
         max=1000,
         default=500,
-        help='Nodes in a page of a full read. Ironic limits it, too ([api] max_limit).',
+        help='Maximum number of items in a page of a list that is read from a cloud. The Ironic there has a limit, '
+        'too ([api] max_limit).',
     ),
     cfg.FloatOpt(
         'overlap_seconds',
         min=0,
         default=10,
-        help='Seconds for which changes are read again. Set it to more than the clocks of the conductors of a cloud '
-        'differ.',
+        help='Number of seconds of earlier changes that are read again with each request for changes. The hosts of a '
+        'cloud set the timestamps of changes by their own clocks: set the option to more than these clocks differ.',
     ),
     cfg.IntOpt(
         'timeout', min=1, default=60, help='Seconds that a request to a cloud may take. After that it has failed.'
@@ -85,15 +90,18 @@ OPTIONS = [
         'max_pause',
         min=1,
         default=60,
-        help='Most seconds between two attempts while a cloud does not respond, or refuses requests. The first '
-        'attempt is after one second, and each further one after twice as long.',
+        help='Maximum number of seconds between two attempts while a cloud does not respond, or refuses requests. The '
+        'first pause is one second, and each further one is twice as long.',
     ),
     cfg.IntOpt(
         'lease_seconds',
         min=5,
         default=30,
-        help='Seconds after which another ironic-traits-mirror may continue the work of one that has not written '
-        'since. It is longer than a request may take, or another one takes over during slow requests.',
+        help='Seconds after which another ironic-traits-mirror may take over a cloud from one that has not renewed its '
+        'lease. A mirror renews its lease when it writes to the database, and not while it waits for a response of '
+        'the cloud. So another mirror may also take over while requests to the cloud are slow (see timeout). Then the '
+        'slow one writes nothing more for the cloud, and no change is missed. A request that writes a trait may take '
+        'a third of this time. Set it to more than interval.',
     ),
     cfg.StrOpt('write', default='nothing', choices=_WRITE, help='What is written to the Ironic of the clouds.'),
     cfg.Opt(
@@ -101,13 +109,15 @@ OPTIONS = [
         type=_by_cloud(_WRITE),
         default={},
         sample_default='',
-        help='The same for single clouds, such as "berlin:traits,paris:nothing". The others have ``write``.',
+        help='The value of write for single clouds, such as "berlin:traits,paris:nothing". The other clouds have the '
+        'value of write.',
     ),
     cfg.FloatOpt(
         'write_rate',
         min=0.01,
         default=5,
-        help='Most requests in a second that write traits to a cloud, with those that read the nodes before.',
+        help='Maximum number of requests per second that write traits to a cloud. The requests that read the nodes '
+        'before these writes count, too.',
     ),
     cfg.StrOpt(
         'claims',
@@ -121,14 +131,15 @@ OPTIONS = [
         type=_by_cloud(_CLAIMS),
         default={},
         sample_default='',
-        help='The same for single clouds, such as "berlin:instance_uuid,paris:nothing". The others have ``claims``.',
+        help='The value of claims for single clouds, such as "berlin:instance_uuid,paris:nothing". The other clouds '
+        'have the value of claims.',
     ),
     cfg.IntOpt(
         'claim_seconds',
         min=6,
         default=30,
-        help='Seconds after which a node that is held only here, or only in its cloud, is held on both sides or on '
-        'none. A request to hold a node there may take a third of that.',
+        help='Seconds until the mirror repairs a claim that holds a node only here, or only in its cloud. After that '
+        'the node is held on both sides, or on neither. A request to hold a node there may take a third of this time.',
     ),
 ]
 
