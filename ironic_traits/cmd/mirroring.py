@@ -1,4 +1,4 @@
-"""The implementation of ironic-traits-mirror.  Any number of them may share one database."""
+"""The implementation of ironic-traits-mirror. Any number of mirror processes may share one database."""
 
 import contextlib
 import signal
