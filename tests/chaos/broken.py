@@ -86,7 +86,7 @@ def feed_by_id():
 
 #: {name: (patch, words of a problem that the checker finds)}.
 BUILDS = {
-    'read, then write, in place of the lock': (read_then_write, ('double holder', 'over the limit')),
+    'read, then write, instead of the lock': (read_then_write, ('double holder', 'over the limit')),
     'answer before the commit': (answer_before_commit, ('lost', 'after the write')),
     'a feed that trusts auto-increment': (feed_by_id, ('the change feed missed',)),
     'none': (lambda: None, ()),
