@@ -83,7 +83,7 @@ class Streams:
     def admit(self, limit: int) -> None:
         """Count a new stream; ``leave`` is called when it ends.
 
-        :param limit: most streams of this process.
+        :param limit: maximum number of streams of this process.
         :raises failures.TooManyStreams: there are as many, or the process stops.
         """
         with self._condition:

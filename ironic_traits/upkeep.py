@@ -12,7 +12,7 @@ from ironic_traits.inventory import change_feed, history_purge
 
 LOG = logging.getLogger(__name__)
 
-#: Most seconds after the start of the worker until it purges the history for the first time.
+#: Maximum number of seconds between the start of the worker and its first purge of the history.
 FIRST = 60
 #: Seconds between two searches for deleted objects that the change feed can forget.
 _FORGET = 3600
@@ -22,7 +22,7 @@ class Periodic:
     """A thread that calls a function regularly, while the ``with`` block lasts.
 
     :param call: function of a function that returns whether the thread is to stop.
-    :param interval: seconds between two calls; 0 for none.
+    :param interval: seconds between two calls. With 0, there are none.
     :param first: seconds until the first call.
     """
 

@@ -26,7 +26,7 @@ def read(context, datatype, optional, limit=None):
     :param context: of the request.
     :param datatype: WSME type.
     :param optional: whether the body may be missing.
-    :param limit: most bytes; None for [api] max_request_body_size.
+    :param limit: maximum number of bytes; None for [api] max_request_body_size.
     :returns: an object of the type; None for no body.
     :raises failures.InvalidInput: the body is missing, is not JSON, or not of the type.
     :raises failures.BodyTooLarge: it is larger than the limit.
@@ -60,7 +60,7 @@ def refuse(context):
 def content(context, limit=None):
     """Return the bytes of the request's body.
 
-    :param limit: most bytes; None for [api] max_request_body_size.
+    :param limit: maximum number of bytes; None for [api] max_request_body_size.
     :raises failures.BodyTooLarge: it is larger than the limit.
     :raises failures.InvalidInput: it is not complete.
     """
@@ -169,7 +169,7 @@ def typed(datatype, document):
 
 
 def _check_fields(datatype, document):
-    """Raise InvalidInput if a document lacks a mandatory field, or has another value in place of a list.
+    """Raise InvalidInput if a document lacks a mandatory field, or has another value instead of a list.
 
     WSME accepts null for a mandatory field, and its message does not name the field that should be a list.
     """

@@ -32,7 +32,7 @@ from ironic_traits.version import version
 
 LOG = logging.getLogger(__name__)
 
-#: Most flavors whose nodes are counted.
+#: Maximum number of flavors whose nodes are counted.
 MAX_FLAVORS = 100
 #: Seconds. A page of 1,000 nodes takes about as long as the middle buckets.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)

@@ -47,7 +47,7 @@ class WriteRate:
     """A WSGI layer inside the authentication that refuses writes of clients that send too many.
 
     :param inside: the wrapped WSGI application.
-    :param rate: most writes per second of a client.
+    :param rate: maximum number of writes per second of a client.
     """
 
     def __init__(self, inside, rate):

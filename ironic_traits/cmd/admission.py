@@ -22,8 +22,8 @@ class Admission:
 
     :param inside: the wrapped WSGI application for requests that may run.
     :param refusing: the WSGI application for all others, with REFUSED in their environ.
-    :param running: most requests that run at a time.
-    :param waiting: most requests that wait at a time.
+    :param running: maximum number of requests that run at a time.
+    :param waiting: maximum number of requests that wait at a time.
     """
 
     def __init__(self, inside, refusing, running, waiting):

@@ -23,7 +23,7 @@ from ironic_traits.transfer import documents, exports, files, local, sources
 
 #: Seconds for which importing one node locks a SQLite database on a slow machine: a new node, and a changed one.
 _NEW_NODE, _CHANGED_NODE = 0.0015, 0.008
-#: Most problems that are printed.
+#: Maximum number of problems that are printed.
 _MAX_PROBLEMS = 100
 
 

@@ -18,7 +18,7 @@ from ironic_traits.placement_transfer.reading import Reader
 from ironic_traits.placement_transfer.remote import TYPES_SINCE, Remote, Unusable
 from ironic_traits.printing import printable
 
-#: Most differences that are printed.
+#: Maximum number of differences that are printed.
 _MAX_LINES = 1000
 
 

@@ -26,7 +26,7 @@ from ironic_traits.cmd.admission import SPARE_THREADS, Admission
 from ironic_traits.conf.mirror import claims_any_nodes
 from ironic_traits.service import Service
 
-#: Most connections of a process. Further ones wait in the kernel. An idle one takes about 10 KB.
+#: Maximum number of connections of a process. Further ones wait in the kernel. An idle one takes about 10 KB.
 _MAX_CONNECTIONS = 4096
 
 

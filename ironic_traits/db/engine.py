@@ -20,7 +20,8 @@ from ironic_traits.db.kept import Kept
 
 #: The supported databases, as the names of SQLAlchemy's backends.
 BACKENDS = ('sqlite', 'postgresql', 'mysql', 'mariadb')
-#: Most bytes that GROUP_CONCAT returns on MariaDB and MySQL. Their default, 1024, would truncate the traits of a node.
+#: Maximum number of bytes that GROUP_CONCAT returns on MariaDB and MySQL. Their default, 1024, would truncate the
+#: traits of a node.
 GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
 

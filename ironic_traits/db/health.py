@@ -8,7 +8,7 @@ from oslo_middleware.healthcheck import pluginbase
 
 from ironic_traits.db import engine
 
-#: Most seconds that the database may take to respond.
+#: Maximum number of seconds that the database may take to respond.
 TIMEOUT = 3
 
 

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 #: Seconds for which a Connection is used again.
 MAX_AGE = 5
-#: Most Connections that wait for their next use. The requests of a process run one after the other, nearly always.
+#: Maximum number of Connections that wait for their next use. The requests of a process run one after the other, nearly
+#: always.
 _MAX_IDLE = 4
 
 _Listener = Callable[[Any, Any], None]

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db.annotations import Condition
 
-#: Most bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
+#: Maximum number of bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
 MAX_BITS = 62
 
 

@@ -16,7 +16,7 @@ from ironic_traits.db.engine import Database
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
 LOCK = ('ironic-traits-migrations', 0x1807_1735)
-#: Most seconds to wait for that lock.
+#: Maximum number of seconds to wait for that lock.
 MAX_WAIT = 600
 #: PostgreSQL's code for a lock that was not released in time.
 _LOCK_NOT_AVAILABLE = '55P03'
@@ -32,11 +32,11 @@ def _config(connection: sa.Connection | None = None) -> Config:
 def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT) -> None:
     """Upgrade a database to a revision. If several processes do so at the same time, one works and the others wait.
 
-    Services may go on meanwhile. An upgrade that fails, or is killed, can be run again.
+    Services may run at the same time. An upgrade that fails, or is killed, can be run again.
 
     :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
-    :param max_wait: most seconds to wait for another upgrade. SQLite has a limit of its own, ``[database]
+    :param max_wait: maximum number of seconds to wait for another upgrade. SQLite has a limit of its own, ``[database]
         lock_timeout``.
     :raises revisions.NewerRevision: the database has a revision that this release does not have.
     :raises revisions.UpgradeInProgress: another upgrade has not ended in time, or has interfered.
@@ -84,7 +84,7 @@ def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[Non
     It is a lock of one server, which the other nodes of a Galera cluster do not know of. So alembic may find that an
     upgrade through another node has changed the version.
     """
-    # Each DDL statement waits for the transactions that use its table, and holds up all others meanwhile.
+    # Each DDL statement waits for the transactions that use its table. While it waits, all others wait for it.
     connection.exec_driver_sql('SET SESSION lock_wait_timeout = @@innodb_lock_wait_timeout')
     # 1 for success, 0 when the time is over, NULL after an error.
     if connection.scalar(sa.select(sa.func.get_lock(LOCK[0], max_wait))) != 1:

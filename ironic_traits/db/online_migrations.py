@@ -53,7 +53,7 @@ def run(
     What was yielded is committed. If this is interrupted, the next run goes on with the rows that are left.
 
     :param database: ironic_traits.db.engine.Database.
-    :param max_count: most rows to migrate in all; None for no limit.
+    :param max_count: maximum number of rows to migrate in all; None for no limit.
     """
     left = max_count
     for migration in migrations:

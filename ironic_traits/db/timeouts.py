@@ -1,9 +1,9 @@
 """Limits of how long the service waits for a database server.
 
 A server that is stopped, or behind a network that drops packets, does not close its connections. Without limits, each
-request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of
-a client that is gone. The limits of the drivers here are for a server that does not respond; ``db.lookout`` notices
-such a server earlier.
+request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of a
+client that is gone. The limits of the drivers here are for a server that does not respond. The health check of
+``db.lookout`` notices such a server earlier.
 """
 
 import contextlib
@@ -174,7 +174,7 @@ def _wait_in_parts(poll: Any, left: float, part: float) -> tuple[bool, float]:
     not count as time in which the server did not respond.
 
     :param poll: select.poll.
-    :param left: most seconds.
+    :param left: maximum number of seconds to wait.
     :param part: seconds of a part.
     :returns: (whether it is ready, how many seconds are left).
     """

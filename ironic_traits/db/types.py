@@ -47,7 +47,7 @@ def ascii_string(length: int) -> AsciiString:
 def exact_string(length: int) -> sa.String:
     """Return the type of a string of any characters that is compared byte by byte: names, resource classes.
 
-    :param length: most characters.
+    :param length: maximum number of characters.
     """
     return sa.String(length).with_variant(
         mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb'

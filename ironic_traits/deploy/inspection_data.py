@@ -10,13 +10,13 @@ from typing import Any, TypeGuard
 
 from oslo_utils import netutils
 
-#: Most network interfaces in an inventory, and most problems that a failure names.
+#: Maximum number of network interfaces in an inventory, and of problems that a failure names.
 MAX_INTERFACES = 1000
 MAX_PROBLEMS = 10
 #: The parts of an inventory that this service reads, and their types.
 _OBJECTS = ('cpu', 'memory', 'boot', 'system_vendor')
 _LISTS = ('interfaces', 'disks')
-#: Most characters of a value that becomes a field of the node or its ports.
+#: Maximum number of characters of a value that becomes a field of the node or its ports.
 _MAX_TEXT = 255
 _BMC = ('bmc_address', 'bmc_v6address')
 

@@ -15,7 +15,7 @@ from ironic_traits.deploy.inspected_interfaces import Ports
 from ironic_traits.deploy.inspection_data import is_short_text, problems
 
 _MAX_NUMBER = 2**53
-#: Most characters of an error of the ramdisk in ``last_error``.
+#: Maximum number of characters of an error of the ramdisk in ``last_error``.
 _MAX_ERROR = 4096
 
 

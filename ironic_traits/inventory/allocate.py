@@ -31,7 +31,7 @@ from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.mirror_claims import Holding
 from ironic_traits.inventory.single_node import MOMENT, change, take
 
-#: Most nodes that ``last_error`` names.
+#: Maximum number of nodes that ``last_error`` names.
 _MAX_NAMED = 5
 #: Columns of a node that an allocation is written with.
 _HELD = (tables.nodes.c.allocation_uuid, tables.nodes.c.instance_info, MOMENT)

@@ -28,7 +28,7 @@ from ironic_traits.matching.traits import Filter
 #: What the figures can be broken down by, besides the traits with a prefix.
 COLUMNS = ('resource_class', 'owner', 'shard')
 TRAIT_PREFIX = 'trait:'
-#: Most figures of groups in one response: flavors times groups.
+#: Maximum number of figures of groups in one response: flavors times groups.
 MAX_GROUPS = 20_000
 #: Filters that are not conditions on the rows of nodes, or depend on the clock.
 _NOT_OF_ROWS = ('include_children', 'reserved', 'eligible')

@@ -9,7 +9,7 @@ committed later. So changes get their numbers after the commit:
    ``change_numbers``, reads the rows of the log that are committed, gives each object in them the next number in
    ``changes``, and deletes these rows.
 3. Readers go by the numbers. All of them up to ``change_numbers.last`` are visible, and later ones are larger. The
-   number of an object only grows. So a reader that goes on from a number misses no object that has changed since.
+   number of an object only grows. So a reader that continues from a number misses no object that has changed since.
 
 A row of the log is committed together with what it stands for. So a reader that sees the number sees the change, too.
 """
@@ -35,7 +35,7 @@ NODE, RESERVATION = 'node', 'reservation'
 KINDS = {NODE: tables.nodes, RESERVATION: tables.reservations}
 #: Rows of the log that one transaction numbers.
 BATCH = 2000
-#: Most rows of the log that are numbered for one request. What is left is numbered with the next one.
+#: Maximum number of batches of rows that are numbered for one request. The next request numbers the others.
 MAX_BATCHES = 10
 _TOKEN = re.compile(r'([0-9a-f]{32})-([0-9]{1,18})')
 _ONE = 1
@@ -173,7 +173,7 @@ def since(context: Database, token: Token, kinds: Collection[str], limit: int) -
     """Return the changes after a place in the feed.
 
     :param kinds: of ``KINDS``.
-    :param limit: most changes.
+    :param limit: maximum number of changes.
     :raises failures.TokenOutdated: the token is of another feed, or so old that deleted objects are forgotten.
     """
     newest = _number_all(context)

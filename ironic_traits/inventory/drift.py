@@ -12,7 +12,7 @@ from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import Explanation
 from ironic_traits.matching.requests import Request
 
-#: Most nodes that are listed.
+#: Maximum number of nodes that are listed.
 MAX_NODES = 100
 
 

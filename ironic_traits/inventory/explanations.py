@@ -25,9 +25,9 @@ from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitCl
 
 #: Fewest ids of nodes that are read at once to find near misses, and the factor by which each further read is larger.
 _MIN_RANGE, _GROWTH = 1000, 4
-#: Most nodes of a group whose ids are all known: the first and the last.
+#: Maximum number of nodes of a group whose ids are all known: the first and the last.
 _KNOWN = 2
-#: Most traits that a search for near misses looks up before it reads the nodes.
+#: Maximum number of traits that a search for near misses looks up before it reads the nodes.
 _MAX_IMPLIED = 3
 #: The integers of a node, in the order of ``_Facts.numbers``.
 _Numbers = tuple[int, ...]

@@ -15,7 +15,7 @@ from ironic_traits.service import Service
 
 #: Nodes whose entries are counted in one statement.
 _NODES = 1000
-#: Most entries that one transaction deletes.
+#: Maximum number of entries that one transaction deletes.
 _BATCH = 1000
 
 _ENTRIES = tables.node_history.c

@@ -20,7 +20,7 @@ from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 
 #: Number of nodes from which on a process makes the index for explanations. With fewer, the statement is as quick.
 MIN_NODES = 2000
-#: Most rules that have a clause of their own; the others share one.
+#: Maximum number of rules that have a clause of their own; the others share one.
 MAX_RULES = 20
 
 

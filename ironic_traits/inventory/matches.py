@@ -22,7 +22,7 @@ from ironic_traits.matching.requests import Request
 
 #: How many nodes of the client's list are read first, and the factor by which each further read is larger.
 _FIRST, _GROWTH = 16, 4
-#: Most characters of a filter's value in the name of a clause.
+#: Maximum number of characters of a filter's value in the name of a clause.
 _MAX_VALUE_LENGTH = 80
 _COLUMNS = (tables.nodes.c.id, tables.nodes.c.uuid)
 
@@ -96,7 +96,7 @@ def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa
     """Find the nodes that match a request and can be reserved.
 
     :param node_request: NodeRequest without ``idents``.
-    :param limit: most nodes.
+    :param limit: maximum number of nodes.
     :returns: [row with ``uuid``, ``name``, ``resource_class`` and ``traits`` (a sorted list), …]: by score, then in
         the order of creation.
     """
@@ -132,7 +132,7 @@ def candidates(
     """Return the best nodes that match a request and can be reserved.
 
     :param free: condition on nodes: the node can be reserved (``eligibility.eligible_for``).
-    :param count: most nodes.
+    :param count: maximum number of nodes.
     :returns: [row with ``id`` and ``uuid``, …]: by score, then in the order of the list if there is one, else in the
         order of creation.
     """

@@ -39,7 +39,7 @@ class Admission:
     :param connection: of a writer that has taken the locks of the nodes.
     :param turn: whose cloud it is.
     :param present: {uuid: row with ``origin``} of those that are stored.
-    :param limit: most traits of a node.
+    :param limit: maximum number of traits of a node.
     :ivar reasons: {uuid: what conflicts, as sentences}.
     :ivar deferred: uuids of nodes that are stored later.
     """

@@ -23,7 +23,7 @@ _CLOUDS, _CONFLICTS, _WRITTEN = tables.mirror_clouds, tables.mirror_conflicts, t
 _CLAIMS = tables.mirror_claims
 #: The prefix of the source that holds the traits of a cloud's nodes. The name of the cloud follows it.
 SOURCE = 'mirror:'
-#: Most conflicts that are shown of a cloud.
+#: Maximum number of conflicts that are shown of a cloud.
 MAX_CONFLICTS = 1000
 
 

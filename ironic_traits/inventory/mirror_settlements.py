@@ -20,7 +20,7 @@ from ironic_traits.inventory.mirror_claims import seconds
 from ironic_traits.inventory.mirrored_nodes import take_many
 
 _CLAIMS, _NODES = tables.mirror_claims, tables.nodes
-#: Most claims that ``due`` returns.
+#: Maximum number of claims that ``due`` returns.
 _BATCH = 100
 _OTHER = _CLAIMS.alias('other')
 _IS_OVER = _CLAIMS.c.deadline <= clock()

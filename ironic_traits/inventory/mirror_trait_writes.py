@@ -58,7 +58,7 @@ def pending(
 ) -> dict[str, Pending]:
     """Return what is to be written to the nodes of a cloud, as ``mirror_written_traits.pending``.
 
-    :param seconds: most seconds that a request takes.
+    :param seconds: maximum number of seconds that a request takes.
     :param uuids: of the nodes to look at; None for all.
     """
     with context.read() as connection:
@@ -75,7 +75,7 @@ def begin(
 ) -> Operation | None:
     """Record the next request that is to be sent for a node, and return it; None if there is none.
 
-    :param seconds: most seconds that a request takes.
+    :param seconds: maximum number of seconds that a request takes.
     :param tried: (state, trait) of requests that are not repeated.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """

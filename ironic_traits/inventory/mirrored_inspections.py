@@ -35,7 +35,7 @@ def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
     """Return inspections whose data was not stored yet, of nodes in the order of their ids.
 
     :param cloud: name of the cloud.
-    :param limit: most inspections to return.
+    :param limit: maximum number of inspections to return.
     """
     statement = (
         sa.select(_NODES.c.uuid, _NODES.c.inspection_finished_at)

@@ -27,7 +27,7 @@ KINDS = {kind.resource.name: kind for kind in (CHASSIS, PORTGROUPS, PORTS)}
 _UNIQUE = {'chassis': (), 'portgroups': ('name', 'address'), 'ports': ('name', 'address')}
 #: Records that are written in one transaction.
 BATCH = 200
-#: Most items that ``written_before`` returns.
+#: Maximum number of items that ``written_before`` returns.
 _LATEST = 5
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 
-#: Most sentences that are stored for a rule.
+#: Maximum number of sentences that are stored for a rule.
 _MAX_SENTENCES = 20
 
 _OF_NODE = tables.node_mismatches.c.node_id == tables.nodes.c.id
@@ -58,7 +58,7 @@ def rules(connection: sa.Connection, conditions: Iterable[Condition], limit: int
     """Return the rules with mismatches now, those with the most first.
 
     :param conditions: on the nodes that count.
-    :param limit: most rules.
+    :param limit: maximum number of rules.
     """
     table, count = tables.node_mismatches, sa.func.count()
     statement = sa.select(table.c.rule).join(tables.nodes, _OF_NODE).where(*conditions).group_by(table.c.rule)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 
-#: Most classes to read.
+#: Maximum number of classes to read.
 MAX_CLASSES = 100
 
 

@@ -16,7 +16,7 @@ from ironic_traits.matching.traits import Filter
 
 #: Nodes in one statement.
 BATCH = 500
-#: Most nodes that the message of a failure names.
+#: Maximum number of nodes that the message of a failure names.
 MAX_NAMED = 10
 _COLUMNS = tuple(tables.nodes.c[name] for name in ('id', 'uuid', 'name', 'owner', 'lessee', 'reservation'))
 _Item = TypeVar('_Item')

@@ -56,7 +56,7 @@ _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.
 _MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
 #: Filters that many nodes pass, whatever their value.
 _USUAL_FILTERS = frozenset({'associated', 'eligible', 'include_children'})
-#: Most characters of ``instance_name``.
+#: Maximum number of characters of ``instance_name``.
 _MAX_NAME_LENGTH = 255
 
 

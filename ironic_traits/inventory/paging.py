@@ -16,7 +16,7 @@ _COMPARE_PAIRS = ('sqlite', 'postgresql')
 class Page:
     """One page of a list.
 
-    :ivar limit: most rows on the page.
+    :ivar limit: maximum number of rows on the page.
     :ivar marker: uuid of the last row of the page before; None for the first page.
     :ivar sort_key: name of the column to sort by; rows with equal values are sorted by id.
     :ivar descending: whether the whole order is reversed.

@@ -30,7 +30,7 @@ from ironic_traits.inventory.single_node import read as read_node
 
 FIELDS = ('uuid', 'node_uuid', 'instance_uuid', 'created_at', 'updated_at', 'expires_at')
 
-#: Most expired reservations that ``purge`` deletes in one transaction.
+#: Maximum number of expired reservations that ``purge`` deletes in one transaction.
 _BATCH = 1000
 # The expired reservations, locked.
 _EXPIRED_ROWS = (
@@ -161,7 +161,7 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
 
     :param connection: of a writer.
     :param conditions: further conditions on reservations; none for all expired ones.
-    :param limit: most reservations; None for no limit.
+    :param limit: maximum number of reservations; None for no limit.
     :returns: the number of deleted reservations.
     """
     return _settle(connection, _EXPIRED_ROWS.where(*conditions).limit(limit))

@@ -71,7 +71,7 @@ def execute(
     """Run the rules in force over the stored data of nodes.
 
     :param digest: of a preview of the rules in force.
-    :param limit: most nodes.
+    :param limit: maximum number of nodes.
     :param marker: uuid of the last node of the page before; None for the first page.
     :raises failures.PreviewOutdated: a preview has another digest now.
     :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may

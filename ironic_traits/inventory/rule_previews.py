@@ -49,7 +49,7 @@ def of_nodes(
 ) -> Preview:
     """Return what rules would do on nodes.
 
-    :param limit: most nodes on the page.
+    :param limit: maximum number of nodes on the page.
     :param marker: uuid of the last node of the page before; None for the first page.
     :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
     :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may

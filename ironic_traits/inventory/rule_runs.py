@@ -30,7 +30,7 @@ from ironic_traits.matching.rule_evaluation import Evaluation
 from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
-#: Most entries of a node that are compared with new ones.
+#: Maximum number of entries of a node that are compared with new ones.
 _RECENT = 100
 #: Nodes whose data is read at once.
 _AT_ONCE = 20

@@ -44,7 +44,7 @@ class Selected(NamedTuple):
         """Return nodes with data, and the marker of the page after them; None after the last one.
 
         :param start: id of the last node of the page before; 0 for the first page.
-        :param limit: most nodes.
+        :param limit: maximum number of nodes.
         """
         rest = [node for node in self.nodes if node.id > start and node.id in self.received]
         return rest[:limit], rest[limit - 1].uuid if len(rest) > limit else None

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.inventory.matches import NodeRequest
 
-#: Most requests whose places a process remembers.
+#: Maximum number of requests whose places a process remembers.
 _MAX_PLACES = 1000
 
 

@@ -23,7 +23,7 @@ from ironic_traits.inventory.paging import Page
 from ironic_traits.matching import trait_descriptions, traits
 from ironic_traits.matching.sources import PLACEMENT
 
-#: Most names that ``warnings`` describes one by one: they become a header, whose length servers limit.
+#: Maximum number of names that ``warnings`` describes one by one: they become a header, whose length servers limit.
 _MAX_WARNINGS = 10
 _NOTES = tables.trait_notes.c
 _COLUMNS = (tables.traits.c.name, _NOTES.description, _NOTES.retired, _NOTES.replaced_by)

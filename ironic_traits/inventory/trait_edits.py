@@ -42,8 +42,8 @@ class Effects:
     """What an edit changes on all selected nodes.
 
     :param edit: BulkEdit.
-    :param limit: most traits of a node.
-    :param most: most nodes in each of the lists.
+    :param limit: maximum number of traits of a node.
+    :param most: maximum number of nodes in each of the lists.
     :ivar matched: number of nodes that are selected.
     :ivar changed: number of nodes on which the edit changes anything that is stored.
     :ivar gains: {trait: number of nodes that get it}.

@@ -123,7 +123,7 @@ def has_data(connection: sa.Connection, node_id: int) -> bool:
 def due(service: Service, limit: int) -> list[str]:
     """Return the nodes whose transition is due and not claimed, and which the workers of this process work on.
 
-    :param limit: most nodes.
+    :param limit: maximum number of nodes.
     :returns: [uuid, …], the one that has waited longest first.
     """
     statement = (

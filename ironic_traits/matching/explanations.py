@@ -12,9 +12,9 @@ from typing import Any
 
 from ironic_traits.matching.requests import Request
 
-#: Most relaxations, and most near misses, in one explanation.
+#: Maximum number of relaxations, and of near misses, in one explanation.
 MAX_LISTED = 20
-#: Most sets of clauses that are tried as relaxations.
+#: Maximum number of sets of clauses that are tried as relaxations.
 MAX_TRIES = 200
 
 

@@ -14,9 +14,9 @@ import yaml
 from ironic_traits.matching import pci_names, traits
 from ironic_traits.matching.trait_names import normalized
 
-#: Most devices of each kind that a map reads.
+#: Maximum number of devices of each kind that a map reads.
 MAX_DEVICES = 10_000
-#: Most rows of the collector extra-hardware that a map reads.
+#: Maximum number of rows of the collector extra-hardware that a map reads.
 MAX_ROWS = 20_000
 
 

@@ -17,7 +17,7 @@ from ironic_traits.matching.rule_actions import Action
 from ironic_traits.matching.rule_checker import RuleChecker
 from ironic_traits.matching.rule_conditions import Condition
 
-#: Most rules of a list, most characters of a rule, and how deep it may be nested.
+#: Maximum number of rules of a list, of characters of a rule, and of levels of nesting in a rule.
 MAX_RULES, MAX_SIZE, MAX_DEPTH = 1000, 65_536, 12
 #: The name of a rule is a part of the name of its source, rule:NAME, which has at most 64 characters.
 _NAME = re.compile(r'[A-Za-z0-9._-]{1,59}')

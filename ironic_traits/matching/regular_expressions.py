@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-#: Most characters of an expression, and most instructions of what it is compiled to.
+#: Maximum number of characters of an expression, and of instructions of what it is compiled to.
 MAX_LENGTH, MAX_SIZE = 500, 5000
 
 

@@ -21,7 +21,7 @@ MAX_WEIGHT = 1_000_000
 
 # nova's pattern, without its limit of the suffix: nova silently ignores a key with a longer suffix, we refuse it.
 _FLAVOR_KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]*):(.*)', re.DOTALL)
-#: Most characters of a suffix.
+#: Maximum number of characters of a suffix.
 _MAX_SUFFIX = 64
 _IMAGE_KEY = re.compile(r'trait([a-zA-Z0-9_-]*):(.*)', re.DOTALL)
 _CUSTOM_CLASS = re.compile(r'CUSTOM_[A-Z0-9_]{1,248}')

@@ -13,7 +13,7 @@ from ironic_traits.matching.rule_values import InvalidTemplate
 
 #: The keys of a rule.
 KEYS = {'actions', 'conditions', 'description', 'name', 'phase', 'priority', 'sensitive', 'uuid'}
-#: Most conditions and most actions of a rule.
+#: Maximum number of conditions, and of actions, of a rule.
 MAX_PARTS = 100
 MAX_DESCRIPTION, MAX_PRIORITY = 255, 9999
 PHASES = ('main',)

@@ -14,7 +14,7 @@ from ironic_traits.matching import regular_expressions, rule_values
 from ironic_traits.matching.regular_expressions import InvalidExpression
 from ironic_traits.matching.rule_values import Missing, Scope, Unusable, shown
 
-#: Most items of a loop.
+#: Maximum number of items of a loop.
 MAX_ITEMS = 1000
 #: How the results of a loop count.
 MULTIPLE = ('any', 'all', 'first', 'last')

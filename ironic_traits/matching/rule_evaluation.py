@@ -19,9 +19,9 @@ from ironic_traits.matching.sources import Traits
 
 #: How deep inspection data may be nested, and most values of it.
 MAX_DEPTH, MAX_VALUES = 50, 2_000_000
-#: Most traits of a node (invariant 3).
+#: Maximum number of traits of a node (invariant 3).
 MAX_TRAITS = 50
-#: Most work of all rules on one node; one rule may do rule_values.MAX_WORK.
+#: Maximum work of all rules on one node. One rule may do rule_values.MAX_WORK.
 MAX_WORK = 10 * rule_values.MAX_WORK
 _HIDDEN = 'the rule is sensitive'
 
@@ -125,8 +125,8 @@ def _check_size(document: Any) -> None:
 def evaluate(rules: Iterable[Rule], facts: Facts, limit: int | None = MAX_TRAITS) -> Evaluation:
     """Evaluate rules on the facts of a node.
 
-    :param limit: most traits that the rules may hold together; None for any number. A rule with which they would hold
-        more fails: those that run first come first.
+    :param limit: maximum number of traits that the rules may hold together; None for any number. A rule with which they
+        would hold more fails: those that run first come first.
     :raises ValueError: two rules have the same name.
     """
     ordered = sorted(rules, key=lambda rule: (-rule.priority, rule.name))

@@ -15,7 +15,7 @@ from ironic_traits.matching import facts, inspection_rules, rule_evaluation
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rule_evaluation import InvalidInventory
 
-#: Most bytes of a file with rules, and of a file with inspection data.
+#: Maximum size in bytes of a file with rules, and of a file with inspection data.
 MAX_RULES_SIZE, MAX_INVENTORY_SIZE = 2**20, 16 * 2**20
 #: How the names of files with rules in a directory end.
 _SUFFIXES = ('.yaml', '.json')

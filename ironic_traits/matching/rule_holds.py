@@ -58,7 +58,7 @@ def settle(before: Traits, wanted: Mapping[str, AbstractSet[str]], hold: Callabl
     :param wanted: {name of a rule: what it says}, in the order in which the rules run. All other rules hold nothing
         any more.
     :param hold: function from a source to its hold on what it adds.
-    :param limit: most traits of a node.
+    :param limit: maximum number of traits of a node.
     """
     said = {source_of(name): traits for name, traits in wanted.items()}
     after, refused, excess = before, set(), {}

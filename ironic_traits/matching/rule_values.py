@@ -23,11 +23,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: Most keys of a reference.
+#: Maximum number of keys of a reference.
 MAX_KEYS = 20
-#: Most values, and most characters, of a fact that a rule uses.
+#: Maximum number of values, and of characters, of a fact that a rule uses.
 MAX_VALUES, MAX_TEXT = 10_000, 65_536
-#: Most work that one rule may cause on one node. A unit is about one character, or one step of a regular expression.
+#: Maximum work that one rule may cause on one node. A unit is about one character, or one step of a regular expression.
 MAX_WORK = 50_000_000
 #: The work of checking a condition, or of carrying out an action.
 STEP = 1000

@@ -17,11 +17,11 @@ Sets = Sequence[AbstractSet[str]]
 
 _CUSTOM = re.compile(r'CUSTOM_[A-Z0-9_]+')
 _WELL_FORMED = re.compile(r'[A-Z0-9_]{1,255}')
-#: Most characters of a trait.
+#: Maximum number of characters of a trait.
 MAX_LENGTH = 255
-#: Most traits in one request.
+#: Maximum number of traits in one request.
 MAX_NAMES = 200
-#: Most any-of sets in one request: each needs a subquery.
+#: Maximum number of any-of sets in one request: each needs a subquery.
 MAX_ANY_OF = 10
 
 

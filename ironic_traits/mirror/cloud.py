@@ -16,7 +16,7 @@ MAXIMUM = max(
     for field in each.fields
 )
 _HEADER = 'X-OpenStack-Ironic-API-Version'
-#: Most characters of what a cloud says that are shown.
+#: Maximum number of characters of what a cloud says that are shown.
 _MAX_TEXT = 300
 
 

@@ -36,7 +36,7 @@ class Feed:
 
     :param cloud: ironic_traits.mirror.cloud.Cloud.
     :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
-    :param page_size: most items of a page.
+    :param page_size: maximum number of items of a page.
     :param overlap: seconds for which changes are read again.
     :param state: what ``state`` was when another process stopped; {} at first.
     :param has_details: whether a list of its own has all fields. Otherwise, all lists have them.

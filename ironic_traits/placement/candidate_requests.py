@@ -40,7 +40,7 @@ class Request:
     """A request for allocation candidates.
 
     :ivar groups: [Group, …].
-    :ivar limit: most candidates to return; None for no limit.
+    :ivar limit: maximum number of candidates to return; None for no limit.
     :ivar isolate: whether each group with a suffix needs a provider of its own (``group_policy=isolate``).
     :ivar root_required: traits of the root of a tree; None for no requirement.
     :ivar subtrees: [{suffix, …}, …]: for each set, one of the providers of its groups must be the ancestor of the

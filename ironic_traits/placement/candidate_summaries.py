@@ -13,7 +13,7 @@ from ironic_traits.db.names import PREFIX
 from ironic_traits.db.types import names_in
 from ironic_traits.placement import capacity
 
-#: Most values in one IN list of a statement.
+#: Maximum number of values in one IN list of a statement.
 _MAX_VALUES = 1000
 #: The first text after all custom names.
 _AFTER_PREFIX = PREFIX[:-1] + chr(ord(PREFIX[-1]) + 1)

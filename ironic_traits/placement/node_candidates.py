@@ -36,7 +36,7 @@ def nodes(dialect: str, own_traits: Collection[str], conditions: Collection[Cond
     :param dialect: name of SQLAlchemy's dialect.
     :param own_traits: as of ``traits_of_nodes``.
     :param conditions: on nodes and resource_providers.
-    :param limit: most providers; None for all.
+    :param limit: maximum number of providers; None for all.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
     statement = capacity.of_nodes(dialect, own_traits).where(*conditions).order_by(tables.nodes.c.id).limit(limit)
@@ -94,7 +94,7 @@ def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit
 
     :param amounts: {class id: amount}.
     :param conditions: on resource_providers.
-    :param limit: most providers; None for all.
+    :param limit: maximum number of providers; None for all.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid``.
     """
     return capacity.of_clients(amounts).where(*conditions).order_by(tables.resource_providers.c.id).limit(limit)

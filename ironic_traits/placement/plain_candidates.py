@@ -30,7 +30,7 @@ class Search(NamedTuple):
     :ivar class_ids: ((resource class, id), …) of the request.
     :ivar holders: ((trait, Holders), …) of the request.
     :ivar node_classes: (resource class, …) of nodes, as of ``node_classes.statement``.
-    :ivar limit: most candidates; None for all.
+    :ivar limit: maximum number of candidates; None for all.
     """
 
     dialect: str

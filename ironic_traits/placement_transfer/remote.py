@@ -17,7 +17,7 @@ _RETRIES = 3
 _UNAVAILABLE = (429, 502, 503, 504)
 #: Seconds between attempts of a write that has failed.
 _PAUSE = 0.5
-#: Most characters of what a server says that are shown.
+#: Maximum number of characters of what a server says that are shown.
 _MAX_TEXT = 300
 
 

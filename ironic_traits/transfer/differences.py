@@ -9,7 +9,7 @@ from ironic_traits.transfer.documents import MASK
 
 #: Keys of ``instance_info`` that hold secrets, which oslo.utils does not recognize by their names.
 _SECRET_KEYS = ('configdrive', 'image_url')
-#: Most characters of a value that are shown.
+#: Maximum number of characters of a value that are shown.
 _MAX_LENGTH = 200
 
 

@@ -19,7 +19,7 @@ from ironic_traits.matching import requests
 from ironic_traits.matching.traits import MAX_NAMES
 
 SINCE = 38
-#: Most flavors, nodes and changes in one request.
+#: Maximum number of flavors, of nodes, of changes and of fields to group by in one request.
 MAX_FLAVORS, MAX_NODES, MAX_CHANGES, MAX_BY = 1000, 1000, 100, 10
 
 

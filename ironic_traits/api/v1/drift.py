@@ -11,7 +11,7 @@ from ironic_traits.inventory import drift
 from ironic_traits.matching import requests
 
 SINCE = 38
-#: Most images in one request.
+#: Maximum number of images in one request.
 MAX_IMAGES = 1000
 
 

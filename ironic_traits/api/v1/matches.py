@@ -10,7 +10,7 @@ from ironic_traits.inventory import deploy_templates, explanations, instances, m
 from ironic_traits.matching import rebuilds
 
 SINCE = 38
-#: Most nodes in the response to a request without ``limit``.
+#: Maximum number of nodes in the response to a request without ``limit``.
 DEFAULT_LIMIT = 100
 
 

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from ironic_traits.db.tables.base import metadata
 from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, timestamp
 
-# Most characters of the name of a cloud: "mirror:NAME" is the name of a source.
+# Maximum number of characters of the name of a cloud: "mirror:NAME" is the name of a source.
 MAX_CLOUD_NAME = 57
 
 mirror_clouds = sa.Table(
@@ -20,7 +20,7 @@ mirror_clouds = sa.Table(
     sa.Column('leased_until', timestamp()),
     # The host and the process id of that process, for operators.
     sa.Column('holder', exact_string(255)),
-    # {resource: where to go on reading}, see ironic_traits/mirror/feed.py.
+    # {resource: where to continue reading}, see ironic_traits/mirror/feed.py.
     sa.Column('cursors', Json, nullable=False),
     # Nodes that the full pass has read, which is in progress; NULL if none is.
     sa.Column('pass_nodes', sa.Integer),
