@@ -1,8 +1,8 @@
 """Allocate nodes until none is left: python -m benchmarks.allocations http://127.0.0.1:6385 -n 1000
 
-Clients in several processes create allocations by a resource class and two traits, concurrently, and wait until each
-is active or in error.  The output is the number of active allocations per second, and whether each node was allocated
-once.  The benchmark creates its nodes, and deletes them at the end.  It speaks to Ironic, too.
+Clients in several processes create allocations by a resource class and two traits, concurrently, and wait until each is
+active or in error. The output is the number of active allocations per second, and whether each node was allocated once.
+The benchmark creates its nodes, and deletes them at the end. It speaks to Ironic, too.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Measure capacity, and explanations of queries for candidates, in one process: python -m benchmarks.capacity URL
 
-Fill the database at the URL (of SQLAlchemy) by ``benchmarks.seed`` first.  Each line has the median of the CPU time in
+Fill the database at the URL (of SQLAlchemy) by ``benchmarks.seed`` first. Each line has the median of the CPU time in
 milliseconds of this process; the time of a database server does not count.
 """
 

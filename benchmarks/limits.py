@@ -2,8 +2,8 @@
 
     python -m benchmarks.limits http://127.0.0.1:6385
 
-Fill the service with ``benchmarks.seed`` (10,000 nodes) first.  No request should take more than two seconds, because
-a worker process answers only a few at once.  The benchmark changes the first node, and creates a tree of providers.
+Fill the service with ``benchmarks.seed`` (10,000 nodes) first. No request should take more than two seconds, because a
+worker process answers only a few at once. The benchmark changes the first node, and creates a tree of providers.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Measure a service that speaks the Bare Metal API: python -m benchmarks.measure http://127.0.0.1:6385 --pid PID
 
-It uses existing nodes (benchmarks.seed creates some), and restores the traits that it changes.  Each line has the
+It uses existing nodes (benchmarks.seed creates some), and restores the traits that it changes. Each line has the
 requests per second, the 50th and 99th percentile of the latency in milliseconds, and the server's CPU milliseconds per
-request.  --pid has the processes whose CPU time counts, with all their children.  Include those of the database server.
+request. --pid has the processes whose CPU time counts, with all their children. Include those of the database server.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Bench(Load):
         return f'{parts.path.removeprefix(urllib.parse.urlparse(self.arguments.url).path.rstrip("/"))}?{parts.query}'
 
     def poll(self):
-        """Measure reading the whole inventory, page by page.  Links are extracted without decoding the response."""
+        """Measure reading the whole inventory, page by page. Links are extracted without decoding the response."""
         times, before = [], cpu_seconds(self.arguments.pid)
         for _ in range(self.arguments.repeat):
             connection, path, start = self.connect(), f'/v1/nodes?fields=uuid,traits&limit={PAGE}', time.perf_counter()

@@ -1,7 +1,7 @@
 """Measure the web page in a browser: python -m benchmarks.page http://127.0.0.1:6385
 
-The service should have many nodes (``benchmarks.seed``) and no authentication.  Each figure is the time until the page
-has shown everything: the median of several runs.  It needs Debian's chromium, and Playwright (from pip).
+The service should have many nodes (``benchmarks.seed``) and no authentication. Each figure is the time until the page
+has shown everything: the median of several runs. It needs Debian's chromium, and Playwright (from pip).
 """
 
 import argparse

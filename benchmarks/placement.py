@@ -2,9 +2,9 @@
 
     python -m benchmarks.placement http://127.0.0.1:6385/placement -n 10000 --fill --pid PID
 
-Each provider has 20 traits and one unit of CUSTOM_BAREMETAL.  Half of the providers have one more trait, and a fifth
-has another one.  30 % of the providers are allocated.  The same -n always creates the same providers.  The output is
-that of ``benchmarks.measure``.
+Each provider has 20 traits and one unit of CUSTOM_BAREMETAL. Half of the providers have one more trait, and a fifth has
+another one. 30 % of the providers are allocated. The same -n always creates the same providers. The output is that of
+``benchmarks.measure``.
 """
 
 import argparse

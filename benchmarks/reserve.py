@@ -1,11 +1,11 @@
 """Reserve nodes until none is left: python -m benchmarks.reserve http://127.0.0.1:6385 -n 1000
 
-Clients in several processes reserve nodes concurrently.  Each client sends the list of all nodes, in an order that
-begins at a different node.  With --by-request, it requests a trait that all nodes have.  The output is the number of
-reservations per second, and whether each node was held exactly once.  The benchmark creates its nodes, and deletes
-them at the end.
+Clients in several processes reserve nodes concurrently. Each client sends the list of all nodes, in an order that
+begins at a different node. With --by-request, it requests a trait that all nodes have. The output is the number of
+reservations per second, and whether each node was held exactly once. The benchmark creates its nodes, and deletes them
+at the end.
 
-With --trait TRAIT, the clients reserve nodes of the inventory that have the trait, for --seconds.  With --pid, the
+With --trait TRAIT, the clients reserve nodes of the inventory that have the trait, for --seconds. With --pid, the
 output has the CPU of each process and its descendants, too.
 """
 
@@ -21,7 +21,7 @@ from benchmarks.http import Connection
 from benchmarks.load import cpu_seconds
 
 PROCESSES = 4
-#: Before 1.11, new nodes are available.  Reservations need 1.38.
+#: Before 1.11, new nodes are available. Reservations need 1.38.
 NODE_VERSION, RESERVATION_VERSION = '1.10', '1.38'
 TRAIT = 'CUSTOM_BENCHMARK'
 

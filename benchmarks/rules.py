@@ -1,9 +1,9 @@
 """Run inspection rules over stored data: python -m benchmarks.rules postgresql+psycopg2://… -n 10000
 
-The database is empty, and its schema is created if needed.  The benchmark inserts nodes with 20 traits each, their
-resource providers, and the data of an inspection for each.  Then it previews the standard rules and some more, and runs
-them over all nodes twice, in this process, without a web server.  It prints how many nodes it did in a second of
-CPU, without that of the database.
+The database is empty, and its schema is created if needed. The benchmark inserts nodes with 20 traits each, their
+resource providers, and the data of an inspection for each. Then it previews the standard rules and some more, and runs
+them over all nodes twice, in this process, without a web server. It prints how many nodes it did in a second of CPU,
+without that of the database.
 """
 
 import argparse

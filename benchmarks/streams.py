@@ -1,7 +1,7 @@
 """Streams of changes: python -m benchmarks.streams http://127.0.0.1:6385 --pid PID[,PID…] [--streams 200]
 
-The processes are those of the service that answer requests.  [changes] max_streams must allow the streams, in each
-process.  The benchmark prints the CPU and the memory of the processes without streams, with idle streams, and with one
+The processes are those of the service that answer requests. [changes] max_streams must allow the streams, in each
+process. The benchmark prints the CPU and the memory of the processes without streams, with idle streams, and with one
 change per second that each stream is sent, and how long after a change the streams have it.
 """
 

@@ -50,7 +50,7 @@ class Heartbeat:
             self._ended.wait(self._service.conf.deploy.heartbeat_interval)
 
     def _try(self, function, *arguments, **facts):
-        """Call a function, and log its exceptions: no error here may end the worker.  Outages are logged elsewhere."""
+        """Call a function, and log its exceptions: no error here may end the worker. Outages are logged elsewhere."""
         try:
             function(*arguments, **facts)
         except Exception as error:

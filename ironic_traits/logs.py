@@ -13,7 +13,7 @@ _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029]')
 
 
 def setup(conf):
-    """Configure logging.  Each record is one line, apart from tracebacks.
+    """Configure logging. Each record is one line, apart from tracebacks.
 
     :param conf: ConfigOpts.
     :raises OSError: the log file cannot be written.

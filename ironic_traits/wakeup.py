@@ -1,6 +1,6 @@
 """Waking the worker that ``ironic-traits-api`` started, when a request creates work for it.
 
-Requests send to a datagram socket, from which the worker reads.  This is only an optimization.  Workers without the
+Requests send to a datagram socket, from which the worker reads. This is only an optimization. Workers without the
 socket, which run elsewhere or were started separately, poll for work every [deploy] poll_interval seconds.
 """
 
@@ -27,7 +27,7 @@ class Sender:
         self._socket = _socket() if path else None
 
     def send(self):
-        """Wake the worker.  Errors are ignored: a worker that is not listening yet finds the work when it polls."""
+        """Wake the worker. Errors are ignored: a worker that is not listening yet finds the work when it polls."""
         if self._socket:
             with contextlib.suppress(OSError):
                 self._socket.sendto(b'.', self._path)
@@ -62,7 +62,7 @@ class Receiver:
                     self._socket.recv(1)
 
     def interrupt(self):
-        """End a wait.  Signal handlers may call this."""
+        """End a wait. Signal handlers may call this."""
         with contextlib.suppress(OSError):
             self._socket.sendto(b'.', self._path)
 

@@ -19,13 +19,13 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds to wait after an error, such as an outage of the database.
 PAUSE = 1
-#: Seconds between the first idle poll and the next one.  Each further idle poll doubles it, up to [deploy]
+#: Seconds between the first idle poll and the next one. Each further idle poll doubles it, up to [deploy]
 #: poll_interval.
 SHORTEST = 0.01
 
 
 class Worker:
-    """A worker, which performs transitions until it is stopped.  Any number of workers may share a database.
+    """A worker, which performs transitions until it is stopped. Any number of workers may share a database.
 
     :param service: ironic_traits.service.Service.
     :param wakeups: ironic_traits.wakeup.Receiver, by which requests wake it; None to poll only.
@@ -45,7 +45,7 @@ class Worker:
         self._lost = []
 
     def stop(self):
-        """Stop ``run`` after the transitions that it performs now.  Signal handlers may call this."""
+        """Stop ``run`` after the transitions that it performs now. Signal handlers may call this."""
         self._stopped.set()
         self._wake()
 

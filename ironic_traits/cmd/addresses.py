@@ -8,7 +8,7 @@ import sys
 
 @contextlib.contextmanager
 def reserved(conf):
-    """Find the IP address to listen on.  Replace port 0 by a free port: ``conf.port`` is set to it.
+    """Find the IP address to listen on. Replace port 0 by a free port: ``conf.port`` is set to it.
 
     That port is reserved until the block ends, so that no other process takes it.
 
@@ -26,7 +26,7 @@ def reserved(conf):
 def _bind(conf):
     """Check that the service can listen on ``conf.host`` and ``conf.port``.
 
-    :returns: the IP address, and a context manager that reserves the port.  It is a socket for port 0; a given port is
+    :returns: the IP address, and a context manager that reserves the port. It is a socket for port 0; a given port is
         not reserved.
     :raises OSError: the service cannot listen there.
     """

@@ -1,6 +1,6 @@
 """ironic-traits-status upgrade check: whether this release can use the database and the configuration.
 
-Run it before you start the services of a new release.  The exit code is 0 for success, 1 for a warning, and 2 for a
+Run it before you start the services of a new release. The exit code is 0 for success, 1 for a warning, and 2 for a
 failure that must be fixed first (oslo.upgradecheck, as in other OpenStack services).
 """
 
@@ -125,7 +125,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return common_checks.check_policy_json(self, self.conf)
 
     def _column(self, statement):
-        """Return the values of a column, a list.  It is empty when the table does not exist yet."""
+        """Return the values of a column, a list. It is empty when the table does not exist yet."""
         with self.database.read() as connection:
             exists = sa.inspect(connection).has_table(statement.get_final_froms()[0].name)
             return list(connection.scalars(statement)) if exists else []

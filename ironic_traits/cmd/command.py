@@ -1,7 +1,7 @@
 """The start and the end of every command.
 
-The modules that do the work take a second to import.  The modules in ``[options.entry_points]`` import only this one,
-so that Ctrl-C during those imports also prints one line and no traceback.
+The modules that do the work take a second to import. The modules in ``[options.entry_points]`` import only this one, so
+that Ctrl-C during those imports also prints one line and no traceback.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """ironic-traits-manage inventory import|export: the whole inventory, or a part such as a rack, in a file.
 
-An import turns the file's document (``ironic_traits.transfer``) into requests of the Bare Metal API.  It sends them to
+An import turns the file's document (``ironic_traits.transfer``) into requests of the Bare Metal API. It sends them to
 an application in this process, which runs all of them in one transaction.
 """
 
@@ -51,7 +51,7 @@ def export_file(conf, database):
 def import_file(conf, database):
     """Import a file into the inventory, and print what changed.
 
-    The file is one transaction.  With --continue, each node and each chassis is a transaction of its own.
+    The file is one transaction. With --continue, each node and each chassis is a transaction of its own.
 
     :param conf: ConfigOpts.
     :param database: ironic_traits.db.engine.Database.
@@ -184,7 +184,7 @@ class _Rollback(Exception):
 
 @retried
 def _import_units(create, database, units, document_units, dry_run, start):
-    """Import units in one transaction.  Roll it back when one of them is refused, and after a dry run.
+    """Import units in one transaction. Roll it back when one of them is refused, and after a dry run.
 
     :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
     :param document_units: all units of the document, to prune the nodes that it does not have; None for no pruning.

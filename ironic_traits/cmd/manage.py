@@ -1,6 +1,6 @@
 """ironic-traits-manage: maintenance commands for operators.
 
-This module only declares the commands and their arguments, so that ``--help`` does not wait for imports.  ``managing``,
+This module only declares the commands and their arguments, so that ``--help`` does not wait for imports. ``managing``,
 ``inventory``, ``placement`` and ``rules`` implement them.
 """
 

@@ -2,8 +2,8 @@
 
 benchmarks/README.rst says why granian.
 
-The application is built once, in the main process.  So a wrong configuration ends the command with one line before it
-listens.  The processes that answer requests are forks of the main process.  It has no open database connection when it
+The application is built once, in the main process. So a wrong configuration ends the command with one line before it
+listens. The processes that answer requests are forks of the main process. It has no open database connection when it
 forks, because a connection does not survive a fork.
 """
 
@@ -82,7 +82,7 @@ def _server(conf, address):
     _raise_limit_of_files()
     # Newer Pythons default to a method that would load the application again in each process.
     multiprocessing.set_start_method('fork', force=True)
-    # granian warns of more threads than twice the number of processors.  Ours mostly wait for I/O and locks.
+    # granian warns of more threads than twice the number of processors. Ours mostly wait for I/O and locks.
     granian.log.logger.addFilter(lambda record: 'Python threads' not in record.getMessage())
     return granian.Granian(
         'ironic_traits',

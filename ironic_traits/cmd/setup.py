@@ -36,7 +36,7 @@ def openstacksdk():
 
 
 def configuration(argv, cli=()):
-    """Read the configuration and set up logging.  The default log is stderr, with the request id on each line.
+    """Read the configuration and set up logging. The default log is stderr, with the request id on each line.
 
     :param argv: command-line arguments, without the program's name.
     :param cli: options to add to the command line.

@@ -27,7 +27,7 @@ _LONGEST = 30
 
 
 def spread(port, processes):
-    """Have the kernel spread the connections, as soon as this process listens.  Return at once.
+    """Have the kernel spread the connections, as soon as this process listens. Return at once.
 
     :param port: the port of the service.
     :param processes: number of processes that answer requests.

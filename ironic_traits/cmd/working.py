@@ -1,4 +1,4 @@
-"""The implementation of ironic-traits-worker.  Any number of workers may share one database."""
+"""The implementation of ironic-traits-worker. Any number of workers may share one database."""
 
 import contextlib
 import signal

@@ -65,7 +65,7 @@ class Driver(abc.ABC):
     :cvar interfaces: for each of ``resources.nodes.INTERFACES`` the implementations that a node can use, the default
         first.
     :cvar properties: {driver_info key that the driver reads: its description}.
-    :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}.  ``work``
+    :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}. ``work``
         is called for one step after another of a deploy (and rebuild), clean or service whose kind is here, and once
         for a whole one whose kind is not here.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
@@ -83,10 +83,10 @@ class Driver(abc.ABC):
     def work(self, task):
         """Perform an action or a step, or a phase of it.
 
-        Threads call it for several nodes at a time, so it must not keep anything of a task in the driver itself.
-        A call may take [deploy] lease_seconds. After that the action has failed, and what the call returns is ignored.
-        When a worker dies, another one calls again with the same step and phase.  So each phase must be idempotent.
-        Deploy steps need not be among ``steps``: clients and deploy templates may name any.
+        Threads call it for several nodes at a time, so it must not keep anything of a task in the driver itself. A call
+        may take [deploy] lease_seconds. After that the action has failed, and what the call returns is ignored. When a
+        worker dies, another one calls again with the same step and phase. So each phase must be idempotent. Deploy
+        steps need not be among ``steps``: clients and deploy templates may name any.
 
         :param task: Task.
         :returns: Done, or Later to be called again.

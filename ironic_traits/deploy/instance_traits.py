@@ -7,7 +7,7 @@ from ironic_traits.matching import traits
 class InstanceTraits(validate.Hook):
     """A hook that checks ``instance_info['traits']``: a list of traits, all of which the node must have.
 
-    Without that key, the check passes.  A trait may be in the list twice, because nova sends those of the flavor and
+    Without that key, the check passes. A trait may be in the list twice, because nova sends those of the flavor and
     those of the image.
     """
 

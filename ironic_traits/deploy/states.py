@@ -111,7 +111,7 @@ TRANSITIONS = {
     SERVICEHOLD: {'service': SERVICING, 'unhold': SERVICEWAIT, 'abort': ACTIVE, 'fail': SERVICEFAIL},
     SERVICEFAIL: {'service': SERVICING, 'rescue': RESCUING, 'delete': DELETING, 'abort': ACTIVE},
 }
-#: {state: target state}.  States without a target are stable.
+#: {state: target state}. States without a target are stable.
 TARGETS = {
     VERIFYING: MANAGEABLE,
     **dict.fromkeys((CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL, DELETING), AVAILABLE),
@@ -128,7 +128,7 @@ WORKING = frozenset({VERIFYING, CLEANING, DEPLOYING, DELETING, INSPECTING, ADOPT
 WAITING = frozenset({CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT, SERVICEWAIT})
 HELD = frozenset({CLEANHOLD, DEPLOYHOLD, SERVICEHOLD})
 
-#: States in which a node can be deleted without maintenance.  By default, "available" is one, too.
+#: States in which a node can be deleted without maintenance. By default, "available" is one, too.
 DELETABLE = (MANAGEABLE, ENROLL, ADOPTFAIL)
 #: States in which fields can be changed although the state has a target.
 UPDATABLE = frozenset(
@@ -236,7 +236,7 @@ def target(state, before=None):
     """Return the target of a provision state; None for a stable state.
 
     :param state: a provision state.
-    :param before: the target that the node had.  After manual cleaning, and when it is retired, a node goes to
+    :param before: the target that the node had. After manual cleaning, and when it is retired, a node goes to
         "manageable" instead of the target that the state has otherwise.
     """
     if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL):

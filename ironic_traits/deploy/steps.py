@@ -7,11 +7,11 @@ from oslo_utils import strutils
 
 from ironic_traits.deploy import base
 
-#: {action: the kind of its steps}.  The kind is part of names: deploy_steps (argument), deploy_step (field).
+#: {action: the kind of its steps}. The kind is part of names: deploy_steps (argument), deploy_step (field).
 KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean', 'service': 'service'}
 #: The fields of a node when no step runs.
 NO_STEP: dict[str, dict] = {f'{kind}_step': {} for kind in sorted(set(KINDS.values()))}
-#: Steps that this service executes, not a driver.  Every node accepts them, with any interface.
+#: Steps that this service executes, not a driver. Every node accepts them, with any interface.
 FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
 #: Interfaces of steps. Of two steps with the same priority, the one whose interface comes first here is executed first.
 INTERFACES = ('vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid')
@@ -150,7 +150,7 @@ def errors(driver, node, kind, requested, disable_ramdisk=False):
 
 
 def _available(driver, node, kind):
-    """Return the steps of a driver for a node: {(interface, name): Step}.  A disabled interface (no-bios) has none."""
+    """Return the steps of a driver for a node: {(interface, name): Step}. A disabled interface (no-bios) has none."""
     return {
         (step.interface, step.name): step
         for step in driver.steps.get(kind, ())

@@ -37,8 +37,7 @@ class Refused(Exception):
 class Hook(abc.ABC):
     """One check.
 
-    :cvar interface: the interface that it validates, one of INTERFACES.  A failure prevents a deploy if it is in
-        NEEDED.
+    :cvar interface: the interface that it validates, one of INTERFACES. A failure prevents a deploy if it is in NEEDED.
     """
 
     interface = 'deploy'
@@ -47,7 +46,7 @@ class Hook(abc.ABC):
     def check(self, node):
         """Raise Refused unless a node passes the check.
 
-        It runs in the request, while the node is locked.  So it must not wait for other services.
+        It runs in the request, while the node is locked. So it must not wait for other services.
 
         :param node: the node's columns by name, and ``traits``, a sorted list.
         :raises Refused: the node does not pass.

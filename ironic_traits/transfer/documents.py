@@ -20,7 +20,7 @@ from ironic_traits.transfer import sources
 STATES = ('provision_state', 'power_state')
 #: The traits of a node, and the sources that hold them.
 TRAITS = ('traits', 'trait_sources')
-#: Why a node is in maintenance.  The API sets it together with ``maintenance``.
+#: Why a node is in maintenance. The API sets it together with ``maintenance``.
 REASON = 'maintenance_reason'
 #: The text that a service shows in place of a secret.
 MASK = '******'

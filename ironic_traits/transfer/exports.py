@@ -46,7 +46,7 @@ def export(client, mirrored: bool = False) -> Export:
             left_out += 1
             continue
         item = _item(NODES, node) | {name: node[name] for name in (REASON, *STATES)}
-        # Masked are the config drive of an instance, and image URLs with a password.  An import could not use them.
+        # Masked are the config drive of an instance, and image URLs with a password. An import could not use them.
         item['instance_info'] = {name: value for name, value in node['instance_info'].items() if value != MASK}
         item |= {'traits': node['traits']} | sources_of_nodes.get(node['uuid'], {})
         item |= {noun.key: by_node[node['uuid']] for noun, by_node in children.items() if node['uuid'] in by_node}

@@ -83,7 +83,7 @@ def check_free(path, force):
 
 
 def write(document, path):
-    """Write a document to a file.  Only its owner can read it, because it may hold passwords of machines.
+    """Write a document to a file. Only its owner can read it, because it may hold passwords of machines.
 
     :param path: path of the file, JSON if it ends in .json, else YAML; - for stdout.
     :raises OSError: the file cannot be written.

@@ -1,7 +1,7 @@
 """Import into an application in this process: new nodes in bulk, everything else by requests of the API.
 
-New nodes are inserted in batches.  Existing nodes are read in batches, and requests are made only for differences.  A
-batch that fails is halved until the node that fails is alone.  Then requests create it, and their error says why.
+New nodes are inserted in batches. Existing nodes are read in batches, and requests are made only for differences. A
+batch that fails is halved until the node that fails is alone. Then requests create it, and their error says why.
 """
 
 import collections
@@ -34,7 +34,7 @@ BATCH = 200
 
 
 class Everything:
-    """A policy enforcer that allows everything.  So no secret is masked."""
+    """A policy enforcer that allows everything. So no secret is masked."""
 
     def authorize(self, rule, target, context):
         """Return True."""
@@ -95,7 +95,7 @@ class LocalClient(Client):
 
         :param items: nodes of a document.
         :param source: the source of the import, as for ``imports.Importer``.
-        :returns: the items whose nodes do not exist.  It is empty when a node is renamed: a new node may get its old
+        :returns: the items whose nodes do not exist. It is empty when a node is renamed: a new node may get its old
             name, so they must be imported in the order of the document.
         """
         self._cache.clear()
@@ -183,7 +183,7 @@ class LocalImporter:
         return new
 
     def _create(self, new):
-        """Create nodes in bulk.  If that fails, try each half of them, down to single nodes.
+        """Create nodes in bulk. If that fails, try each half of them, down to single nodes.
 
         :param new: [(item, NewNode), …].
         :returns: {id(item), …} of the items that were created.

@@ -1,7 +1,7 @@
 """Rows for the new nodes of a document, validated, to be inserted in bulk.
 
-The types, checks and limits are those of the API requests that would create the nodes one by one.  A node that fails a
-check raises ``Unusual`` here.  The importer then sends those requests, and their error says what is wrong.
+The types, checks and limits are those of the API requests that would create the nodes one by one. A node that fails a
+check raises ``Unusual`` here. The importer then sends those requests, and their error says what is wrong.
 """
 
 import json
