@@ -1,4 +1,4 @@
-"""Change an Ironic, and kill its mirror meanwhile: python -m benchmarks.churn URL DATABASE --pid PID[,PID…]
+"""Change an Ironic while its mirror is killed: python -m benchmarks.churn URL DATABASE --pid PID[,PID…]
 
 The Ironic needs no authentication, and has nodes that are available. The database is empty, and has the schema. The
 benchmark

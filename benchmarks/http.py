@@ -12,9 +12,9 @@ class Connection:
     """A keep-alive connection to a base URL.
 
     :param base: http://HOST:PORT, with or without a path prefix.
-    :param token: X-Auth-Token; None for none.
+    :param token: X-Auth-Token; None to send no token.
     :param version: version of the Bare Metal API.
-    :ivar etag: ETag of the last response; None for none.
+    :ivar etag: ETag of the last response; None if it had no ETag.
     """
 
     def __init__(self, base, token=None, version=VERSION):
@@ -36,8 +36,8 @@ class Connection:
     def ask(self, method, path, document=None, headers=None):
         """Send a request and read the whole response.
 
-        :param document: body, to be encoded as JSON; None for none.
-        :param headers: {name: value} of more headers; None for none.
+        :param document: body, to be encoded as JSON; None to send no body.
+        :param headers: {name: value} of more headers, or None.
         :returns: (status, body as bytes).
         """
         body = None if document is None else json.dumps(document)
@@ -59,7 +59,7 @@ class Connection:
     def ask_json(self, method, path, document=None):
         """Send a request and decode the response.
 
-        :param document: body, to be encoded as JSON; None for none.
+        :param document: body, to be encoded as JSON; None to send no body.
         :returns: (status, the decoded JSON document).
         """
         status, body = self.ask(method, path, document)

@@ -27,7 +27,7 @@ TRAIT = 'CUSTOM_BENCHMARK'
 
 
 def reserve(url, request, gate, batch, seconds):
-    """Reserve with one client until a 409, or until the time is over.
+    """Reserve with one client until the response is 409, or until the time is over.
 
     :param url: URL of the service.
     :param request: the body of each request, without the instance.

@@ -252,7 +252,7 @@ class Events:
             token = batch.token if batch else token
             piece = b''.join(item.event for item in batch.items if item.kind in self._kinds) if batch else b''
             if not piece and time.monotonic() - sent_at >= self._heartbeat:
-                # An id without data is no event, but the place where the client goes on after a reconnect.
+                # An id without data is no event. The client continues there after a reconnect.
                 piece = _HEARTBEAT if token == sent else f'{_HEARTBEAT[:-1].decode()}id: {token}\n\n'.encode()
             if piece:
                 sent, sent_at = token, time.monotonic()

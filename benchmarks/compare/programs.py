@@ -25,7 +25,7 @@ class Programs(contextlib.ExitStack):
     def start(self, name, *arguments, environment=None):
         """Start a program, whose output goes to a file.
 
-        :param environment: {name: value} of more environment variables; None for none.
+        :param environment: {name: value} of more environment variables, or None.
         :returns: Program.
         """
         log = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115

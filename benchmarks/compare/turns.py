@@ -67,7 +67,7 @@ class Turns:
     """The works of one size.
 
     :param running: services.Running.
-    :param floor: floor.Floor; None for none.
+    :param floor: floor.Floor, or None.
     :param database_pids: pids of the database server.
     """
 

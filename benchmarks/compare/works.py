@@ -129,7 +129,7 @@ def _unchanged(client, choose):
     for path, tag in client.state['tags']:
         status, _ = client.send('GET', path, headers={'If-None-Match': tag})
         if status != 304:
-            raise SystemExit(f'{path}: {status} in place of 304')
+            raise SystemExit(f'{path}: {status} instead of 304')
 
 
 def _undo_later(client, *request):

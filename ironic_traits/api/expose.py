@@ -6,8 +6,8 @@ its result or exception becomes the response. ``api.placement.expose`` has the d
 uses the same ``route``.
 
 WSME converts and validates the input: query parameters here, bodies in ``api.body``. WSME's own ``wsexpose`` is not
-used: it puts the text of an unexpected exception into a 500, lets malformed bodies raise arbitrary exceptions, and does
-not support query parameters with a dash in the name.
+used: it puts the text of an unexpected exception into a 500 response, lets malformed bodies raise arbitrary exceptions,
+and does not support query parameters with a dash in the name.
 """
 
 import dataclasses
@@ -89,10 +89,10 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
     :param returns: WSME type of the response. It is documentation, which the tests check, and so are the statuses.
     :param of: for a rule that depends on the one node, record or reservation at the path: function of the context, the
         grant and the first path parameter that returns the grant for it, or raises if policy does not allow the request
-        (``v1.access``). The method gets the uuid or name in the grant in place of the parameter. A route without path
+        (``v1.access``). The method gets the uuid or name in the grant instead of the parameter. A route without path
         parameters calls the function itself.
     :param within: function of the context and the first path parameter that raises unless the caller may see the node.
-        It is called first, because everything below a node that the caller may not see is a 404.
+        It is called first, because everything below a node that the caller may not see gets the response 404.
     :param since: the minor version that brought the route.
     :param before: the status at earlier versions: 404, 405 or 406.
     :param query: {name: WSME type} of the query parameters.

@@ -9,7 +9,7 @@ indicators, NMIs, vendor passthru and virtual media.
 1.2    the state of a node that is not in use is "available" (before: null)
 1.3    driver_internal_info
 1.4    the state "manageable", and the verbs manage and provide
-1.5    names of nodes, in place of uuids
+1.5    names of nodes, instead of uuids
 1.6    the verb inspect; inspection_started_at, inspection_finished_at
 1.7    clean_step
 1.8    ``fields``

@@ -6,8 +6,9 @@ resource: /v1/nodes/X/states for PUT /v1/nodes/X/states/provision, /v1/nodes/X/t
 /v1/nodes/X for PUT /v1/nodes/X/maintenance.
 
 No route has code for this. Each transaction of the request begins with the lock of the resource, and then runs the
-route of the GET inside the transaction. So of two clients with the same ETag one gets a 412: it waits for the lock, and
-then sees what the other wrote. A transaction that lost a lock is retried from its beginning, with the comparison.
+route of the GET inside the transaction. So of two clients with the same ETag, one gets the response 412: its request
+waits for the lock, and then sees what the other wrote. A transaction that lost a lock is retried from its beginning,
+with the comparison.
 """
 
 import contextlib

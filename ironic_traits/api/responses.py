@@ -45,7 +45,7 @@ class _Document(pecan.Response):
     not it has a charset. Here all is known from the beginning.
 
     :param status: HTTP status.
-    :param body: the document as bytes; b'' for none.
+    :param body: the document as bytes; b'' without a document.
     :param headers: all headers, [(name, value), …].
     """
 

@@ -3,8 +3,8 @@
 Each client has a bucket of tokens in each process. A write takes one, and they come back at the rate of the limit. A
 bucket holds those of one second.
 
-The response is a 503, not a 429: openstacksdk (for the Bare Metal API) and ironicclient send a request again after a
-503, and give up after a 429. keystoneauth takes both alike.
+The response is 503, not 429: openstacksdk (for the Bare Metal API) and ironicclient send a request again after 503, and
+give up after 429. keystoneauth treats both alike.
 """
 
 import collections

@@ -55,7 +55,7 @@ def _purge_arguments(parser):
         help='keep the newest N entries of each node; 0 for all. Entries of deleted nodes are deleted by age only',
     )
     parser.add_argument(
-        '--max-days', '-d', type=_count, metavar='N', help='delete entries that are older than N days; 0 for none'
+        '--max-days', '-d', type=_count, metavar='N', help='delete entries that are older than N days; 0 for no limit'
     )
 
 
@@ -207,7 +207,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
             'import': (
                 'placement:import_all',
                 'Import the providers and allocations of another Placement, and compare the two. An import that was '
-                'interrupted goes on when it is run again. Exit with 1 if something differs.',
+                'interrupted continues when it is run again. Exit with 1 if something differs.',
                 _placement_arguments,
             ),
             'export': (

@@ -161,7 +161,7 @@ class Database:
             its_lookout = lookout.watch(engine, self._hosts)
             kept.listen(its_lookout.take, its_lookout.give)
             self._lookouts.append(its_lookout)
-            # The last listener to ``checkout``: the lookout ends its ping if the server is frozen.
+            # The last listener to ``checkout``: the health check ends its ping if the server is frozen.
             pool.watch(engine)
         return kept
 

@@ -8,7 +8,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 
 def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Insert the rows whose unique keys do not exist yet. Another transaction may insert the same rows meanwhile.
+    """Insert the rows whose unique keys do not exist yet. Another transaction may insert the same rows at the same
+    time.
 
     :param connection: of a writer.
     :param table: SQLAlchemy table.

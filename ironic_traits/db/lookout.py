@@ -1,10 +1,10 @@
-"""A lookout for servers that are frozen, or cut off, and for requests that have waited too long.
+"""A health check of database servers. It notices frozen or unreachable servers, and requests that wait too long.
 
 A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. So a thread looks
-at the connections in use. When one is in use for more than a second, it connects to the same host, once in a second.
-If that takes too long, or the host cannot be used any more, all connections in use are shut down. That ends the waits,
-as if the server had closed them: the requests get a 503, and the next ones another host. A process that was stopped
-itself, or got no processor, checks again.
+at the connections in use. When one is in use for more than a second, it connects to the same host, once in a second. If
+that takes too long, or the host cannot be used any more, all connections in use are shut down. That ends the waits, as
+if the server had closed them: the response to these requests is 503, and the next ones use another host. A process that
+was stopped itself, or got no processor, checks again.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _BACK = 5
 
 
 def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'Lookout':
-    """Return a lookout for the connections of an engine."""
+    """Return the health check of the connections of an engine."""
     arguments, options = engine.dialect.create_connect_args(engine.url)
     target = (engine.dialect, list(arguments), dict(options))
     lookout = Lookout(its_hosts, lambda number: its_hosts.probe(number, *target), lambda: its_hosts.prefer(*target))
@@ -42,7 +42,7 @@ def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'Lookout':
 
 
 class Lookout:
-    """A thread that looks at the connections of one database. It begins with the first one that is in use.
+    """A thread that checks the connections of one database. It starts when the first connection is used.
 
     :param its_hosts: hosts.Hosts.
     :param probe: function of the number of a host that raises an exception unless it responds.

@@ -40,7 +40,7 @@ def _select_ids(table: sa.Table) -> sa.Select:
 
 
 def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:
-    """Insert the names that are missing. Another transaction may insert the same names meanwhile.
+    """Insert the names that are missing. Another transaction may insert the same names at the same time.
 
     :param connection: of a writer.
     :param table: ``tables.traits`` or ``tables.resource_classes``.
@@ -89,7 +89,7 @@ def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
     """Delete a name, unless other rows refer to it.
 
     :param connection: of a writer.
-    :returns: whether it was deleted. If not, the transaction cannot go on: it must be rolled back.
+    :returns: whether it was deleted. If not, the transaction cannot continue: it must be rolled back.
     """
     # Not in a savepoint: after a deadlock, MariaDB has none to return to, and the error that says so is not retried.
     try:

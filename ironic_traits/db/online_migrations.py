@@ -50,7 +50,7 @@ def run(
 ) -> Iterator[tuple[str, int]]:
     """Run migrations batch by batch, and yield (name of the migration, number of rows) after each batch.
 
-    What was yielded is committed. If this is interrupted, the next run goes on with the rows that are left.
+    What was yielded is committed. If this is interrupted, the next run continues with the rows that are left.
 
     :param database: ironic_traits.db.engine.Database.
     :param max_count: maximum number of rows to migrate in all; None for no limit.

@@ -98,7 +98,7 @@ def _is(value: Any, spec: bool) -> bool:
 
 
 def _parts(value: Any) -> tuple[str, list[str]]:
-    """Return the operator of a hint, '' for none, and its values in lower case."""
+    """Return the operator of a hint ('' without one), and its values in lower case."""
     text = str(value).strip().lower()
     if not text:
         raise ValueError('a hint is empty')

@@ -175,7 +175,7 @@ class Verb:
 
     :ivar event: event of the state machine.
     :ivar since: the first minor version that has the verb.
-    :ivar action: action of the driver, one of ACTIONS; None for none.
+    :ivar action: action of the driver, one of ACTIONS; None if the driver does nothing.
     """
 
     event: str

@@ -13,7 +13,7 @@ _OPTIONS = {
 
 
 def seconds(options, action, arguments):
-    """Return the time limit of an action in seconds, 0 for none.
+    """Return the time limit of an action in seconds; 0 for no limit.
 
     :param options: the [deploy] group of ConfigOpts.
     :param action: one of ``states.ACTIONS``.

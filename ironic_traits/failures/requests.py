@@ -12,7 +12,7 @@ class UnexpectedArguments(Failure):
 
 
 class InvalidIdent(Failure):
-    """A text in place of a uuid or a name in the path, which can be neither."""
+    """A text in the path that can be neither a uuid nor a name."""
 
     status = 400
     code = 'baremetal.invalid_input'

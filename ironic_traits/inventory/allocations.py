@@ -40,7 +40,7 @@ _ENDED = (
 
 
 def owner(context: Context, ident: str) -> str | None:
-    """Return the project that owns an allocation, None for none.
+    """Return the project that owns an allocation; None if it has no owner.
 
     :param ident: uuid or name.
     :raises failures.RecordNotFound: there is no such allocation.

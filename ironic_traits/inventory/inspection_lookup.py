@@ -27,7 +27,7 @@ def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None 
 
     What the data says must agree: a MAC address of one node with the BMC of another is no match.
 
-    :param node_uuid: the uuid in the request; None for none.
+    :param node_uuid: the uuid in the request; None if it has no uuid.
     :returns: uuid of the node; None if no node, or more than one, waits for this data.
     """
     uuids = _by_macs(connection, data.macs)

@@ -80,7 +80,7 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
 def receive(context: Context, data: InspectionData, node_uuid: str | None = None) -> str:
     """Store the data that a ramdisk has sent, and let a worker end the inspection of its node.
 
-    :param node_uuid: the uuid in the request; None for none.
+    :param node_uuid: the uuid in the request; None if it has no uuid.
     :returns: uuid of the node.
     :raises failures.ResourceNotFound: no node waits for this data. The message does not say why.
     """

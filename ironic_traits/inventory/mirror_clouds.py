@@ -134,7 +134,7 @@ def fail(service: Writer, turn: Turn, error: str, requests: int) -> None:
 def report(
     connection: sa.Connection, turn: Turn, resource: str, checked: Collection[str], reasons: Mapping[str, str]
 ) -> None:
-    """Store the conflicts of items of a cloud in place of those that they had.
+    """Replace the conflicts of items of a cloud.
 
     :param connection: of a writer that has renewed the turn.
     :param resource: name of the resource, such as ``nodes``.

@@ -40,7 +40,7 @@ _DUE = sa.or_(
 class Finding(NamedTuple):
     """What a cloud says about the node of a claim.
 
-    :ivar instance: its ``instance_uuid`` there; None for none, and if there is no such node.
+    :ivar instance: its ``instance_uuid`` there; None if it has no instance, or does not exist there.
     :ivar is_deployed: whether the instance of the claim is deployed there, or is being deployed.
     """
 
@@ -107,7 +107,7 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
     """End a claim, and what holds the node here for it, in one transaction.
 
     :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or as it was read.
-    :param finding: what the cloud says after the instance was removed there, or in place of it.
+    :param finding: what the cloud says after the instance was removed there, or instead of removing it.
     :param reason: why the reservation or the allocation ends, as the end of a sentence.
     :returns: whether the claim was open.
     """

@@ -106,7 +106,7 @@ def end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, err
     :param error: why nothing can be written to the cloud at present, as a sentence; None if it can.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
-    # The error: the node was deleted here meanwhile.
+    # The error: the node was deleted here during the request.
     with contextlib.suppress(db_exception.DBReferenceError):
         _end(context, turn, operation, outcome, error)
 
@@ -125,7 +125,7 @@ def _end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, er
 
 
 def _after(operation: Operation, outcome: Outcome, moment: datetime.datetime) -> Record | None:
-    """Return the record of a trait after a request; None for none."""
+    """Return the record of a trait after a request; None if it has no record any more."""
     if outcome.is_done:
         return Record(WRITTEN, moment) if operation.state == WRITING else None
     if operation.state == WRITING and outcome.is_refused:

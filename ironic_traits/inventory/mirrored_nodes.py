@@ -114,7 +114,7 @@ def report(context: Context, turn: Turn, resource: str, reasons: Mapping[str, st
     """Report conflicts of items of a cloud, in a transaction of its own.
 
     :param resource: name of the resource.
-    :param reasons: {uuid: reason as a sentence; '' for none}.
+    :param reasons: {uuid: reason as a sentence; '' without a conflict}.
     """
     with context.write() as connection:
         mirror_clouds.renew(connection, turn)

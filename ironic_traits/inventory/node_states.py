@@ -78,9 +78,9 @@ def provision(
 
     :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
-    :param arguments: {name: value} for the driver; and ``runbook``, uuid or name, in place of steps.
+    :param arguments: {name: value} for the driver; and ``runbook``, uuid or name, instead of steps.
     :param configdrive: the config drive to store for the instance; None to leave the stored one.
-    :param reservation_uuid: the reservation that the client gives for a deploy; None for none.
+    :param reservation_uuid: the reservation that the request names for a deploy; None if it names no reservation.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidTransition: the verb is not allowed in the node's state.

@@ -9,7 +9,7 @@ from ironic_traits.inventory import mirror_clouds
 #: Condition on nodes: the node is this service's own.
 OWN = tables.nodes.c.origin.is_(None)
 #: What the lock of nodes writes, {column: expression with the parameter ``now``}. ``updated_at`` of a mirrored node is
-#: that of its cloud: by it the mirror finds where to go on.
+#: #: that of its cloud: by it the mirror finds where to continue.
 LOCKED = {
     'generation': tables.nodes.c.generation + 1,
     'updated_at': sa.case(

@@ -53,7 +53,7 @@ def fetch(
     :param table: the table to page, with a column ``id``.
     :param read_marker: function from the marker and columns to its row with these columns; raises if there is no such
         row.
-    :param key: expression to sort by in place of the column ``page.sort_key``; None for that column.
+    :param key: expression to sort by instead of the column ``page.sort_key``; None for that column.
     """
     key = table.c[page.sort_key] if key is None else key
     marker = read_marker(page.marker, (table.c.id, key.label('key'))) if page.marker else None
@@ -64,7 +64,7 @@ def fetch(
     ]
     rows = connection.execute(parts[0]).all()
     if len(parts) > 1 and len(rows) <= page.limit:
-        # Both parts in one statement: a row that goes from one to the other meanwhile is in the page once.
+        # Both parts in one statement: a row that changes from one part to the other is in the page only once.
         of_parts = (part.with_only_columns(table.c.id, maintain_column_froms=True).subquery() for part in parts)
         of_page = sa.union_all(*(sa.select(part.c.id) for part in of_parts)).subquery()
         both = statement.where(table.c.id.in_(sa.select(of_page.c.id)))

@@ -277,7 +277,7 @@ def use(
 
     :param connection: of a writer that has taken the node's lock.
     :param node: the result of ``single_node.take``, with ``instance_uuid``.
-    :param reservation_uuid: the reservation that the client gives; None for none.
+    :param reservation_uuid: the reservation that the request names; None if it names no reservation.
     :param moment: the time by the clock of the database.
     :returns: the changes of the node, {'instance_uuid': uuid}; {} if the node has no live reservation.
     :raises failures.NodeReserved: the node is reserved for another instance.

@@ -21,7 +21,7 @@ _SECONDS = 20
 class Draft(NamedTuple):
     """The rules of a preview that are not in force.
 
-    :ivar rules: rules to add, in place of those of the same names.
+    :ivar rules: rules to add, instead of those of the same names.
     :ivar without: names of rules to leave out.
     """
 

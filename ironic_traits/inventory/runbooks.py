@@ -62,7 +62,7 @@ def owner(context: Context, ident: str) -> sa.Row:
 def expanded(
     connection: sa.Connection, minor: int, node: Values, verb: str, arguments: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the arguments of an action, with the steps of a runbook in place of its name.
+    """Return the arguments of an action, with the steps of a runbook instead of its name.
 
     :param connection: of a writer that has taken the node's lock.
     :param minor: the version of the request.

@@ -1,4 +1,4 @@
-"""Where a process goes on with its searches for free nodes, so that it does not pass the nodes that are held each time.
+"""Where a process begins its searches for free nodes, so that they do not pass the nodes that are held each time.
 
 A search begins after the last node that a search for the same request has found. At the end of the inventory it begins
 again with the first node. So nodes are given out in turn, and the cost of a search does not grow with the number of

@@ -37,7 +37,7 @@ class Trait(NamedTuple):
     :ivar nodes: how many nodes have the trait, without the foreign traits of their providers.
     :ivar sources: {source: how many nodes have the trait from it}, sorted by name. The source ``placement`` is for the
         foreign traits of the nodes' providers.
-    :ivar replaced_by: the trait to use in place of a retired one; None if there is none.
+    :ivar replaced_by: the trait to use instead of a retired one; None if there is none.
     """
 
     name: str

@@ -21,11 +21,11 @@ class Actor(Protocol):
 
     @property
     def user_id(self) -> str | None:
-        """The user; None for none."""
+        """The user; None without a user."""
 
     @property
     def project_id(self) -> str | None:
-        """The project; None for none."""
+        """The project; None without a project."""
 
 
 class Writer(NamedTuple):

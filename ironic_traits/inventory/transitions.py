@@ -55,7 +55,7 @@ class Claim:
 def replace(
     connection: sa.Connection, node_id: int, action: str | None, arguments: Mapping[str, Any], moment: datetime.datetime
 ) -> None:
-    """Store the transition of a node in place of the one before.
+    """Replace the transition of a node.
 
     :param connection: of a writer that has taken the node's lock.
     :param node_id: primary key of the node.

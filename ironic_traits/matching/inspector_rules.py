@@ -128,7 +128,7 @@ def _args(op: str, reference: str, value: Any) -> dict[str, Any]:
 
 
 def _references(field: str, multiple: str) -> tuple[str | None, str]:
-    """Return (loop, reference) of a JSON path such as ``data://inventory.disks[*].size``; the loop is None for none."""
+    """Return (loop or None, reference) of a JSON path such as ``data://inventory.disks[*].size``."""
     scheme, _, path = field.rpartition('://')
     keys, position = [], 0
     path = path.removeprefix('$')
@@ -169,7 +169,7 @@ def _action(action: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Return a value with our references in place of ``{data[…]}``."""
+    """Return a value with our references instead of ``{data[…]}``."""
     return _DATA.sub(_of_data, value) if isinstance(value, str) else value
 
 

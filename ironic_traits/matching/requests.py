@@ -115,8 +115,8 @@ def understand(flavor: Any = None, image: Any = None, **arguments: Any) -> Reque
     The values may be anything that JSON can contain: they are validated here. The message of each failure names the key
     of the document that is wrong.
 
-    :param flavor: {'extra_specs': {key: value}}; None for none.
-    :param image: {'properties': {key: value}}; None for none.
+    :param flavor: {'extra_specs': {key: value}}; None without a flavor.
+    :param image: {'properties': {key: value}}; None without an image.
     :param arguments: further requirements, all optional: ``required`` and ``forbidden``, [trait, …]; ``required_any``,
         [[trait, …], …]; ``preferred``, [trait or {'trait': trait, 'weight': integer}, …]; ``resource_class``, as of a
         node, or as Placement names it.

@@ -125,7 +125,7 @@ class RuleChecker:
         return {name: value for name, value in args.items() if name in names}
 
     def _loop(self, place: str, item: Mapping[str, Any], in_loop: bool = False) -> Any:
-        """Return the loop of a part; None for none. As in the real service, an empty one is none."""
+        """Return the loop of a part; None if it has no loop. As in the real service, an empty loop is no loop."""
         loop = item.get('loop') or None
         if loop is not None and not isinstance(loop, list | dict) and not rule_values.has_references(_tolerant(loop)):
             self.problems.append(f'{place}: loop is neither a list nor an object nor a reference to one')

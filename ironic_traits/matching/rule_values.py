@@ -153,7 +153,7 @@ def _reference(token: str, text: str) -> Reference:
 
 
 def expand(value: Any, scope: Scope) -> Any:
-    """Return a value of a rule with the facts in place of the references.
+    """Return a value of a rule with the facts instead of the references.
 
     :raises Missing: a reference has no value.
     :raises Unusable: a fact is too large.

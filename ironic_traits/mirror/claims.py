@@ -2,7 +2,7 @@
 
 A node is held here first, with a claim, in one transaction. Then it gets its ``instance_uuid`` there. If another client
 of the cloud has taken it, the hold here ends, and the next node is tried. A request for several nodes holds all of
-them, or none. If it is not known what the cloud did, the client gets a 503, and the claim is undone
+them, or none. If it is not known what the cloud did, the response is 503, and the claim is undone
 (``ironic_traits/mirror/settler.py``).
 """
 

@@ -38,7 +38,7 @@ class NotAllowed(Unreadable):
 
 #: {status: what ``Cloud.get`` raises}.
 _FAILURES = {403: NotAllowed, 404: NotThere}
-#: What Ironic says, with a 500, if a token is for a project, and the policy rule for the system only.
+#: The message of Ironic, in a 500 response, if a token is for a project, and the policy rule for the system only.
 _SCOPE = 'requires a scope of'
 
 

@@ -40,7 +40,7 @@ class Feed:
     :param overlap: seconds for which changes are read again.
     :param state: what ``state`` was when another process stopped; {} at first.
     :param has_details: whether a list of its own has all fields. Otherwise, all lists have them.
-    :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to go on, as JSON.
+    :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to continue, as JSON.
     """
 
     def __init__(self, cloud, resource, page_size, overlap, state, has_details=True):

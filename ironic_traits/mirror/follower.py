@@ -141,7 +141,7 @@ class Follower:
         except Exception as error:
             self._feeds = {}
             if not outage.is_one(error):
-                LOG.exception('An error interrupted the mirror of cloud %s, which goes on', self._turn.cloud)
+                LOG.exception('An error interrupted the mirror of cloud %s, which continues', self._turn.cloud)
         return _PAUSE
 
     def _begin(self):

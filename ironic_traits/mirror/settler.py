@@ -47,7 +47,7 @@ class Settler:
             try:
                 self.settle(claim)
             except Unreadable as error:
-                # What else the mirror does goes on: it may be that only the role for this is missing.
+                # The mirror continues its other work: it may be that only the role for this is missing.
                 LOG.warning('Claims of cloud %s cannot be settled: %s', name, error)
                 return
 

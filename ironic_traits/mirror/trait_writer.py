@@ -50,7 +50,7 @@ class Queue:
         return self._heap[0][0] if self._heap else float('inf')
 
     def add(self, uuid, operations):
-        """Add a node. If its last requests have failed, and are the same, it goes on waiting.
+        """Add a node. If its last requests have failed, and are the same, it continues to wait.
 
         :param operations: those that are pending.
         """

@@ -328,7 +328,7 @@ class Search:
         return len({self.providers[provider_id].root_provider_uuid for provider_id in taken}) < len(taken)
 
     def shown(self, candidates: Sequence[Candidate]) -> Result:
-        """Return candidates with uuids and names in place of ids, and summaries of the trees that they take from.
+        """Return candidates with uuids and names instead of ids, and summaries of the trees that they take from.
 
         :param candidates: [matching.combinations.Candidate, …].
         :returns: Result.

@@ -206,7 +206,8 @@ def _write(
     """Write the allocations of claims, after all checks.
 
     :param providers: {uuid: row}, locked.
-    :param moves: Counter of {provider id: by how much its generation moves for other reasons}; None for none.
+    :param moves: Counter of {provider id: by how much its generation increases for other reasons}; None if no
+        generation does.
     """
     existing = consumers.check_generations(connection, claims)
     before = allocation_checks.inventories(connection, providers)

@@ -24,13 +24,13 @@ _LOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """The allocations that a consumer is to have, in place of its present ones.
+    """The allocations that a consumer is to have instead of its present ones.
 
     :ivar consumer: uuid.
     :ivar resources: {uuid of a provider: {resource class: amount}}; {} to remove all allocations.
     :ivar project_id: of the consumer.
     :ivar user_id: of the consumer.
-    :ivar consumer_type: None to keep the present one, or for none.
+    :ivar consumer_type: None to keep the present type; a new consumer then has no type.
     :ivar generation: the consumer's generation in the request; None for a new consumer; ANY for no check.
     """
 

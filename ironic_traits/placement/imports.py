@@ -32,7 +32,7 @@ from ironic_traits.placement.snapshots import Consumer, Provider
 #: {uuid: why it was not written, a sentence without a subject}.
 Problems = dict[str, str]
 
-_OVERTAKEN = 'it was changed here meanwhile: import again'
+_OVERTAKEN = 'it was changed here in the meantime: import again'
 
 
 @retried
@@ -127,8 +127,8 @@ def _differs(provider: Provider, here: Provider | None, scope: Scope) -> bool:
 class _Ids:
     """The ids of the resource classes and traits of providers, {name: id}.
 
-    :raises failures.ResourceClassNotFound: a class was deleted meanwhile.
-    :raises failures.TraitNotFound: traits were.
+    :raises failures.ResourceClassNotFound: a class was deleted in the meantime.
+    :raises failures.TraitNotFound: traits were deleted in the meantime.
     """
 
     def __init__(self, connection: sa.Connection, providers: Iterable[Provider]) -> None:

@@ -28,9 +28,9 @@ class Node:
     """What the provider of a node is derived from.
 
     :ivar own_traits: of the node.
-    :ivar instance_uuid: of the node; None for none.
+    :ivar instance_uuid: of the node; None without an instance.
     :ivar is_offered: whether its state allows an instance (``node_providers.SCHEDULABLE``).
-    :ivar reserved_for: uuid of the instance that has a live reservation of the node; None for none.
+    :ivar reserved_for: uuid of the instance that has a live reservation of the node; None without a live reservation.
     :ivar consumers: uuids of the consumers that have an allocation of the node.
     :ivar origin: the cloud that it is mirrored from; None for an own node.
     """
@@ -65,7 +65,7 @@ class Provider:
 class Consumer:
     """A consumer with its allocations.
 
-    :ivar consumer_type: None for none.
+    :ivar consumer_type: name of its type; None if it has no type.
     :ivar resources: {uuid of a provider: {resource class: amount}}.
     """
 

@@ -1,6 +1,6 @@
 """Export a snapshot of the database to another Placement, through its API.
 
-It compares first, and writes only what differs. So an export that was killed goes on when it is run again. Each write
+It compares first, and writes only what differs. So an export that was killed continues when it is run again. Each write
 has the generation that was read. If another client was faster, the row is read and compared again.
 """
 

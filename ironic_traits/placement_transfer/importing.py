@@ -1,8 +1,8 @@
 """Import a snapshot of another Placement into the database.
 
 The import is a sequence of transactions: names, then batches of whole trees, each with the consumers whose providers
-are complete then. It compares first, and under the locks again. So an import that was killed goes on when it is run
-again, and what is already as in the source is not written.
+are complete then. It compares first, and under the locks again. So an import that was killed continues when it is run
+again, and rows that are already as in the source are not written.
 """
 
 import collections

@@ -108,7 +108,7 @@ class Plan:
 
 
 def sentences(rows, problems, *snapshots):
-    """Return a sentence for each difference, and for each problem in place of the differences of its row.
+    """Return a sentence for each difference, and for each problem instead of the differences of its row.
 
     :param rows: the result of ``by_row``.
     :param problems: {(kind, key): sentence without a subject}.

@@ -41,7 +41,7 @@ class Refused(Unusable):
     def is_lost_race(self):
         """Whether the request may succeed with the present generation.
 
-        A lost race for traits is a 500 on PostgreSQL, and for anything on SQLite.
+        After a lost race for traits, the response is 500 on PostgreSQL. On SQLite it is 500 after any lost race.
         """
         return self.code == 'placement.concurrent_update' or self.status >= 500
 
@@ -77,7 +77,7 @@ class Remote:
 
     :param url: of Placement; None for that of the cloud's catalog.
     :param cloud: name in clouds.yaml; None for no authentication, or for a token.
-    :param token: for the header X-Auth-Token, without a cloud; None for none.
+    :param token: for the header X-Auth-Token, without a cloud; None to send no token.
     :raises Unusable: it does not respond, or is too old.
     :ivar url: of Placement.
     :ivar minor: the minor version that is used.

@@ -118,7 +118,7 @@ class Resource:
     :ivar served_since: the minor version that brought it.
     :ivar detail_since: the minor version that brought the query parameter ``detail``; None if its lists always show
         all fields.
-    :ivar names_since: the minor version that brought names in place of uuids; None if its items have no names.
+    :ivar names_since: the minor version that brought names instead of uuids; None if its items have no names.
     """
 
     name: str

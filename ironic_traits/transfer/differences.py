@@ -18,7 +18,7 @@ def label(noun, item, of=None):
 
     :param noun: ironic_traits.transfer.documents.Noun.
     :param item: the fields of the item, a dict.
-    :param of: label of the node that the item belongs to; None for none.
+    :param of: label of the node that the item belongs to; None if it belongs to no node.
     """
     values = ([item.get(name) for name in names] for names in (('name',), *reversed(noun.identifiers)))
     name = next((' '.join(map(str, each)) for each in values if None not in each), '')

@@ -22,7 +22,7 @@ STATES = ('provision_state', 'power_state')
 TRAITS = ('traits', 'trait_sources')
 #: Why a node is in maintenance. The API sets it together with ``maintenance``.
 REASON = 'maintenance_reason'
-#: The text that a service shows in place of a secret.
+#: The text that a service shows instead of a secret.
 MASK = '******'
 
 
@@ -32,7 +32,7 @@ class Problem:
 
     :ivar where: its location, the keys and indexes that lead to it from the root.
     :ivar sentence: what is wrong.
-    :ivar name: name or uuid of the node or chassis that has it; None for none.
+    :ivar name: name or uuid of the node or chassis that has it; None for other problems.
     """
 
     where: tuple[str | int, ...]
@@ -261,7 +261,7 @@ class _Reader:
             sentence = f"must be 'power on', 'power off' or 'error', not {power!r}."
             self._add_problem((*where, 'power_state'), node, sentence)
         if MASK in _values(node):
-            sentence = f'has {MASK} in place of a secret. Fill it in, or export as a user who can see secrets.'
+            sentence = f'has {MASK} instead of a secret. Fill it in, or export as a user who can see secrets.'
             self._add_problem(where, node, sentence)
 
     def _check_names(self, entries):

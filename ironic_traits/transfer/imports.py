@@ -58,7 +58,7 @@ class Importer:
 
         :param existing: the item in the service, a dict; None if it does not exist.
         :param owners: {owner field: uuid} of the items that it belongs to.
-        :param owner_label: label of the node that it belongs to; None for none.
+        :param owner_label: label of the node that it belongs to; None if it belongs to no node.
         """
         label = differences.label(noun, item, owner_label)
         values = _fields(noun, item) | _owner_fields(noun, owners)

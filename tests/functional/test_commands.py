@@ -227,7 +227,7 @@ def test_an_inventory(server, tmp_path):
             assert counts == {('nodes', done): 1}
     run(server, 'baremetal', 'node', 'set', 'new', '--driver-info', 'password=hush-hush')
     run(server, 'baremetal', 'inventory', 'export', '--force', file)
-    assert 'has ****** in place of a secret' in run(server, *inventory, 'import', file, code=1)
+    assert 'has ****** instead of a secret' in run(server, *inventory, 'import', file, code=1)
     run(server, 'baremetal', 'node', 'delete', 'new')
 
 

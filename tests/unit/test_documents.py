@@ -32,7 +32,7 @@ INVALID = {
     'nodes: [{name: a, traits: 5, trait_sources: {x: [CUSTOM_A]}}]': 'nodes[0].traits (a): must be a list',
     'nodes: [{name: a, ports: [{mac: x}]}]': "nodes[0].ports[0].mac (a): 'mac' is not a field of a port.",
     'nodes: [{name: a, provision_state: deploying}]': "nodes[0].provision_state (a): 'deploying' is not",
-    'nodes: [{name: a, driver_info: {password: "******"}}]': 'nodes[0] (a): has ****** in place of a secret',
+    'nodes: [{name: a, driver_info: {password: "******"}}]': 'nodes[0] (a): has ****** instead of a secret',
     'chassis: [{description: a}]': 'chassis[0]: a chassis needs a uuid',
     'chassis: [{uuid: a, nodes: [{}]}]': 'chassis[0].nodes[0]: a node needs',
 }

@@ -1,8 +1,8 @@
 """Policy checks against one node, or against a record that belongs to a node.
 
 The decorator of a route asks policy first. The grant that it gets may have rules that depend on the owner and the
-lessee of the node. This module checks those rules. A node that the caller may not see is a 404. A node that the caller
-may see, but not use in this way, is a 403.
+lessee of the node. This module checks those rules. If the caller may not see the node, the response is 404. If the
+caller may see it, but not use it in this way, the response is 403.
 """
 
 from ironic_traits import failures

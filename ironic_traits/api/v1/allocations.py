@@ -128,7 +128,7 @@ ALLOCATIONS = _Allocations(kind=KIND, body=AllocationChanges, check=_check_chang
 def _check_owner(context, grant, owner, missing):
     """Raise unless one of the rules of a grant allows the request for an allocation.
 
-    :param owner: the project that owns the allocation; None for none.
+    :param owner: the project that owns the allocation; None if it has no owner.
     :param missing: the failure to raise if the caller may not see the allocation.
     """
     target = {'allocation.owner': owner}
@@ -273,7 +273,7 @@ def _filters(context, values):
 
 
 def _backfill(context, values, node, fields):
-    """Create an allocation for an active node. A node that the caller may not see is a 400, as in Ironic."""
+    """Create an allocation for an active node. The response is 400 if the caller may not see it, as in Ironic."""
     try:
         access.visible_node(context, node)
         return allocate.backfill(context, values, node_ident.ident(context, node), fields)

@@ -22,8 +22,8 @@ def open_stream(context, rule, since, kinds):
     """Return a new stream.
 
     :param rule: the policy rule that must allow it, again and again.
-    :param since: the token in the query; None for none. The header Last-Event-ID has precedence: a browser that
-        connects again sends it, with the query of the first request.
+    :param since: the token in the query; None if it has no token. The header Last-Event-ID has precedence: a browser
+        that connects again sends it, with the query of the first request.
     :param kinds: kinds of objects.
     :raises failures.Failure: the token is invalid or too old, or no stream can be opened.
     """
@@ -34,7 +34,7 @@ def open_stream(context, rule, since, kinds):
         token = change_feed.now(context)
     else:
         token = change_feed.parse(text)
-        # A token that is too old is a 410, after which a browser does not connect again.
+        # For a token that is too old, the response is 410, after which a browser does not connect again.
         change_feed.since(context, token, kinds, 1)
     is_detached = environ.get(DETACHED, False)
     limit = options.max_streams if is_detached else _limit(environ, context.conf)

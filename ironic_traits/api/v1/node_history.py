@@ -73,7 +73,7 @@ def ordered(context, query, key):
     """Return the page that a request for history asks for.
 
     :param query: {query parameter: value}.
-    :param key: the column to sort by, in place of SORTABLE.
+    :param key: the column to sort by, instead of SORTABLE.
     """
     page = paging.page(context, query, SORTABLE, lambda context, name: None)
     return Page(page.limit, page.marker, key, page.descending)

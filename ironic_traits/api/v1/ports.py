@@ -98,7 +98,7 @@ def list_page(context, grant, query, detail):
     if 'portgroup' in query:
         query['portgroup'] = (PORTGROUPS.kind, PORTGROUPS.ident(context, query['portgroup']))
     if 'node_uuid' in query:
-        # Both parameters are the same filter: a node that does not exist is a 404.
+        # Both parameters are the same filter: the response is 404 if the node does not exist.
         query['node'] = query.pop('node_uuid')
     return PORTS.page(context, grant, query, detail)
 

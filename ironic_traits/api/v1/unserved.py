@@ -1,6 +1,6 @@
 """The parts of Ironic's API that this service does not have.
 
-Each is a 404 at every version, whose message says so.
+At every version, the response is 404, with a message that says so.
 """
 
 from ironic_traits import failures
