@@ -30,7 +30,7 @@ from ironic_traits.api.responses import EVENTS
 
 #: Failures that mean that nothing has the name at the end of the path.
 _NAME_FAILURES = (failures.NodeNotFound, failures.RecordNotFound, failures.VifNotAttached)
-#: In place of the policy rule of a route that every client may use.
+#: Used instead of a policy rule for a route that every client may use.
 PUBLIC = 'public'
 
 

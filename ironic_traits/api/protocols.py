@@ -24,7 +24,7 @@ class Protocol:
     :ivar headers: function from the minor version to the version headers of each response, [(name, value), …].
     :ivar failure: function from a Failure and the WSGI environ to (body, content type).
     :ivar failure_schema: function from the minor version to the JSON schema of this body.
-    :ivar takes_options: whether the response to every OPTIONS request is a 200.
+    :ivar takes_options: whether the response to every OPTIONS request is 200.
     """
 
     name: str

@@ -142,7 +142,7 @@ def _mariadb_position(element: position, compiler: Any, **options: Any) -> str:
 class elements(sa.sql.functions.FunctionElement):
     """The strings in a JSON array, as a table with the column ``value``: ``elements(array).table_valued('value')``.
 
-    In place of a parameter for each string. The strings are names of at most 255 ASCII characters.
+    It is used instead of a parameter for each string. The strings are names of at most 255 ASCII characters.
     """
 
     inherit_cache = True
