@@ -1,6 +1,6 @@
 """The lower bound for reading the whole inventory: only the SQL statement and orjson, without the service.
 
-    python -m benchmarks.bare postgresql+psycopg2://…
+    python -m benchmarks.bare postgresql+psycopg://…
 
 Use the database that the service was measured with.
 """

@@ -5,7 +5,6 @@ format that both COPY (PostgreSQL) and LOAD DATA (MariaDB) read. They have no hi
 """
 
 import contextlib
-import io
 import itertools
 import random
 import re
@@ -14,7 +13,6 @@ import uuid
 
 import orjson
 import os_resource_classes
-import psycopg2.extensions
 import sqlalchemy as sa
 from webob import Request
 
@@ -151,7 +149,11 @@ def _bulk(url):
 
     At the end, the ids continue after the inserted ones, and the statistics of the planner are those of the new rows.
     """
-    backend = sa.make_url(url).get_backend_name()
+    url = sa.make_url(url)
+    backend = url.get_backend_name()
+    if backend == 'postgresql':
+        # ``_copy`` needs it.
+        url = url.set(drivername='postgresql+psycopg')
     options = {'connect_args': {'local_infile': True}} if backend in ('mysql', 'mariadb') else {}
     engine, ways = sa.create_engine(url, **options), {'postgresql': _copy, 'sqlite': _insert}
     filled = {}
@@ -184,13 +186,8 @@ _UNCHECKED = {
 
 
 def _copy(cursor, table, columns, rows):
-    # psycopg2 refuses COPY while a function waits for its connections (``db.timeouts``).
-    callback = psycopg2.extensions.get_wait_callback()
-    psycopg2.extensions.set_wait_callback(None)
-    try:
-        cursor.copy_expert(f'COPY {table} ({", ".join(columns)}) FROM STDIN', io.StringIO(_text(rows)))
-    finally:
-        psycopg2.extensions.set_wait_callback(callback)
+    with cursor.copy(f'COPY {table} ({", ".join(columns)}) FROM STDIN') as copy:
+        copy.write(_text(rows))
 
 
 def _load_data(cursor, table, columns, rows):

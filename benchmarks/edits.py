@@ -1,4 +1,4 @@
-"""Edit the traits of many nodes in one request: python -m benchmarks.edits postgresql+psycopg2://… -n 10000
+"""Edit the traits of many nodes in one request: python -m benchmarks.edits postgresql+psycopg://… -n 10000
 
 The database is empty, and its schema is created if needed. The benchmark inserts nodes with 20 traits each and their
 resource providers. Then it previews and executes edits in this process, without a web server, and prints how long each

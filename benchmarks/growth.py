@@ -1,4 +1,4 @@
-"""Measure what requests cost as the inventory grows: python -m benchmarks.growth postgresql+psycopg2://…/n10k …/n100k
+"""Measure what requests cost as the inventory grows: python -m benchmarks.growth postgresql+psycopg://…/n10k …/n100k
 
 Fill each database with ``python -m benchmarks.seed URL -n NUMBER`` first. This process answers the requests, by each
 database in turn. --pid names the process of the database server, whose CPU is counted with that of its children. The

@@ -1,4 +1,4 @@
-"""Mirror a cloud of clouds.yaml: python -m benchmarks.mirror CLOUD postgresql+psycopg2://… --pid PID_OF_IRONIC[,PID…]
+"""Mirror a cloud of clouds.yaml: python -m benchmarks.mirror CLOUD postgresql+psycopg://… --pid PID_OF_IRONIC[,PID…]
 
 The database is empty, and has the schema. The benchmark reads all nodes, follows the cloud without changes, and then
 changes the descriptions of nodes there. It prints how long each takes, the CPU of the mirror and of the processes, and

@@ -1,4 +1,4 @@
-"""Run inspection rules over stored data: python -m benchmarks.rules postgresql+psycopg2://… -n 10000
+"""Run inspection rules over stored data: python -m benchmarks.rules postgresql+psycopg://… -n 10000
 
 The database is empty, and its schema is created if needed. The benchmark inserts nodes with 20 traits each, their
 resource providers, and the data of an inspection for each. Then it previews the standard rules and some more, and runs

@@ -97,7 +97,7 @@ class Running:
         files = self._configure_ironic(port)
         options = [f'--config-file={path}' for path in files]
         self._programs.start('ironic-dbsync', *options, 'create_schema').finish()
-        copies.to_ironic(self.url, self._server.url.format(port=self._server.port, name='ironic'))
+        copies.to_ironic(self.url, _as_usual(self._server.url.format(port=self._server.port, name='ironic')))
         conductor = self._programs.start('ironic-conductor', *options)
         environment = {'IRONIC_CONFIGURATION': ':'.join(map(str, files))}
         target = 'benchmarks.compare.ironic_wsgi:application'
@@ -107,7 +107,7 @@ class Running:
 
     def _configure_ironic(self, port):
         """Create the database, and return the configuration files: that of the tests, and what differs here."""
-        directory, url = self._programs.directory(), self._server.create('ironic')
+        directory, url = self._programs.directory(), _as_usual(self._server.create('ironic'))
         files = directory / 'ironic.conf', directory / 'more.conf'
         files[0].write_text(ironic_server.CONFIGURATION.format(directory=directory, port=port))
         files[1].write_text(_IRONIC.format(url=url, rpc_port=servers.free_port()))
@@ -115,7 +115,8 @@ class Running:
 
     def _placement(self):
         show(f'copying {self._count} nodes to Placement')
-        directory, port, url = self._programs.directory(), servers.free_port(), self._server.create('placement')
+        directory, port = self._programs.directory(), servers.free_port()
+        url = _as_usual(self._server.create('placement'))
         path = directory / 'placement.conf'
         path.write_text(_PLACEMENT.format(directory=directory, url=url))
         self._programs.start('placement-manage', '--config-file', path, 'db', 'sync').finish()
@@ -134,6 +135,11 @@ def _wait_until_idle(pid, seconds=2):
     while used - before > seconds * _IDLE:
         time.sleep(seconds)
         before, used = used, cpu_seconds({pid})
+
+
+def _as_usual(url):
+    """Return a database URL with the driver that the real services are tested with."""
+    return url.replace('+psycopg:', '+psycopg2:')
 
 
 def _existing(values, placement='/placement'):

@@ -11,7 +11,8 @@ OPTIONS = [
         default=2,
         help='Seconds to wait until a host of the database accepts a connection. After that the next host of '
         '[database] connection is tried. A host that requests wait for is checked with a new connection: if that takes '
-        'longer than this time, the host is considered dead.',
+        'longer than this time, the host is considered dead. The driver psycopg takes whole seconds only, and at '
+        'least 2.',
     ),
     cfg.IntOpt(
         'lock_timeout',

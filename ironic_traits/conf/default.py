@@ -26,7 +26,7 @@ OPTIONS = [
         'database',
         dest='database_url',
         metavar='URL',
-        help='SQLAlchemy URL of the database: sqlite:///FILE, postgresql+psycopg2://…, mysql+pymysql://…. It takes '
+        help='SQLAlchemy URL of the database: sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…. It takes '
         'precedence over [database] connection. Without either, the service uses a SQLite file in state_path.',
     ),
     cfg.StrOpt(

@@ -189,6 +189,11 @@ class Database:
         # The parameters of statements that fail are not logged, because they may contain passwords.
         engine.hide_parameters = True
         limits = self._limits._replace(statement=None) if is_patient else self._limits
+        if engine.dialect.driver == 'psycopg':
+            # Here, because psycopg is an optional requirement.
+            from ironic_traits.db import psycopg_driver
+
+            psycopg_driver.listen(engine)
         sa.event.listen(engine, 'do_connect', self._hosts.connect)
         sa.event.listen(
             engine, 'connect', functools.partial(_set_session, engine.dialect, autocommit, self.url, limits)

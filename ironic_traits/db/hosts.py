@@ -2,7 +2,7 @@
 
 A URL may name several hosts, in either of two forms that SQLAlchemy and libpq have for PostgreSQL::
 
-    postgresql+psycopg2://user@/name?host=one:5432&host=two:5432
+    postgresql+psycopg://user@/name?host=one:5432&host=two:5432
     mysql+pymysql://user@one,two,three/name
 
 IPv6 addresses are in brackets if they have a port: ``host=[fd00::1]:5432``, ``user@[fd00::1],[fd00::2]:3307``.
@@ -12,6 +12,7 @@ the first host, as they would behind a proxy with backup servers: writers of one
 cluster would only disturb each other.
 """
 
+import functools
 import logging
 import re
 import threading
@@ -96,7 +97,7 @@ class Hosts:
     @property
     def limit(self) -> float:
         """Most seconds that a connection to a host may take."""
-        return self._limits.connect
+        return timeouts.connect_limit(self.url, self._limits)
 
     def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         """Raise an exception unless a host responds, within the limit for a connection."""
@@ -172,7 +173,7 @@ class Hosts:
             options.pop('port', None)
             host, port = self._addresses[number]
             options |= {'host': host} | ({'port': port} if port else {})
-        connection = dialect.loaded_dbapi.connect(*arguments, **options)
+        connection = _connector(dialect, self._limits)(*arguments, **options)
         try:
             if self.are_several:
                 _ready(dialect.name)(connection)
@@ -180,6 +181,17 @@ class Hosts:
             connection.close()
             raise
         return connection
+
+
+def _connector(dialect: Any, limits: timeouts.Limits) -> Callable[..., Any]:
+    """Return the function with which a driver connects."""
+    if dialect.driver == 'psycopg':
+        # Here, because psycopg is an optional requirement.
+        from ironic_traits.db import psycopg_driver
+
+        return functools.partial(psycopg_driver.connect, limits.connect)
+    connect: Callable[..., Any] = dialect.loaded_dbapi.connect
+    return connect
 
 
 def addresses(url: sa.URL) -> list[tuple[str, int | None]]:

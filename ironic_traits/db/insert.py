@@ -19,7 +19,9 @@ def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Ma
     if not rows:
         return 0
     insert = _INSERTS.get(connection.dialect.name, _ignore)
-    return connection.execute(insert(table).values(rows)).rowcount
+    # psycopg forgets the number with the cursor.
+    statement = insert(table).values(rows).execution_options(preserve_rowcount=True)
+    return connection.execute(statement).rowcount
 
 
 def _ignore(table: sa.Table) -> sa.Insert:

@@ -11,7 +11,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 
-from ironic_traits.db import repeatable, revisions
+from ironic_traits.db import outage, repeatable, revisions
 from ironic_traits.db.engine import Database
 
 #: Name (MariaDB) and number (PostgreSQL) of the advisory lock that a process holds while it migrates.
@@ -70,7 +70,7 @@ def _locked_on_postgresql(connection: sa.Connection, max_wait: int) -> Iterator[
     try:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK[1])))
     except Exception as error:
-        if getattr(error.__cause__, 'pgcode', None) == _LOCK_NOT_AVAILABLE:
+        if outage.code(error.__cause__) == _LOCK_NOT_AVAILABLE:
             raise _in_progress(max_wait) from error
         raise
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{limit}'")

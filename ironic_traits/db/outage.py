@@ -24,6 +24,8 @@ _POSTGRESQL = ('55P03', '57014', '53')
 #: replica. Another one may have taken its place.
 _MYSQL_UNREADY = {1047, 1290, 1792, 1836}
 _POSTGRESQL_UNREADY = {'25006', '57P01', '57P02', '57P03', '25P03'}
+#: What PostgreSQL says when a migration has changed the type of a column of a prepared statement.
+_OUTDATED = 'cached plan must not change result type'
 #: The exceptions of oslo.db during an outage.
 _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 
@@ -44,18 +46,19 @@ _CLOSED = 'This connection is closed'
 def is_unavailable(error: BaseException) -> bool:
     """Whether an exception means that the same request may succeed later.
 
-    The database cannot be reached, no connection is free, its disk is full, or a wait for a lock has timed out.
+    The database cannot be reached, no connection is free, its disk is full, a wait for a lock has timed out, or a
+    migration has changed a column of a prepared statement.
     """
     if is_one(error) or isinstance(error, (db_exception.DBDeadlock, sa.exc.TimeoutError)):
         return True
     cause = error.inner_exception if isinstance(error, db_exception.DBError) else error
     if not isinstance(cause, sa.exc.DBAPIError):
         return False
-    code = _code(cause.orig)
-    if isinstance(code, int):
-        return code in _MYSQL
-    if code:
-        return code.startswith(_POSTGRESQL)
+    its_code = code(cause.orig)
+    if isinstance(its_code, int):
+        return its_code in _MYSQL
+    if its_code:
+        return its_code.startswith(_POSTGRESQL) or _OUTDATED in str(cause.orig)
     return any(words in str(cause.orig) for words in _SQLITE)
 
 
@@ -75,20 +78,22 @@ def log(logger: logging.Logger, error: BaseException, message: str, *arguments: 
 def note_unready(context: sa.engine.ExceptionContext) -> None:
     """Take an error of a server that is not ready for a lost connection: a listener for the event ``handle_error``.
 
-    So the pool connects anew, perhaps to another host, and oslo.db translates the error as one of connecting.
+    So the pool connects anew, perhaps to another host, and oslo.db translates the error as one of connecting. The same
+    goes for a prepared statement that does not fit the schema any more: it would fail as long as the connection lives.
     """
-    code = _code(context.original_exception)
-    if code in _MYSQL_UNREADY or code in _POSTGRESQL_UNREADY:
+    error = context.original_exception
+    if code(error) in _MYSQL_UNREADY | _POSTGRESQL_UNREADY or _OUTDATED in str(error):
         context.is_disconnect = True
 
 
-def _code(error: BaseException | None) -> int | str | None:
+def code(error: BaseException | None) -> int | str | None:
     """Return the code of an error of a driver: a number of MariaDB or MySQL, the SQLSTATE of PostgreSQL, or None."""
-    state = getattr(error, 'pgcode', None)
-    if state:
-        return str(state)
     number = error.args[0] if error is not None and error.args else None
-    return number if isinstance(number, int) else None
+    if isinstance(number, int):
+        return number
+    # Of psycopg2, and of psycopg.
+    state = getattr(error, 'pgcode', None) or getattr(error, 'sqlstate', None)
+    return str(state) if state else None
 
 
 class Outages:

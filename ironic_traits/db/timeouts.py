@@ -8,6 +8,7 @@ client that is gone. The limits of the drivers here are for a server that does n
 
 import contextlib
 import contextvars
+import math
 import select
 import time
 from collections.abc import Iterator
@@ -67,6 +68,14 @@ def is_over() -> bool:
     return moment is not None and time.monotonic() >= moment
 
 
+def connect_limit(url: sa.URL, limits: Limits) -> float:
+    """Return the maximum number of seconds that a connection to a host may take."""
+    if url.get_driver_name() == 'psycopg':
+        # It takes whole seconds only, and at least 2.
+        return max(2, math.ceil(limits.connect))
+    return limits.connect
+
+
 def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
     """Return the parameters of a driver by which it keeps the limits, without those that the URL has already.
 
@@ -77,9 +86,8 @@ def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
     if driver == 'pymysql':
         # While PyMySQL connects, it waits for the greeting of the server as for a response.
         values: dict[str, Any] = dict.fromkeys(('connect_timeout', 'read_timeout', 'write_timeout'), limits.connect)
-    elif driver == 'psycopg2':
+    elif driver in ('psycopg', 'psycopg2'):
         values = {
-            'connection_factory': _factory(limits),
             'keepalives_idle': 5,
             'keepalives_interval': 2,
             'keepalives_count': 3,
@@ -87,6 +95,10 @@ def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
         if limits.answer is not None:
             # In milliseconds.
             values['tcp_user_timeout'] = limits.answer * 1000
+        if driver == 'psycopg2':
+            values['connection_factory'] = _factory(limits)
+        else:
+            values['connect_timeout'] = connect_limit(url, limits)
     else:
         values = {}
     return {name: value for name, value in values.items() if name not in url.query}
@@ -100,7 +112,7 @@ def begin_session(url: sa.URL, limits: Limits, connection: Any) -> None:
         for name in ('read_timeout', 'write_timeout'):
             seconds = url.query.get(name)
             setattr(connection, f'_{name}', limits.answer if seconds is None else float(str(seconds)))
-    elif driver == 'psycopg2':
+    elif driver in ('psycopg', 'psycopg2'):
         connection.seconds = limits.answer
 
 
@@ -121,13 +133,18 @@ def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str
                 'tcp_keepalives_interval': 2,
                 'tcp_keepalives_count': 3,
             }
-            if connection.server_version >= 140000:
+            if _postgresql_version(connection) >= 140000:
                 values['client_connection_check_interval'] = 5000
         return [f'SET SESSION {name} = {value}' for name, value in values.items()]
     values = {'innodb_lock_wait_timeout': limits.lock}
     if seconds is not None and 'MariaDB' in _version(connection):
         values |= {'max_statement_time': seconds, 'idle_transaction_timeout': seconds}
     return [f'SET SESSION {", ".join(f"{name} = {value}" for name, value in values.items())}']
+
+
+def _postgresql_version(connection: Any) -> int:
+    # psycopg has it in ``info``, psycopg2 in both places.
+    return int(connection.info.server_version)
 
 
 def _version(connection: Any) -> str:
@@ -159,7 +176,7 @@ def _wait(connection: Any) -> None:
         if seconds is None:
             poll.poll()
             continue
-        is_ready, left = _wait_in_parts(poll, left, seconds / _PARTS)
+        is_ready, left = wait_in_parts(poll, left, seconds)
         if not is_ready:
             from psycopg2 import OperationalError
 
@@ -167,7 +184,7 @@ def _wait(connection: Any) -> None:
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')
 
 
-def _wait_in_parts(poll: Any, left: float, part: float) -> tuple[bool, float]:
+def wait_in_parts(poll: Any, left: float, seconds: float) -> tuple[bool, float]:
     """Wait until a socket is ready.
 
     Each part counts for at most its own length. So time in which this process was stopped, or got no processor, does
@@ -175,9 +192,10 @@ def _wait_in_parts(poll: Any, left: float, part: float) -> tuple[bool, float]:
 
     :param poll: select.poll.
     :param left: maximum number of seconds to wait.
-    :param part: seconds of a part.
+    :param seconds: the limit, of which a part is a fraction.
     :returns: (whether it is ready, how many seconds are left).
     """
+    part = seconds / _PARTS
     while True:
         began, timeout = time.monotonic(), max(0, min(part, left))
         is_ready = bool(poll.poll(timeout * 1000))

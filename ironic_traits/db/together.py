@@ -50,7 +50,9 @@ def execute(connection: sa.Connection, writes: Iterable[Write]) -> None:
             statements.append(write.statement)
             parameters |= values
             continue
-        result = connection.execute(write.statement, write.parameters)
+        # psycopg forgets the number of rows with the cursor.
+        options = {'preserve_rowcount': True} if write.rows is not None else {}
+        result = connection.execute(write.statement, write.parameters, execution_options=options)
         if write.rows is not None and result.rowcount < write.rows:
             raise MissingRows
     if statements:

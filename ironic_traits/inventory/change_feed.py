@@ -27,6 +27,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.insert import insert_missing
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import read_clock
 
@@ -274,7 +275,7 @@ def _number_all(context: Database) -> Token:
 
 #: The last number, and whether there are changes without one. One statement, because both must be of the same moment:
 #: otherwise a change that is numbered in between would be in neither.
-_NUMBERED = sa.select(tables.change_numbers, sa.exists().select_from(tables.change_log).label('has_more'))
+_NUMBERED = prepared(sa.select(tables.change_numbers, sa.exists().select_from(tables.change_log).label('has_more')))
 
 
 @retried

@@ -13,6 +13,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.types import now
 from ironic_traits.inventory import (
     change_feed,
@@ -226,16 +227,18 @@ def _lock_unlocked(nodes: sa.FromClause) -> sa.Select:
 
 
 _IDS = tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True))
-_LOCK_UNLOCKED = _lock_unlocked(tables.nodes)
+_LOCK_UNLOCKED = prepared(_lock_unlocked(tables.nodes))
 _RAISE = sa.update(tables.nodes).where(_IDS).values(origins.LOCKED)
 _unlocked = _lock_unlocked(tables.nodes.alias('candidates')).cte('unlocked')
 #: For PostgreSQL: lock, raise the generations and record the change in one statement.
-_TAKE_UNLOCKED = change_feed.with_record(
-    sa.update(tables.nodes)
-    .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
-    .values(origins.LOCKED)
-    .returning(tables.nodes.c.id, tables.nodes.c.uuid)
-    .cte('taken')
+_TAKE_UNLOCKED = prepared(
+    change_feed.with_record(
+        sa.update(tables.nodes)
+        .where(tables.nodes.c.id.in_(sa.select(_unlocked.c.id)))
+        .values(origins.LOCKED)
+        .returning(tables.nodes.c.id, tables.nodes.c.uuid)
+        .cte('taken')
+    )
 )
 _TAKEN = (tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.origin)
 _HAS_EXPIRED = (
@@ -257,7 +260,7 @@ def _read(
     """
     # Each column once. The conditions hold, so if a node has a reservation, that has expired.
     all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))
-    statement = sa.select(*all_columns).where(_IDS, *conditions)
+    statement = prepared(sa.select(*all_columns).where(_IDS, *conditions))
     rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
     if len(rows) < len(nodes):
         raise Lost

@@ -20,6 +20,7 @@ from ironic_traits import failures
 from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Condition, Values
 from ironic_traits.db.engine import referring
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
@@ -108,9 +109,8 @@ def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) 
     """
     if _DECIDING.isdisjoint(changes):
         return
-    after = connection.execute(
-        sa.select(tables.nodes.c.resource_class, SCHEDULABLE.label('offered')).where(_is(node))
-    ).one()
+    statement = sa.select(tables.nodes.c.resource_class, SCHEDULABLE.label('offered')).where(_is(node))
+    after = connection.execute(prepared(statement)).one()
     if after.resource_class != node.class_before:
         _reclass(connection, node, after.resource_class)
     elif after.resource_class and after.offered != node.offered_before:
@@ -177,7 +177,7 @@ def allocated_nodes(consumer: str | None) -> sa.Select:
 
 def has_allocations(consumer: str) -> sa.Select:
     """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
-    return sa.select(sa.exists().where(tables.consumers.c.uuid == consumer))
+    return prepared(sa.select(sa.exists().where(tables.consumers.c.uuid == consumer)))
 
 
 def allocated_to(consumer: str) -> Condition:
@@ -200,7 +200,7 @@ def check_allocation(connection: sa.Connection, node: sa.Row, consumer: str | No
     :param consumer: uuid; None when no consumer may have the node.
     :raises failures.NodeAllocated: the node is allocated to another consumer.
     """
-    holder = connection.scalar(sa.select(CONSUMER).select_from(tables.nodes).where(_is(node)))
+    holder = connection.scalar(prepared(sa.select(CONSUMER).select_from(tables.nodes).where(_is(node))))
     if holder not in (None, consumer):
         raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 

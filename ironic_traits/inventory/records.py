@@ -20,6 +20,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.types import now
 from ironic_traits.inventory import node_filters, origins, secrets, single_node
 from ironic_traits.inventory.lock_wait import waiting_for_lock
@@ -231,7 +232,7 @@ def read(
     :returns: a row with these columns.
     :raises failures.RecordNotFound: there is no such record, or the caller may not see it.
     """
-    row = connection.execute(sa.select(*columns).where(_is(kind, ident), *visible)).first()
+    row = connection.execute(prepared(sa.select(*columns).where(_is(kind, ident), *visible))).first()
     if row is None:
         raise failures.RecordNotFound(what=kind.what.capitalize(), ident=ident)
     return row

@@ -21,6 +21,7 @@ from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition, Values
 from ironic_traits.db.engine import Writer, retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.types import now, read_clock
 from ironic_traits.inventory import change_feed, history, node_filters, node_providers
 from ironic_traits.inventory.eligibility import EXPIRED, LIVE, OF_NODE, moment_text
@@ -40,7 +41,9 @@ _EXPIRED_ROWS = (
     .with_for_update()
 )
 # Built once: to build it for each call takes as long as to execute it.
-_EXPIRED_OF = _EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)))
+_EXPIRED_OF = prepared(
+    _EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)))
+)
 #: A column of a SELECT from nodes: the uuid of the node's live reservation, or NULL.
 UUID = (
     sa.select(tables.reservations.c.uuid)
@@ -221,7 +224,7 @@ def claim(context: Context, connection: sa.Connection, node_uuid: str, instance:
     same_instance = tables.reservations.c.instance_uuid == instance
     settle(connection, sa.or_(tables.reservations.c.node_uuid == node_uuid, same_instance))
     statement = sa.select(tables.reservations.c.node_uuid).where(same_instance).with_for_update()
-    held_uuid = connection.scalar(statement)
+    held_uuid = connection.scalar(prepared(statement))
     if held_uuid is None:
         _touch_key(connection, node_uuid, instance)
     elif held_uuid != node_uuid:
@@ -267,7 +270,7 @@ def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     :returns: a row with FIELDS; None if there is no live reservation.
     """
     statement = sa.select(*_columns(FIELDS)).where(tables.reservations.c.node_uuid == node_uuid, LIVE)
-    return connection.execute(statement).first()
+    return connection.execute(prepared(statement)).first()
 
 
 def use(
@@ -366,7 +369,8 @@ def _take(connection: sa.Connection, uuid: str) -> sa.Row:
 
 
 def _read(connection: sa.Connection, uuid: str, columns: Columns, visible: Iterable[Condition] = ()) -> sa.Row:
-    row = connection.execute(sa.select(*columns).where(tables.reservations.c.uuid == uuid, LIVE, *visible)).first()
+    statement = sa.select(*columns).where(tables.reservations.c.uuid == uuid, LIVE, *visible)
+    row = connection.execute(prepared(statement)).first()
     if row is None:
         raise failures.ReservationNotFound(reservation=uuid)
     return row

@@ -16,6 +16,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import clock
 from ironic_traits.inventory import (
@@ -98,11 +99,13 @@ def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
 
 
 #: Nearly always, an instance holds nothing yet. One statement finds that out.
-_BEGIN = sa.select(
-    clock().label('moment'),
-    # A reservation, live or expired, or a node.
-    sa.or_(_one_of(tables.nodes.c.instance_uuid), _one_of(tables.reservations.c.instance_uuid)).label('is_held'),
-    _one_of(tables.consumers.c.uuid).label('is_allocated'),
+_BEGIN = prepared(
+    sa.select(
+        clock().label('moment'),
+        # A reservation, live or expired, or a node.
+        sa.or_(_one_of(tables.nodes.c.instance_uuid), _one_of(tables.reservations.c.instance_uuid)).label('is_held'),
+        _one_of(tables.consumers.c.uuid).label('is_allocated'),
+    )
 )
 
 
@@ -230,7 +233,7 @@ def _inserted(on_node: sa.Select) -> sa.Select:
 
 
 _ON_NODE = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid)
-_INSERTED = _inserted(_ON_NODE)
+_INSERTED = prepared(_inserted(_ON_NODE))
 #: For MariaDB and MySQL. InnoDB lets an INSERT pass when the transaction that had written the same key begins to end, a
 #: moment before others see what that transaction wrote. A read that locks waits for its end.
 _INSERTED_LOCKING = _inserted(_ON_NODE.with_for_update(read=True))

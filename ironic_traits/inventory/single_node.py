@@ -16,6 +16,7 @@ from oslo_utils import uuidutils
 from ironic_traits import failures
 from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Columns, Condition, Values
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.types import clock, now
 from ironic_traits.inventory import change_feed, node_providers, origins
 from ironic_traits.inventory.node_names import is_stored_uuid
@@ -102,7 +103,7 @@ def read(connection: sa.Connection, ident: str, columns: Columns, visible: Seque
 @functools.lru_cache(maxsize=256)
 def _select_one(columns: Columns, key: str) -> sa.Select:
     """Return the SELECT of columns of the node whose column ``key`` equals the parameter ``ident``."""
-    return sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident'))
+    return prepared(sa.select(*columns).where(tables.nodes.c[key] == sa.bindparam('ident')))
 
 
 @functools.cache
@@ -113,7 +114,7 @@ def _raise_generation(key: str) -> sa.Update:
 @functools.lru_cache(maxsize=256)
 def _returning(key: str, columns: Columns) -> sa.Select:
     """Return the statement that locks a node and reads columns of it, for PostgreSQL."""
-    return change_feed.with_record(_raise_generation(key).returning(*columns).cte('taken'))
+    return prepared(change_feed.with_record(_raise_generation(key).returning(*columns).cte('taken')))
 
 
 @functools.cache

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import elements, joined, position
 from ironic_traits.inventory.trait_writers import Writers
@@ -66,18 +67,20 @@ _NODE_ID: sa.BindParameter[Any] = sa.bindparam('node_id', type_=sa.Integer())
 _NODE_IDS: sa.BindParameter[Any] = sa.bindparam('node_ids', expanding=True)
 # Built once: to build a statement for each call takes as long as to execute it. Subqueries, because PostgreSQL takes
 # longer to plan a join.
-_READ_OWN = _statement(lambda column: column == _NODE_ID)
-_READ = _statement(
-    lambda column: column == _NODE_ID,
-    sa.select(
-        sa.literal_column(str(_FOREIGN)),
-        _NODE_ID,
-        sa.select(tables.traits.c.name).where(tables.traits.c.id == _foreign.c.trait_id).scalar_subquery(),
-        *(sa.null(), sa.null()),
-    ).where(
-        _foreign.c.resource_provider_id
-        == sa.select(_provider.c.id).where(_provider.c.node_id == _NODE_ID).scalar_subquery()
-    ),
+_READ_OWN = prepared(_statement(lambda column: column == _NODE_ID))
+_READ = prepared(
+    _statement(
+        lambda column: column == _NODE_ID,
+        sa.select(
+            sa.literal_column(str(_FOREIGN)),
+            _NODE_ID,
+            sa.select(tables.traits.c.name).where(tables.traits.c.id == _foreign.c.trait_id).scalar_subquery(),
+            *(sa.null(), sa.null()),
+        ).where(
+            _foreign.c.resource_provider_id
+            == sa.select(_provider.c.id).where(_provider.c.node_id == _NODE_ID).scalar_subquery()
+        ),
+    )
 )
 _READ_MANY = _statement(
     lambda column: column.in_(_NODE_IDS),
@@ -137,7 +140,7 @@ def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) 
     :param adds: as for ``columns``; otherwise ``Stored.foreign`` may be empty.
     """
     if getattr(node, 'has_more', True):
-        rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node.id})
+        rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node.id}).all()
         return _stored(connection, writers, [node.id], rows)[node.id]
     holders = {}
     for each in node.own.split(',') if node.own else ():

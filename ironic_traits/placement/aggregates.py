@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.placement.single_provider import bump, read, take
 
 _TABLE = tables.resource_provider_aggregates
@@ -52,4 +53,4 @@ def replace(context: Context, uuid: str, generation: int | None, aggregate_uuids
 
 def _uuids(connection: sa.Connection, provider: sa.Row) -> list[str]:
     statement = sa.select(_TABLE.c.aggregate_uuid).where(_TABLE.c.resource_provider_id == provider.id)
-    return list(connection.scalars(statement.order_by(_TABLE.c.aggregate_uuid)))
+    return list(connection.scalars(prepared(statement.order_by(_TABLE.c.aggregate_uuid))))

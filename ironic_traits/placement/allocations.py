@@ -14,6 +14,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.placement import allocation_checks, capacity, consumers, failures, node_claims
@@ -127,7 +128,7 @@ def delete(context: Context, uuid: str) -> None:
         claim = Claim(consumer=uuid, resources={}, project_id='', user_id='')
         providers = _lock(connection, [claim])
         statement = sa.select(tables.consumers).where(tables.consumers.c.uuid == uuid)
-        consumer = connection.execute(statement.with_for_update()).first()
+        consumer = connection.execute(prepared(statement.with_for_update())).first()
         if consumer is None:
             raise failures.NotFound(reason=f"No allocations for consumer '{uuid}'")
         before = used_of_nodes(connection, providers)
@@ -136,7 +137,7 @@ def delete(context: Context, uuid: str) -> None:
         _bump(connection, providers, before, Counter())
 
 
-_LISTED = (
+_LISTED = prepared(
     sa.select(
         tables.resource_providers.c.uuid.label('provider_uuid'),
         tables.resource_providers.c.generation.label('provider_generation'),
@@ -161,7 +162,7 @@ _LISTED = (
 
 # These statements are built once: to build one for each call takes as long as to execute it.
 # The uuids of the providers of which consumers have allocations.
-_HELD_BY = (
+_HELD_BY = prepared(
     sa.select(tables.resource_providers.c.uuid)
     .join(tables.allocations, tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
     .join(tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id)

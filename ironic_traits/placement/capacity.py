@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.prepared import prepared
 from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
 from ironic_traits.matching.traits import Filter
@@ -56,6 +57,8 @@ _HELD = (
 #: with that on allocations in a form that needs fewer tables, and that the node is no child.
 _FREE = (node_providers.SCHEDULABLE, ~RESERVED, node_providers.UNALLOCATED, ~mismatches.MISMATCHED)
 _PROVIDER = tuple(tables.resource_providers.c[name] for name in ('id', 'uuid', 'root_provider_uuid'))
+#: An amount that no inventory has. Larger ones may not fit into an integer of the database.
+_TOO_MUCH = 2**31
 _TIMES = ('created_at', 'updated_at')
 #: The stored inventories:
 #:
@@ -118,7 +121,7 @@ def _both(*conditions: Condition) -> sa.CompoundSelect:
 
 
 # Built once: to build it for each call takes as long as to execute it.
-_ROWS_OF = _both(tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True)))
+_ROWS_OF = prepared(_both(tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True))))
 
 
 def capacity(row: sa.Row) -> float:
@@ -183,6 +186,7 @@ def of_clients(amounts: Mapping[int, int]) -> sa.Select:
     statement = sa.select(*_PROVIDER)
     for class_id, amount in amounts.items():
         inventory = tables.inventories.alias()
+        needed = sa.literal(min(amount, _TOO_MUCH), sa.BigInteger)
         table, allocations = inventory.c, tables.allocations.c
         same = allocations.resource_provider_id == table.resource_provider_id
         used = sa.select(sa.func.coalesce(sa.func.sum(allocations.used), 0)).where(
@@ -190,10 +194,10 @@ def of_clients(amounts: Mapping[int, int]) -> sa.Select:
         )
         statement = statement.join(inventory, table.resource_provider_id == tables.resource_providers.c.id).where(
             table.resource_class_id == class_id,
-            table.min_unit <= amount,
-            table.max_unit >= amount,
-            amount % table.step_size == 0,
-            (table.total - table.reserved) * table.allocation_ratio - used.scalar_subquery() >= amount,
+            table.min_unit <= needed,
+            table.max_unit >= needed,
+            needed % table.step_size == 0,
+            (table.total - table.reserved) * table.allocation_ratio - used.scalar_subquery() >= needed,
         )
     return statement
 

@@ -8,13 +8,14 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.types import now
 from ironic_traits.placement import failures
 
 #: The generation of a claim in versions without consumer generations: it is not checked.
 ANY = object()
 # Built once: to build it for each call takes as long as to execute it.
-_LOCK = (
+_LOCK = prepared(
     sa.select(tables.consumers)
     .where(tables.consumers.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
     .order_by(tables.consumers.c.id)

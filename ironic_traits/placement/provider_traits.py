@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.engine import referring, retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import elements, position
 from ironic_traits.placement import failures
@@ -53,7 +54,7 @@ _SELECT_OWN = _OWN_BY_ALL.where(tables.node_traits.c.node_id == sa.bindparam('no
 # The names are one parameter. For an IN with many of them, SQLAlchemy would render the statement at each execution.
 _names = elements(sa.bindparam('names', type_=sa.Text())).table_valued('value', name='names')
 _SELECT_NAMED = _select(_NAMED).where(tables.traits.c.name.in_(sa.select(_names.c.value)))
-_TRAITS = sa.union_all(_SELECT_STORED, _SELECT_OWN, _SELECT_NAMED)
+_TRAITS = prepared(sa.union_all(_SELECT_STORED, _SELECT_OWN, _SELECT_NAMED))
 _SAME = tables.resource_providers.c.uuid == sa.bindparam('uuid')
 # The generation of a provider, in the column "id", and its traits: one statement, so they are of the same moment.
 _FIND = sa.union_all(
@@ -66,6 +67,7 @@ _FIND = sa.union_all(
     ).where(_SAME),
     sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(_SAME),
 )
+_FIND_PREPARED = prepared(_FIND)
 _table = tables.resource_provider_traits
 _DELETE = sa.delete(_table).where(
     _table.c.resource_provider_id == sa.bindparam('of_provider_id'),
@@ -87,7 +89,7 @@ def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
     """
     with context.read() as connection:
         # MariaDB refuses to compare an ascii column with non-ASCII text.
-        rows = connection.execute(_FIND, {'uuid': uuid}).all() if uuid.isascii() else []
+        rows = connection.execute(_FIND_PREPARED, {'uuid': uuid}).all() if uuid.isascii() else []
     generation = next((row.id for row in rows if row.kind == _PROVIDER), None)
     if generation is None:
         raise failures.ProviderNotFound(uuid=uuid)

@@ -7,6 +7,7 @@ from oslo_db import exception as db_exception
 
 from ironic_traits.db import tables, together
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.prepared import prepared
 from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.inventory import change_feed, node_providers
@@ -53,10 +54,12 @@ LISTED = (
     sa.func.coalesce(tables.resource_providers.c.updated_at, tables.resource_providers.c.created_at).label('moment'),
 )
 # Built once: to build the statement for each call takes as long as to execute it.
-_ONE = sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid'))
+_ONE = prepared(sa.select(*COLUMNS).where(tables.resource_providers.c.uuid == sa.bindparam('uuid')))
 _SAME = tables.resource_providers.c.uuid.in_(sa.bindparam('uuids', expanding=True))
-_NODES_OF = sa.select(tables.resource_providers.c.node_id, tables.resource_providers.c.uuid).where(
-    _SAME, tables.resource_providers.c.node_id.is_not(None)
+_NODES_OF = prepared(
+    sa.select(tables.resource_providers.c.node_id, tables.resource_providers.c.uuid).where(
+        _SAME, tables.resource_providers.c.node_id.is_not(None)
+    )
 )
 _LOCK_NODE = (
     sa.update(tables.nodes)
@@ -64,14 +67,18 @@ _LOCK_NODE = (
     .where(tables.nodes.c.id == sa.bindparam('locked_id'))
 )
 #: For PostgreSQL. The node of a provider has its uuid.
-_LOCK_ONE_NODE = change_feed.with_record(
-    sa.update(tables.nodes)
-    .values(generation=tables.nodes.c.generation + 1)
-    .where(tables.nodes.c.uuid == sa.bindparam('node_uuid'))
-    .returning(tables.nodes.c.id, tables.nodes.c.uuid)
-    .cte('taken')
+_LOCK_ONE_NODE = prepared(
+    change_feed.with_record(
+        sa.update(tables.nodes)
+        .values(generation=tables.nodes.c.generation + 1)
+        .where(tables.nodes.c.uuid == sa.bindparam('node_uuid'))
+        .returning(tables.nodes.c.id, tables.nodes.c.uuid)
+        .cte('taken')
+    )
 )
-_LOCK = sa.select(tables.resource_providers).where(_SAME).order_by(tables.resource_providers.c.id).with_for_update()
+_LOCK = prepared(
+    sa.select(tables.resource_providers).where(_SAME).order_by(tables.resource_providers.c.id).with_for_update()
+)
 _LOCK_SETTLED = _LOCK.where(sa.or_(tables.resource_providers.c.node_id.is_(None), ~_EXPIRED))
 _BUMP = (
     sa.update(tables.resource_providers)

@@ -9,6 +9,7 @@ from ironic_traits.context import Context
 from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
+from ironic_traits.db.prepared import prepared
 from ironic_traits.placement import failures
 
 _FOREIGN = sa.exists().where(tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
@@ -32,7 +33,7 @@ def find(
     :returns: [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name.
     """
     columns = tables.traits.c
-    statement = sa.select(columns.name, columns.created_at, columns.updated_at).order_by(columns.name)
+    statement = prepared(sa.select(columns.name, columns.created_at, columns.updated_at).order_by(columns.name))
     if name_in is not None:
         statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:

@@ -33,7 +33,7 @@ class Processes:
     def __init__(self, url, folder):
         self._folder = folder
         (folder / 'one.conf').write_text(f'{CHECKED}[deploy]\npoll_interval = 0.2\n')
-        self._arguments = ['--config-file', str(folder / 'one.conf'), '--database', url]
+        self._url = url
         self._output = (folder / 'output').open('ab')
         self._processes = []
         self.bases = []
@@ -54,14 +54,14 @@ class Processes:
 
     def upgrade(self, code):
         """Upgrade the schema by the release in a directory; None for this checkout."""
-        process = releases.start(code, 'manage', *self._arguments, 'db', 'upgrade', output=self._output)
+        process = self._start(code, 'manage', 'db', 'upgrade')
         assert process.wait(120) == 0, self.output
 
     def serve(self, code):
         """Start a service and a worker of the release in a directory; None for this checkout."""
         port = free_port()
         for program, arguments in (('api', ['--port', str(port), '--nostart-worker']), ('worker', [])):
-            self._processes.append(releases.start(code, program, *self._arguments, *arguments, output=self._output))
+            self._processes.append(self._start(code, program, *arguments))
         base = f'http://127.0.0.1:{port}'
         deadline = time.monotonic() + 60
         while True:
@@ -70,6 +70,14 @@ class Processes:
             assert time.monotonic() < deadline, self.output
             time.sleep(0.05)
         self.bases.append(base)
+
+    def _start(self, code, program, *arguments):
+        return releases.start(code, program, *self._arguments(code), *arguments, output=self._output)
+
+    def _arguments(self, code):
+        # The release before does not know psycopg.
+        url = self._url.replace('+psycopg:', '+psycopg2:') if code else self._url
+        return ['--config-file', str(self._folder / 'one.conf'), '--database', url]
 
     def has_ended(self):
         """Whether one of them has ended."""

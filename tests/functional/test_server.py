@@ -209,6 +209,7 @@ def test_invalid_configuration(text, reason, tmp_path):
         ('nonsense://host/name', 'database nonsense is not supported'),
         ('sqlite://', 'must be a file'),
         ('sqlite:////proc/nowhere/x.sqlite', 'No such file or directory'),
+        ('postgresql+psycopg://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
         ('postgresql+psycopg2://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
         ('mysql+pymysql://tests:hush@127.0.0.1:{port}/name', '127.0.0.1'),
     ],

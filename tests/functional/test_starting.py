@@ -135,6 +135,7 @@ def test_a_log_file_that_cannot_be_written(program, tmp_path):
 @pytest.mark.parametrize(
     ('url', 'module', 'extra'),
     [
+        ('postgresql+psycopg://tests:hush-hush@127.0.0.1/x', 'psycopg', 'postgresql'),
         ('postgresql+psycopg2://tests:hush-hush@127.0.0.1/x', 'psycopg2', 'postgresql'),
         ('mysql+pymysql://tests:hush-hush@127.0.0.1/x', 'pymysql', 'mariadb'),
     ],

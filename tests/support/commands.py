@@ -52,10 +52,10 @@ _OWN_MODULES = (
     'keystoneauth1.noauth',
     'keystoneauth1.session',
     'keystoneauth1.token_endpoint',
-    'psycopg2',
+    'psycopg',
     'pymysql',
     'sqlalchemy.dialects.mysql.pymysql',
-    'sqlalchemy.dialects.postgresql.psycopg2',
+    'sqlalchemy.dialects.postgresql.psycopg',
     'sqlalchemy.dialects.sqlite.pysqlite',
 )
 

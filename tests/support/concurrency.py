@@ -13,11 +13,11 @@ _PROCESSES.set_forkserver_preload(
     [
         'tests.support.client',
         'tests.support.service',
-        'psycopg2',
+        'psycopg',
         'pymysql',
         'pytest',
         'sqlalchemy.dialects.mysql.pymysql',
-        'sqlalchemy.dialects.postgresql.psycopg2',
+        'sqlalchemy.dialects.postgresql.psycopg',
         'sqlalchemy.dialects.sqlite.pysqlite',
     ]
 )

@@ -139,7 +139,7 @@ class PostgreSQL(Server):
     """PostgreSQL, which refuses to run as root."""
 
     programs = ('initdb', 'postgres')
-    url = 'postgresql+psycopg2://tests@127.0.0.1:{port}/{name}'
+    url = 'postgresql+psycopg://tests@127.0.0.1:{port}/{name}'
     user = 'postgres'
 
     def make_data_directory(self):

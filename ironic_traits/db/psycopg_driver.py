@@ -1,0 +1,110 @@
+"""Connections of the driver psycopg: statements are prepared, waits have a limit, and columns are described once.
+
+To find rows by a key, PostgreSQL needs more time for the plan than for the rows. psycopg prepares such a statement when
+a connection executes it for the sixth time: from then on, the server has its plan.
+
+The server may then use the same plan for all parameters. So a SELECT is prepared only if its best plan does not depend
+on them (``db.prepared``). The plan of a list does: on how many nodes have a trait, for example. INSERT, UPDATE and
+DELETE find their rows by keys here, and are always prepared.
+"""
+
+import select
+import weakref
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg.waiting import Ready
+
+from ironic_traits.db import timeouts
+from ironic_traits.db.prepared import is_prepared
+
+#: {psycopg.waiting.Wait: events}
+_EVENTS = {1: select.POLLIN, 2: select.POLLOUT, 3: select.POLLIN | select.POLLOUT}
+#: {compiled statement of SQLAlchemy: ``description`` of its cursors}
+_descriptions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+class Cursor(psycopg.Cursor):
+    """A cursor that keeps the description of the columns of each statement.
+
+    SQLAlchemy asks for it after each execution, and looks at it once. To make it for a node takes as long as to read
+    the node.
+
+    :ivar compiled: the compiled statement of SQLAlchemy; None for a text.
+    """
+
+    compiled: Any = None
+
+    @property
+    def description(self) -> Any:
+        """The columns of the result, as of ``psycopg.Cursor``."""
+        if self.compiled is None:
+            return super().description
+        description = _descriptions.get(self.compiled)
+        if description is None:
+            description = super().description
+            if description:
+                _descriptions[self.compiled] = description
+        return description
+
+
+class Connection(psycopg.Connection):
+    """A connection with a limit for each wait.
+
+    :ivar seconds: the limit; None for no limit.
+    """
+
+    seconds: float | None = None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.cursor_factory = Cursor
+
+    def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+        """Run a generator of psycopg, which waits for the socket; return its result.
+
+        :raises psycopg.OperationalError: the server has not responded in time. The connection is closed then.
+        """
+        if self.seconds is None:
+            return super().wait(gen, *arguments, **options)
+        poll, left = select.poll(), self.seconds
+        try:
+            # The states of psycopg.waiting.Wait are the same bits as those of Ready.
+            state = next(gen)
+            while True:
+                poll.register(self.pgconn.socket, _EVENTS[state])
+                is_ready, left = timeouts.wait_in_parts(poll, left, self.seconds)
+                if not is_ready:
+                    # SQLAlchemy takes a closed connection for a lost one.
+                    self.close()
+                    raise psycopg.OperationalError(f'no answer for {self.seconds} seconds')
+                state = gen.send(Ready(state))
+        except StopIteration as end:
+            return end.value
+
+
+def connect(seconds: float, *arguments: Any, **options: Any) -> Connection:
+    """Return a new connection.
+
+    :param seconds: the limit of each wait, until ``timeouts.begin_session`` sets that of statements.
+    :param arguments: of ``psycopg.connect``.
+    :param options: of the same.
+    """
+    connection = Connection.connect(*arguments, **options)
+    connection.seconds = seconds
+    return connection
+
+
+def listen(engine: sa.Engine) -> None:
+    """Let an engine prepare statements."""
+    sa.event.listen(engine, 'do_execute', _execute)
+
+
+def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Execute a statement: a listener for SQLAlchemy's event ``do_execute``."""
+    cursor.compiled = context.compiled
+    may_prepare = is_prepared(context) or context.isinsert or context.isupdate or context.isdelete
+    # None: psycopg prepares it when it has been executed often enough.
+    cursor.execute(statement, parameters, prepare=None if may_prepare else False)
+    return True
