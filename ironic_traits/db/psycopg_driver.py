@@ -19,8 +19,6 @@ from psycopg.waiting import Ready
 from ironic_traits.db import timeouts
 from ironic_traits.db.prepared import is_prepared
 
-#: {psycopg.waiting.Wait: events}
-_EVENTS = {1: select.POLLIN, 2: select.POLLOUT, 3: select.POLLIN | select.POLLOUT}
 #: {compiled statement of SQLAlchemy: ``description`` of its cursors}
 _descriptions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
@@ -73,7 +71,7 @@ class Connection(psycopg.Connection):
             # The states of psycopg.waiting.Wait are the same bits as those of Ready.
             state = next(gen)
             while True:
-                poll.register(self.pgconn.socket, _EVENTS[state])
+                poll.register(self.pgconn.socket, timeouts.EVENTS[state])
                 is_ready, left = timeouts.wait_in_parts(poll, left, self.seconds)
                 if not is_ready:
                     # SQLAlchemy takes a closed connection for a lost one.

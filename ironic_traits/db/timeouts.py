@@ -162,8 +162,10 @@ def _factory(limits: Limits) -> Any:
     return type('Connection', (extensions.connection,), {'seconds': limits.connect})
 
 
-#: ``psycopg2.extensions``: POLL_OK, and the events of POLL_READ and POLL_WRITE.
-_POLL_OK, _EVENTS = 0, {1: select.POLLIN, 2: select.POLLOUT}
+#: ``psycopg2.extensions.POLL_OK``.
+_POLL_OK = 0
+#: {POLL_READ or POLL_WRITE of psycopg2, or psycopg.waiting.Wait: the events}.
+EVENTS = {1: select.POLLIN, 2: select.POLLOUT, 3: select.POLLIN | select.POLLOUT}
 
 
 def _wait(connection: Any) -> None:
@@ -172,7 +174,7 @@ def _wait(connection: Any) -> None:
     left = seconds or 0
     while (state := connection.poll()) != _POLL_OK:
         poll = select.poll()
-        poll.register(connection.fileno(), _EVENTS[state])
+        poll.register(connection.fileno(), EVENTS[state])
         if seconds is None:
             poll.poll()
             continue

@@ -1,8 +1,8 @@
 """The index of nodes: which nodes have a trait, a class, an owner, or a reason not to be free, as sets of bits.
 
-Each process keeps one in memory, for questions about many nodes, such as capacity, drift,
-explanations and facets (``inventory.node_sets``). It is never stale. Each use of it begins with one snapshot of the
-database, in which these are read:
+Each process keeps one in memory (``inventory.node_sets``), for questions about many nodes, such as capacity, drift,
+explanations and facets. It is never stale. Each use of it begins with one snapshot of the database, in which these are
+read:
 
 1. the last number of the change feed, and the nodes whose changes have a number since the one that the index has;
 2. the nodes in the log of changes that have no number yet;

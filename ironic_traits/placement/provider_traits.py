@@ -57,17 +57,20 @@ _SELECT_NAMED = _select(_NAMED).where(tables.traits.c.name.in_(sa.select(_names.
 _TRAITS = prepared(sa.union_all(_SELECT_STORED, _SELECT_OWN, _SELECT_NAMED))
 _SAME = tables.resource_providers.c.uuid == sa.bindparam('uuid')
 # The generation of a provider, in the column "id", and its traits: one statement, so they are of the same moment.
-_FIND = sa.union_all(
-    _STORED_BY_ALL.join(
-        tables.resource_providers,
-        tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
-    ).where(_SAME),
-    _OWN_BY_ALL.join(
-        tables.resource_providers, tables.resource_providers.c.node_id == tables.node_traits.c.node_id
-    ).where(_SAME),
-    sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(_SAME),
+_FIND = prepared(
+    sa.union_all(
+        _STORED_BY_ALL.join(
+            tables.resource_providers,
+            tables.resource_providers.c.id == tables.resource_provider_traits.c.resource_provider_id,
+        ).where(_SAME),
+        _OWN_BY_ALL.join(
+            tables.resource_providers, tables.resource_providers.c.node_id == tables.node_traits.c.node_id
+        ).where(_SAME),
+        sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(
+            _SAME
+        ),
+    )
 )
-_FIND_PREPARED = prepared(_FIND)
 _table = tables.resource_provider_traits
 _DELETE = sa.delete(_table).where(
     _table.c.resource_provider_id == sa.bindparam('of_provider_id'),
@@ -89,7 +92,7 @@ def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
     """
     with context.read() as connection:
         # MariaDB refuses to compare an ascii column with non-ASCII text.
-        rows = connection.execute(_FIND_PREPARED, {'uuid': uuid}).all() if uuid.isascii() else []
+        rows = connection.execute(_FIND, {'uuid': uuid}).all() if uuid.isascii() else []
     generation = next((row.id for row in rows if row.kind == _PROVIDER), None)
     if generation is None:
         raise failures.ProviderNotFound(uuid=uuid)

@@ -175,12 +175,7 @@ def test_a_mirrored_node_follows_actions(tab, far, site):
     page = tab.open(f'#/nodes/{UUIDS[0]}')
     latest = page.locator('.timeline li').first
     expect(latest).to_be_visible()
-    page.get_by_text('Reserve it').click()
-    page.get_by_role('button', name='Reserve', exact=True).click()
-    expect(latest).to_contain_text('holds the node')
-    page.get_by_role('button', name='Release').click()
-    page.get_by_role('dialog').get_by_role('button', name='Release').click()
-    expect(latest).not_to_contain_text('holds the node')
+    browsers.reserve_and_release(page)
     page.get_by_role('button', name='Edit').click()
     page.get_by_label('Add a trait').fill('CUSTOM_NEW')
     page.get_by_label('Add a trait').press('Enter')

@@ -128,13 +128,7 @@ def test_an_edit_with_its_preview(writing, own):
 
 def test_the_timeline_follows_a_reservation(writing, own):
     page = writing.open(f'#/nodes/{uuid_of(own, "rack1-7")}')
-    latest = page.locator('.timeline li').first
-    page.get_by_text('Reserve it').click()
-    page.get_by_role('button', name='Reserve', exact=True).click()
-    expect(latest).to_contain_text('holds the node')
-    page.get_by_role('button', name='Release').click()
-    page.get_by_role('dialog').get_by_role('button', name='Release').click()
-    expect(latest).not_to_contain_text('holds the node')
+    browsers.reserve_and_release(page)
 
 
 def test_ports_and_data_of_an_inspection_appear(writing, own):

@@ -82,6 +82,19 @@ def tab_in(created, base):
         page.close()
 
 
+def reserve_and_release(page):
+    """Reserve the node of a page, and release it. The timeline follows both."""
+    from playwright.sync_api import expect
+
+    latest = page.locator('.timeline li').first
+    page.get_by_text('Reserve it').click()
+    page.get_by_role('button', name='Reserve', exact=True).click()
+    expect(latest).to_contain_text('holds the node')
+    page.get_by_role('button', name='Release').click()
+    page.get_by_role('dialog').get_by_role('button', name='Release').click()
+    expect(latest).not_to_contain_text('holds the node')
+
+
 class Tab:
     """A tab with the web page of a service.
 

@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+from tests.support import freezing
+from tests.support.terminal import is_running
+
 ROOT = os.getuid() == 0
 #: Prefix of the names of the servers' directories; the pid of the tests follows.
 _PREFIX = 'ironic-traits-tests-'
@@ -73,13 +76,9 @@ class Server:
         if not self._process:
             return
         # A process of PostgreSQL that serves a connection outlives its parent for a moment, in which it answers.
-        children = _children(self._process.pid)
-        self._process.send_signal(signal.SIGKILL)
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+        pids = freezing.signal_all(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        while any(_state(child)[0] not in _ENDED for child in children):
+        while any(map(is_running, pids)):
             time.sleep(0.005)
 
     def stop(self):
@@ -141,27 +140,6 @@ def parent_folder():
         if shutil.disk_usage(_MEMORY).free >= _MIN_FREE:
             return _MEMORY
     return tempfile.gettempdir()
-
-
-def _children(pid):
-    """Return the pids of the processes that a process has started."""
-    pids = [int(name) for name in os.listdir('/proc') if name.isdecimal()]
-    return [each for each in pids if _state(each)[1] == str(pid)]
-
-
-def _state(pid):
-    """Return the state of a process, as ``ps`` names it, and the pid of its parent, as text."""
-    try:
-        text = pathlib.Path(f'/proc/{pid}/stat').read_text()
-    except OSError:
-        return 'X', ''
-    # The name of the program, in parentheses, may have blanks.
-    state, parent, *_ = text.rpartition(')')[2].split()
-    return state, parent
-
-
-#: States of processes that have ended. Nobody may have waited for them yet.
-_ENDED = ('X', 'Z')
 
 
 class PostgreSQL(Server):
