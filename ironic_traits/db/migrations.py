@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from oslo_db.exception import DBDuplicateEntry
 
 from ironic_traits.db import outage, repeatable, revisions
 from ironic_traits.db.engine import Database
@@ -18,6 +19,15 @@ from ironic_traits.db.engine import Database
 LOCK = ('ironic-traits-migrations', 0x1807_1735)
 #: Maximum number of seconds to wait for that lock.
 MAX_WAIT = 600
+#: The table in which alembic stores the revision, with a second column of which no two rows can be equal. So a database
+#: has one revision at most. The name of the primary key is alembic's.
+_VERSION = sa.Table(
+    'alembic_version',
+    sa.MetaData(),
+    sa.Column('version_num', sa.String(32), nullable=False),
+    sa.Column('single', sa.SmallInteger, nullable=False, server_default='1', unique=True),
+    sa.PrimaryKeyConstraint('version_num', name='alembic_version_pkc'),
+)
 #: PostgreSQL's code for a lock that was not released in time.
 _LOCK_NOT_AVAILABLE = '55P03'
 
@@ -82,7 +92,7 @@ def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[Non
     """Hold the lock, which belongs to the connection.
 
     It is a lock of one server, which the other nodes of a Galera cluster do not know of. So alembic may find that an
-    upgrade through another node has changed the version.
+    upgrade through another node has changed the version, or has stored the first one.
     """
     # Each DDL statement waits for the transactions that use its table. While it waits, all others wait for it.
     connection.exec_driver_sql('SET SESSION lock_wait_timeout = @@innodb_lock_wait_timeout')
@@ -90,19 +100,30 @@ def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[Non
     if connection.scalar(sa.select(sa.func.get_lock(LOCK[0], max_wait))) != 1:
         raise _in_progress(max_wait)
     try:
+        # Alembic would create it with the first column only. Two upgrades of an empty database would then store a row
+        # each, and no later upgrade would know which one is right.
+        connection.execute(sa.schema.CreateTable(_VERSION, if_not_exists=True))
         yield
         # Otherwise the next process would get the lock before it can see the new version. The tables are committed
         # already: each DDL statement is.
         connection.exec_driver_sql('COMMIT')
     except CommandError as error:
-        raise revisions.UpgradeInProgress(
-            f'another process is upgrading it, perhaps through another node of a cluster ({error}). '
-            'Wait for it, and try again'
-        ) from error
+        raise _interference(error) from error
+    except DBDuplicateEntry as error:
+        if _VERSION.c.single.name not in error.columns:
+            raise
+        raise _interference(error.inner_exception.orig) from error
     finally:
         # The server releases it with the connection, if that has failed.
         with contextlib.suppress(Exception):
             connection.execute(sa.select(sa.func.release_lock(LOCK[0])))
+
+
+def _interference(error: BaseException | None) -> revisions.UpgradeInProgress:
+    return revisions.UpgradeInProgress(
+        f'another process is upgrading it, perhaps through another node of a cluster ({error}). '
+        'Wait for it, and try again'
+    )
 
 
 def _in_progress(max_wait: int) -> revisions.UpgradeInProgress:

@@ -11,7 +11,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from ironic_traits.db import revisions
+from ironic_traits.db import migrations, revisions
 from tests.support import clusters, commands
 from tests.support.client import Client
 from tests.support.following import Following
@@ -122,8 +122,7 @@ def test_upgrades_through_two_nodes(cluster, tmp_path):
     if cluster.name != 'galera':
         pytest.skip('only its primary can be written to')
     url = cluster.create('upgrades')
-    base = sa.make_url(url).difference_update_query(['host']).set(host='127.0.0.1')
-    by_node = [base.set(port=node.port).render_as_string(hide_password=False) for node in cluster.nodes]
+    by_node = urls_by_node(cluster, url)
     begin = ['ironic-traits-manage', '--database']
     with (tmp_path / 'output').open('w+') as output:
         upgrades = [
@@ -138,6 +137,39 @@ def test_upgrades_through_two_nodes(cluster, tmp_path):
         with database(each) as opened:
             assert differences(opened) == []
             assert revisions.current(opened) == revisions.newest()
+
+
+def test_upgrade_that_is_overtaken_through_another_node(cluster):
+    """An upgrade of an empty database fails if another one has ended before it stores its first revision."""
+    if cluster.name != 'galera':
+        pytest.skip('only its primary can be written to')
+    url = cluster.create('overtaken')
+    first, second = urls_by_node(cluster, url)[:2]
+
+    def overtake(connection, cursor, statement, *rest):
+        if connection.engine.url.port == slow.url.port and statement.startswith('INSERT INTO alembic_version'):
+            # Alembic works on one database at a time in a process.
+            assert commands.run('ironic-traits-manage', '--database', second, 'db', 'upgrade').returncode == 0
+
+    with database(first) as slow:
+        sa.event.listen(sa.Engine, 'before_cursor_execute', overtake)
+        try:
+            with pytest.raises(revisions.UpgradeInProgress, match='through another node of a cluster'):
+                migrations.upgrade(slow)
+        finally:
+            sa.event.remove(sa.Engine, 'before_cursor_execute', overtake)
+        migrations.upgrade(slow)
+        assert differences(slow) == []
+        assert revisions.current(slow) == revisions.newest()
+
+
+def urls_by_node(cluster, url):
+    """Return the URLs of a database at each node of a cluster.
+
+    :param url: URL of the database with all nodes, as ``cluster.create`` returns it.
+    """
+    base = sa.make_url(url).difference_update_query(['host']).set(host='127.0.0.1')
+    return [base.set(port=node.port).render_as_string(hide_password=False) for node in cluster.nodes]
 
 
 def test_faults(cluster, real_ironic, tmp_path):
