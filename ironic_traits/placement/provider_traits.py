@@ -4,6 +4,7 @@ A node's provider has the node's own traits, and foreign ones that Placement cli
 example). Only the foreign ones are stored in ``resource_provider_traits``, and only they can be removed here.
 """
 
+import datetime
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,28 +19,29 @@ from ironic_traits.db.together import Write
 from ironic_traits.db.types import elements, position
 from ironic_traits.placement import failures
 from ironic_traits.placement.single_provider import GENERATION, take, write_and_bump
-from ironic_traits.placement.traits import refuse_unknown
+from ironic_traits.placement.traits import MOMENT, refuse_unknown
 
 _STORED, _OWN, _NAMED, _PROVIDER = 0, 1, 2, 3
+_Trait = tuple[int, datetime.datetime]
 
 
-class _Rows(NamedTuple):
-    """Rows of ``traits``, {name: row with ``id``, ``name``, ``created_at``, ``updated_at``}.
+class _Traits(NamedTuple):
+    """Traits, {name: (id, time of the last change)}.
 
     :ivar stored: the traits that clients have set on the provider.
     :ivar own: the node's own traits. A provider that is not a node's has none.
     :ivar named: the traits of the request that exist.
     """
 
-    stored: dict[str, sa.Row]
-    own: dict[str, sa.Row]
-    named: dict[str, sa.Row]
+    stored: dict[str, _Trait]
+    own: dict[str, _Trait]
+    named: dict[str, _Trait]
 
 
 def _select(kind: int) -> sa.Select:
     columns = tables.traits.c
     literal = sa.literal_column(str(kind), sa.Integer).label('kind')
-    return sa.select(literal, columns.id, columns.name, columns.created_at, columns.updated_at)
+    return sa.select(literal, columns.id, columns.name, MOMENT)
 
 
 # These statements are built once: to build one for each call takes as long as to execute it.
@@ -66,9 +68,7 @@ _FIND = prepared(
         _OWN_BY_ALL.join(
             tables.resource_providers, tables.resource_providers.c.node_id == tables.node_traits.c.node_id
         ).where(_SAME),
-        sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null(), sa.null()).where(
-            _SAME
-        ),
+        sa.select(sa.literal_column(str(_PROVIDER), sa.Integer), GENERATION, sa.null(), sa.null()).where(_SAME),
     )
 )
 _table = tables.resource_provider_traits
@@ -83,26 +83,31 @@ _INSERT = sa.insert(_table).from_select(
 )
 
 
-def find(context: Context, uuid: str) -> tuple[int, Sequence[sa.Row]]:
+def find(context: Context, uuid: str) -> tuple[int, dict[str, datetime.datetime]]:
     """Return the traits of a provider.
 
     :param uuid: of the provider.
-    :returns: (generation of the provider, [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name).
+    :returns: (generation of the provider, {name: time of the last change of the trait, …}, sorted by name).
     :raises failures.ProviderNotFound: there is no such provider.
     """
     with context.read() as connection:
         # MariaDB refuses to compare an ascii column with non-ASCII text.
         rows = connection.execute(_FIND, {'uuid': uuid}).all() if uuid.isascii() else []
-    generation = next((row.id for row in rows if row.kind == _PROVIDER), None)
+    generation, traits = None, {}
+    for kind, number, name, moment in rows:
+        if kind == _PROVIDER:
+            generation = number
+        else:
+            traits[name] = number, moment
     if generation is None:
         raise failures.ProviderNotFound(uuid=uuid)
-    return generation, _sorted({row.name: row for row in rows if row.kind != _PROVIDER})
+    return generation, _moments(traits)
 
 
 @retried
 def replace(
     context: Context, uuid: str, generation: int | None, requested_names: Collection[str]
-) -> tuple[int, Sequence[sa.Row]]:
+) -> tuple[int, dict[str, datetime.datetime]]:
     """Set the traits of a provider.
 
     On a node's provider, the node's own traits stay, and requested custom traits are ignored unless the node has them.
@@ -120,17 +125,17 @@ def replace(
         stored, own, named = _read(connection, provider, requested_names)
         refuse_unknown(requested_names, named)
         target = {
-            name: row
-            for name, row in named.items()
+            name: trait
+            for name, trait in named.items()
             if name not in own and not (provider.node_id and name.startswith(names.PREFIX))
         }
         if target.keys() == stored.keys():
-            return provider.generation, _sorted({**stored, **own})
-        gone = [row.id for name, row in stored.items() if name not in target]
-        new = [row.id for name, row in sorted(target.items()) if name not in stored]
+            return provider.generation, _moments({**stored, **own})
+        gone = [number for name, (number, _) in stored.items() if name not in target]
+        new = [number for name, (number, _) in sorted(target.items()) if name not in stored]
         with referring():
             new_generation = write_and_bump(connection, provider, _writes(provider.id, gone, new))
-        return new_generation, _sorted({**target, **own})
+        return new_generation, _moments({**target, **own})
 
 
 def _writes(provider_id: int, gone: Sequence[int], new: Sequence[int]) -> Iterator[Write]:
@@ -145,19 +150,18 @@ def _writes(provider_id: int, gone: Sequence[int], new: Sequence[int]) -> Iterat
         yield Write(_INSERT, {'to_provider_id': provider_id, 'new_ids': orjson.dumps(new).decode()})
 
 
-def _read(connection: sa.Connection, provider: sa.Row, requested_names: Collection[str]) -> _Rows:
+def _read(connection: sa.Connection, provider: sa.Row, requested_names: Collection[str]) -> _Traits:
     """Return the traits that a provider has, and those of a request."""
     # MariaDB refuses to compare an ascii column with non-ASCII text.
     ascii_names = sorted(filter(str.isascii, requested_names))
     names_text = orjson.dumps(ascii_names).decode()
     parameters = {'provider_id': provider.id, 'node_id': provider.node_id, 'names': names_text}
-    rows = _Rows({}, {}, {})
-    for row in connection.execute(_TRAITS, parameters).all():
-        kind, _, name, _, _ = row
-        rows[kind][name] = row
-    return rows
+    traits = _Traits({}, {}, {})
+    for kind, number, name, moment in connection.execute(_TRAITS, parameters).all():
+        traits[kind][name] = number, moment
+    return traits
 
 
-def _sorted(rows: Mapping[str, sa.Row]) -> Sequence[sa.Row]:
-    """Return rows sorted by name, as ``find``."""
-    return [rows[name] for name in sorted(rows)]
+def _moments(traits: Mapping[str, _Trait]) -> dict[str, datetime.datetime]:
+    """Return the times of traits, sorted by name, as ``find``."""
+    return {name: moment for name, (_, moment) in sorted(traits.items())}

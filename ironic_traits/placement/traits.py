@@ -1,5 +1,6 @@
 """Traits: list, show, add, delete; and conditions on the traits of providers."""
 
+import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from ironic_traits.db.engine import retried
 from ironic_traits.db.prepared import prepared
 from ironic_traits.placement import failures
 
+#: When a trait was changed last.
+MOMENT = sa.func.coalesce(tables.traits.c.updated_at, tables.traits.c.created_at).label('moment')
 _FOREIGN = sa.exists().where(tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
 _OWN = sa.exists().where(
     tables.node_traits.c.trait == tables.traits.c.name,
@@ -24,16 +27,15 @@ _MAX_JOINS = 4
 
 def find(
     context: Context, name_in: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None
-) -> Sequence[sa.Row]:
+) -> dict[str, datetime.datetime]:
     """List traits.
 
     :param name_in: only traits with one of these names; None for all.
     :param prefix: only traits whose name begins with this text; None for all.
     :param associated: True for traits that a provider has, False for the others; None for all.
-    :returns: [row with ``name``, ``created_at``, ``updated_at``, …], sorted by name.
+    :returns: {name: time of the last change, …}, sorted by name.
     """
-    columns = tables.traits.c
-    statement = prepared(sa.select(columns.name, columns.created_at, columns.updated_at).order_by(columns.name))
+    statement = prepared(sa.select(tables.traits.c.name, MOMENT).order_by(tables.traits.c.name))
     if name_in is not None:
         statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:
@@ -44,7 +46,8 @@ def find(
         has_one = sa.or_(_FOREIGN, _OWN)
         statement = statement.where(has_one if associated else ~has_one)
     with context.read() as connection:
-        return connection.execute(statement).all()
+        # To read the values of a row by their names takes ten times as long.
+        return {name: moment for name, moment in connection.execute(statement).all()}
 
 
 def get(context: Context, name: str) -> sa.Row:

@@ -69,6 +69,35 @@ def test_the_wait_for_a_response_has_a_limit(driver_url):
     opened.close()
 
 
+def test_rows_are_fetched_in_any_way(driver_url):
+    """One, some or all rows at a time: each row once, and in order."""
+    opened = Database(make_conf(driver_url))
+    with opened.read() as connection:
+
+        def fetch():
+            return connection.exec_driver_sql('SELECT generate_series(1, 9)')
+
+        assert [number for (number,) in fetch()] == [*range(1, 10)]
+        result = fetch().scalars()
+        assert [next(result), *result.fetchmany(3), next(result), *result.fetchmany(1), *result.all()] == [
+            *range(1, 10)
+        ]
+        result = fetch().scalars()
+        assert [*result.fetchmany(2), next(result), *result.fetchmany(20), *result.all()] == [*range(1, 10)]
+        assert [len(rows) for rows in fetch().partitions(4)] == [4, 4, 1]
+        assert connection.exec_driver_sql('SELECT 1 WHERE 1 = 2').first() is None
+        cursor = connection.connection.cursor()
+        for begin in (1, 4):
+            cursor.execute(f'SELECT generate_series({begin}, 9)')
+            assert [cursor.fetchone(), cursor.fetchone()] == [(begin,), (begin + 1,)]
+        assert cursor.fetchall() == [(6,), (7,), (8,), (9,)]
+        assert cursor.fetchone() is None
+        cursor.execute('SET LOCAL search_path = public')
+        with pytest.raises(Exception, match=r'no results to fetch|produce'):
+            cursor.fetchone()
+    opened.close()
+
+
 def test_statements_by_key_are_prepared(database):
     """When they have been executed some times: SELECTs that say so, and writes. Others are not."""
     identity = insert_node(database)

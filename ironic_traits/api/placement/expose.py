@@ -97,7 +97,12 @@ def expose(  # noqa: PLR0913, each keyword says one thing of the route
 
 def modified(rows):
     """Return the time of the latest modification of any of the rows; the current time if there are none."""
-    return max((row.updated_at or row.created_at for row in rows), default=now())
+    return latest(row.updated_at or row.created_at for row in rows)
+
+
+def latest(moments):
+    """Return the latest of some times; the current time if there are none."""
+    return max(moments, default=None) or now()
 
 
 def now():

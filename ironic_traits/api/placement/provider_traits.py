@@ -1,6 +1,6 @@
 """/placement/resource_providers/{uuid}/traits"""
 
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, latest
 from ironic_traits.api.placement.schemas import GENERATION, TEXT, array, document, response, returning
 from ironic_traits.api.placement.traits import SINCE
 from ironic_traits.api.resource import Resource
@@ -36,6 +36,5 @@ class ProviderTraitsController(Resource):
         return Response(status=204)
 
 
-def _show(generation, rows):
-    body = {'traits': [row.name for row in rows], 'resource_provider_generation': generation}
-    return Response(body, modified(rows))
+def _show(generation, moments):
+    return Response({'traits': list(moments), 'resource_provider_generation': generation}, latest(moments.values()))

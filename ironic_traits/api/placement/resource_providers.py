@@ -165,7 +165,7 @@ def _list(context, batches):
     for rows in batches:
         body.write(b',' if times else b'')
         body.write(','.join([view(*row) for row in rows]).encode())
-        times.append(max([row.moment for row in rows]))
+        times.append(max([row[-1] for row in rows]))
     body.write(b']}')
     return Response(body.getvalue(), max(times, default=now()))
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ironic_traits.api.placement.expose import Response, expose, modified
+from ironic_traits.api.placement.expose import Response, expose, latest, modified
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, array, document, response, returning
 from ironic_traits.api.resource import Resource
 from ironic_traits.matching.traits import MAX_LENGTH
@@ -27,8 +27,9 @@ class TraitsController(Resource):
         returns=returning({SINCE: response({'traits': array(TEXT)})}),
     )
     def get_all(self, context, /, *, query):
-        rows = traits.find(context, **_name_filter(query.get('name')), associated=_associated(query.get('associated')))
-        return Response({'traits': [row.name for row in rows]}, modified(rows))
+        name, associated = _name_filter(query.get('name')), _associated(query.get('associated'))
+        moments = traits.find(context, **name, associated=associated)
+        return Response({'traits': list(moments)}, latest(moments.values()))
 
     @expose('placement:traits:show', since=SINCE)
     def get_one(self, context, name, /):
