@@ -39,16 +39,18 @@ SCHEDULABLE = sa.and_(OFFERED, tables.nodes.c.parent_node.is_(None))
 # An alias, because the surrounding statement may select from resource_providers, too.
 _provider = tables.resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
-    sa.select(tables.consumers.c.uuid)
-    .join(tables.allocations, tables.allocations.c.consumer_id == tables.consumers.c.id)
+    sa.select(tables.allocations.c.consumer_id)
     .join(_provider, _provider.c.id == tables.allocations.c.resource_provider_id)
     .where(_provider.c.node_id == tables.nodes.c.id)
     .correlate(tables.nodes)
 )
+_CONSUMERS = _ALLOCATIONS.join(
+    tables.consumers, tables.consumers.c.id == tables.allocations.c.consumer_id
+).with_only_columns(tables.consumers.c.uuid)
 #: ALLOCATED is the condition on nodes that a node is allocated to a consumer. CONSUMER is the uuid of that consumer, as
 #: a column of a SELECT from nodes.
 ALLOCATED = _ALLOCATIONS.exists()
-CONSUMER = _ALLOCATIONS.limit(1).scalar_subquery().label('consumer_uuid')
+CONSUMER = _CONSUMERS.limit(1).scalar_subquery().label('consumer_uuid')
 #: Columns that ``follow`` compares with the state after a change. ``single_node.take`` reads them under the lock.
 BEFORE = (tables.nodes.c.resource_class.label('class_before'), SCHEDULABLE.label('offered_before'))
 #: The columns of nodes that BEFORE depends on.
@@ -159,7 +161,7 @@ _BUMP_ALL = (
 
 def allocated_to_others(consumer: str) -> Condition:
     """Return the condition on nodes that a node is allocated to another consumer than this one (a uuid)."""
-    return _ALLOCATIONS.where(tables.consumers.c.uuid != consumer).exists()
+    return _CONSUMERS.where(tables.consumers.c.uuid != consumer).exists()
 
 
 def allocated_nodes(consumer: str | None) -> sa.Select:

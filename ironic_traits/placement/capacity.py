@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.prepared import prepared
+from ironic_traits.db.types import unjoined
 from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
 from ironic_traits.matching.traits import Filter
@@ -55,7 +56,10 @@ _HELD = (
 )
 #: Conditions on nodes and their providers: the unit of the node can be allocated. Those of ``eligibility.ELIGIBLE``,
 #: with that on allocations in a form that needs fewer tables, and that the node is no child.
-_FREE = (node_providers.SCHEDULABLE, ~RESERVED, node_providers.UNALLOCATED, ~mismatches.MISMATCHED)
+_FREE = (
+    node_providers.SCHEDULABLE,
+    *map(unjoined, (~RESERVED, node_providers.UNALLOCATED, ~mismatches.MISMATCHED)),
+)
 _PROVIDER = tuple(tables.resource_providers.c[name] for name in ('id', 'uuid', 'root_provider_uuid'))
 #: An amount that no inventory has. Larger ones may not fit into an integer of the database.
 _TOO_MUCH = 2**31
