@@ -1,11 +1,11 @@
 """A client library for what this service adds to the Bare Metal API: reservations, matches, trait filters, and more.
 
-openstacksdk has everything else.  Arguments and results are the documents of the api-ref, as dicts::
+openstacksdk has everything else. Arguments and results are the documents of the api-ref, as dicts::
 
     client = Client(openstack.connect())
     client.reserve(instance_uuid, required=['CUSTOM_FAST'], expires_in=600)
 
-A name or uuid in a path that is empty, ``.`` or ``..``, or has a slash, raises ValueError. No request is sent then.
+If a name or uuid in a path is empty, ``.`` or ``..``, or has a slash, a method raises ValueError and sends no request.
 """
 
 import urllib.parse
@@ -40,9 +40,9 @@ class Client(RuleRuns, Changes):
         return self.ask('POST', '/v1/reservations', body)['reservation']
 
     def reserve_all(self, instance_uuids, nodes=None, **request) -> list[dict[str, Any]]:
-        """Hold a node for each of several instances.  If one cannot get a node, hold none.
+        """Hold a node for each of several instances. If one cannot get a node, hold no nodes.
 
-        :param instance_uuids: uuids of the instances; the other arguments are those of ``reserve``.
+        :param instance_uuids: uuids of the instances. The other arguments are those of ``reserve``.
         :returns: the reservations, in the order of the instances.
         :raises Failed: as ``reserve``.
         """
@@ -66,7 +66,7 @@ class Client(RuleRuns, Changes):
     def renew(self, uuid, **until) -> dict[str, Any]:
         """Set a new expiry of a reservation.
 
-        :param until: ``expires_in`` or ``expires_at``; the default lifetime without either.
+        :param until: ``expires_in`` or ``expires_at``. Without either, the reservation gets the default lifetime.
         """
         return self.ask('POST', f'/v1/reservations/{segment(uuid)}/renew', until)['reservation']
 
@@ -78,7 +78,7 @@ class Client(RuleRuns, Changes):
         self.ask('DELETE', f'/v1/reservations/{segment(uuid)}')
 
     def match(self, **request) -> dict[str, Any]:
-        """Find the nodes that match a request.  With ``instance_uuid``, check the instance's own nodes instead.
+        """Find the nodes that match a request. With ``instance_uuid``, check the instance's own nodes instead.
 
         :param request: ``flavor``, ``image``, ``required``, ``required_any``, ``forbidden``, ``preferred``,
             ``resource_class``, filters of nodes, ``limit``, ``explain``; ``instance_uuid``.
@@ -96,7 +96,7 @@ class Client(RuleRuns, Changes):
         return self.ask('POST', '/v1/capacity', request)
 
     def drift(self, **request) -> dict[str, Any]:
-        """Find where flavors, images and nodes do not fit together any more.
+        """Find where flavors, images and nodes no longer fit together.
 
         :param request: ``flavors`` or ``nova_flavors``, as for ``capacity``; ``images`` ([{'name', 'properties'}, …]).
         :returns: the response of POST /v1/drift.
@@ -176,7 +176,7 @@ class Client(RuleRuns, Changes):
         """Remove all traits from a node, or all that a source holds on it.
 
         :param source: as for ``set_traits``.
-        :raises Failed: the source holds none (404).
+        :raises Failed: the source holds no trait of the node (404).
         """
         self.ask('DELETE', f'/v1/nodes/{segment(node)}/traits', query=_without_none(source=source))
 
@@ -190,7 +190,7 @@ class Client(RuleRuns, Changes):
     def edit_traits(self, digest=None, limit=None, marker=None, **edit) -> dict[str, Any]:
         """Preview or execute one edit of the traits of many nodes.
 
-        Without ``digest``, return a preview, and change nothing.  With the ``digest`` of a preview, execute the same
+        Without ``digest``, return a preview, and change nothing. With the ``digest`` of a preview, execute the same
         edit in one transaction::
 
             edit = {'add': ['CUSTOM_B'], 'where': {'traits': ['CUSTOM_A']}}
@@ -198,13 +198,13 @@ class Client(RuleRuns, Changes):
             client.edit_traits(**edit, digest=preview['digest'])
 
         :param digest: of a preview; None to get a preview.
-        :param limit: most nodes in a preview.
-        :param marker: uuid of the last node of the page of nodes before.
+        :param limit: maximum number of nodes in a preview.
+        :param marker: uuid of the last node of the previous page.
         :param edit: ``add``, ``remove``, ``rename``, ``source``; and ``where`` (filters of nodes; {} for all) or
             ``nodes`` (uuids and names).
         :returns: the response of POST /v1/traits/edits.
         :raises Failed: the selected nodes or their traits are not those of the preview (409; it has ``digest``), or the
-            service refuses the edit.  Nothing changed.
+            service refuses the edit. Nothing has changed.
         """
         body = _without_none(**edit) | ({'preview': True} if digest is None else {'digest': digest})
         return self.ask('POST', '/v1/traits/edits', body, _without_none(limit=limit, marker=marker))
@@ -216,7 +216,7 @@ class Client(RuleRuns, Changes):
     def mirror(self, name) -> dict[str, Any]:
         """Return the mirror of a cloud, with its conflicts.
 
-        :param name: of the cloud.
+        :param name: name of the cloud.
         :raises Failed: the cloud was never followed (404).
         """
         return self.ask('GET', f'/v1/mirrors/{segment(name)}')
@@ -237,7 +237,7 @@ class Client(RuleRuns, Changes):
         :param node: uuid or name.
         :param document: as ``inventory`` returns it, as ``baremetal node inventory save`` writes it, or as a ramdisk
             sends it.
-        :returns: what ``inventory`` returns then.
+        :returns: the stored data, as ``inventory`` returns it.
         """
         return self.ask('PUT', f'/v1/nodes/{segment(node)}/inventory', document)
 
@@ -258,7 +258,7 @@ class Client(RuleRuns, Changes):
     def update_trait(self, name, **changes) -> dict[str, Any]:
         """Describe or retire a trait, and return it.
 
-        :param changes: ``description``, ``retired``, ``replaced_by``; None clears.
+        :param changes: ``description``, ``retired``, ``replaced_by``; None removes the value.
         :raises Failed: the changes are invalid (400).
         """
         return self.ask('PUT', f'/v1/traits/{segment(name)}', changes)
@@ -267,7 +267,8 @@ class Client(RuleRuns, Changes):
         """Start the deployment of a node.
 
         :param node: its uuid or name.
-        :param reservation_uuid: the reservation that holds it; None if it has none, or one for its ``instance_uuid``.
+        :param reservation_uuid: the reservation that holds the node. It may be None if the node is not reserved, or is
+            reserved for its ``instance_uuid``.
         :param more: ``configdrive``, ``deploy_steps``.
         """
         body = {'target': 'active', **_without_none(reservation_uuid=reservation_uuid), **more}
@@ -276,20 +277,20 @@ class Client(RuleRuns, Changes):
     def import_inventory(self, document, source=None, prune=False) -> Iterator[dict[tuple[str, str], int]]:
         """Import a document (``ironic_traits.transfer``), node by node.
 
-        When a node fails, the nodes imported before it stay.  New nodes begin in their initial state, and are not
-        protected.  The import runs while the result is iterated::
+        When a node fails, the nodes imported before it stay. New nodes begin in their initial state, and are not
+        protected. The import runs while the result is iterated::
 
             for counts in client.import_inventory(document):
                 print(counts)
 
-        :param source: the source that writes the traits, and that keeps no others on these nodes; None for plain
+        :param source: the source as which traits are written. It loses its other traits on these nodes. None for plain
             writes, and for the sources that the document names.
         :param prune: with ``source``: whether nodes that are not in the document, or have no ``traits`` in it, lose the
             traits of the source.
         :returns: generator of the progress after each chassis and each node: {('nodes', 'created'): 3, …}; traits that
             are vetoed count as ('traits', 'vetoed').
-        :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was made.
-        :raises ValueError: clients cannot write as the source, or there is none to prune; no request was made.
+        :raises ironic_traits.transfer.documents.Invalid: the document is invalid; no request was sent.
+        :raises ValueError: clients cannot write as the source, or ``prune`` has no source; no request was sent.
         :raises Failed: the service refuses a request.
         """
         from ironic_traits.transfer import documents, imports
@@ -317,7 +318,7 @@ class Client(RuleRuns, Changes):
 def segment(name) -> str:
     """Return a name or a uuid, encoded as one segment of a path of the API.
 
-    :raises ValueError: it is empty, ``.`` or ``..``, or has a slash. The request would be one for another path: servers
+    :raises ValueError: it is empty, ``.`` or ``..``, or has a slash. The request would be for another path: servers
         decode a slash before they split the path.
     """
     text = str(name)

@@ -11,7 +11,7 @@ from keystoneauth1 import exceptions
 from ironic_traits.client_requests import Failed, Requests, response_document
 
 _PATH = '/v1/changes'
-#: Seconds without a heartbeat after which a stream is taken for broken.
+#: Seconds without a heartbeat after which a stream counts as broken.
 _SILENCE = 60
 #: Seconds before a stream is opened again.
 _PAUSE = 2
@@ -19,10 +19,10 @@ _BROKEN = (exceptions.ConnectionError, requests.RequestException)
 
 
 class Changes(Requests):
-    """What has changed."""
+    """The change feed."""
 
     def change_token(self) -> str:
-        """Return the token of now. Get it before you read what you are going to follow."""
+        """Return the current token. Get it before you read the objects that you want to follow."""
         return self.ask('GET', _PATH)['token']
 
     def follow(self, token: str, kinds: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
@@ -35,11 +35,11 @@ class Changes(Requests):
             for change in client.follow(token, kinds=['node']):
                 update(copy, change['uuid'])
 
-        A stream that breaks off is opened again, where it was.
+        A stream that breaks off is opened again after the last change.
 
-        :param kinds: kinds of objects, ``node`` and ``reservation``; none for all.
+        :param kinds: kinds of objects, ``node`` and ``reservation``; empty for all.
         :returns: changes as in GET /v1/changes, each with the ``token`` after it.
-        :raises Failed: the token is too old (410): read everything again; or another error response.
+        :raises Failed: an error response. With 410, the token is too old: read everything again.
         """
         query = {'kind': ','.join(kinds)} if kinds else {}
         while True:

@@ -9,8 +9,8 @@ from typing import Any
 from keystoneauth1 import adapter
 
 SERVICE_TYPE = 'baremetal'
-#: The default version, or the latest one of a service that does not have it.  Trait filters need 1.37, the other
-#: additions 1.38.
+#: The default version. For a service that does not have it, the client uses the latest version of the service. Trait
+#: filters need 1.37, inspection data 1.81, inspection rules 1.96, and the other additions 1.38.
 VERSION = '1.115'
 #: The minor version that hides the children of nodes in lists.
 _CHILDREN_SINCE = 83
@@ -21,7 +21,7 @@ class Failed(Exception):
     """An error response of the service.
 
     :param status: the HTTP status.
-    :param reason: the HTTP reason phrase, the message if the response has none.
+    :param reason: the HTTP reason phrase, which is used if the response has no message.
     :param document: the JSON document of the response; {} if another server sent something else.
     :ivar status: the HTTP status.
     :ivar code: the error code, which stays the same when messages change; None if the response has none.
@@ -55,7 +55,7 @@ class Requests:
         self._version = version
 
     def find(self, path) -> dict[str, Any] | None:
-        """Return the document at a path; None if there is none (404).
+        """Return the document at a path; None if the response is 404.
 
         :param path: path that begins with /v1.
         :raises Failed: any other error response.
@@ -88,8 +88,8 @@ class Requests:
 
         :param method: HTTP method.
         :param path: path that begins with /v1.
-        :param document: body, to be encoded as JSON; None for none.
-        :param query: query parameters, a dict; None for none.
+        :param document: body, to be encoded as JSON; None for no body.
+        :param query: query parameters, a dict; None for no parameters.
         :returns: the decoded body of the response; None if it is empty.
         :raises Failed: an error response.
         """
@@ -147,7 +147,7 @@ def response_document(response) -> dict[str, Any]:
 
 
 def _message(document):
-    """Return the message of an error response; Ironic puts it into a JSON document in a string."""
+    """Return the message of an error response. Ironic encodes it as a JSON document in a string."""
     message = document.get('error_message')
     try:
         message = json.loads(message)

@@ -20,8 +20,8 @@ class RuleRuns(Requests):
                 print(page['totals'])
 
         :param request: ``rules`` (documents of rules that are not in force), ``without`` (names of rules in force to
-            leave out); ``where`` (filters of nodes; {} for all) or ``nodes`` (uuids and names), ``limit`` (most nodes
-            of a page), ``marker``; or ``inventory`` (data of an inspection) and ``node`` (fields) in place of nodes.
+            leave out); ``where`` (filters of nodes; {} for all) or ``nodes`` (uuids and names), ``limit`` (nodes of
+            a page), ``marker``; or ``inventory`` (data of an inspection) and ``node`` (fields) instead of nodes.
         :returns: responses of POST /v1/inspection_rules/preview.
         :raises Failed: the service refuses the preview; or the rules in force, the nodes or their data have changed
             since the first page (409).
@@ -42,11 +42,11 @@ class RuleRuns(Requests):
             for done in client.apply_rules(page['digest'], where={}):
                 print(done['applied'], done['changed'])
 
-        What is done stays, whatever happens to the rest. To continue, run it again, or give the ``next`` of the last
-        response as ``marker``.
+        After a failure, the changes so far stay. To continue, run it again, or pass the ``next`` of the last response
+        as ``marker``.
 
         :param digest: of a preview of the same nodes, with neither ``rules`` nor ``without``.
-        :param request: ``where`` or ``nodes``, ``limit`` (most nodes of one response), ``marker``.
+        :param request: ``where`` or ``nodes``, ``limit`` (nodes of one response), ``marker``.
         :returns: responses of POST /v1/inspection_rules/apply.
         :raises Failed: the rules in force, the nodes or their data are not those of the preview (409; it has
             ``digest``), or the service refuses the request.
@@ -63,5 +63,5 @@ class RuleRuns(Requests):
 
 
 def _outdated(digest):
-    message = 'The rules in force, the selected nodes or the data of their inspections have changed meanwhile.'
+    message = 'The rules in force, the selected nodes or the data of their inspections have changed in the meantime.'
     return Failed(409, 'Conflict', {'error_message': message, 'code': _OUTDATED, 'digest': digest})

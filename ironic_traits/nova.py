@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 #: The first version of nova's API in which lists of flavors have their extra specs.
 _VERSION = '2.61'
-#: Flavors in one page, and most of them.
+#: Number of flavors in one page. Number of flavors after which no further page is read.
 _PAGE, MAX_FLAVORS = 1000, 10_000
 
 
@@ -24,7 +24,7 @@ def flavors(context, names=None):
     :param names: names or ids of the flavors; None for all.
     :returns: [{'name': …, 'extra_specs': {…}}, …], by name.
     :raises failures.InvalidInput: nova has no such flavor, or [nova] endpoint_override is not set.
-    :raises failures.NovaUnavailable: nova does not respond, or its response is no list of flavors.
+    :raises failures.NovaUnavailable: nova does not respond, or its response is not a list of flavors.
     """
     if not context.conf.nova.endpoint_override:
         raise failures.InvalidInput(
@@ -34,7 +34,7 @@ def flavors(context, names=None):
     try:
         every = _read(_client(context))
     except (ClientException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        # All but the first are for JSON that is no list of flavors.
+        # ClientException: no response, or an error. The others: the JSON of the response is not a list of flavors.
         LOG.warning('The flavors could not be read from nova: %s: %s', type(error).__name__, error)
         raise failures.NovaUnavailable from error
     if names is None:
@@ -49,7 +49,7 @@ def flavors(context, names=None):
 def _read(client):
     """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors."""
     every: dict[str, dict] = {}
-    # is_public=none: private flavors, too, for those who may see them.
+    # is_public=none: private flavors, too, for callers who may see them.
     query = {'is_public': 'none', 'limit': _PAGE}
     while len(every) < MAX_FLAVORS:
         page = client.get('/flavors/detail', params=query, microversion=_VERSION).json()['flavors']

@@ -1,6 +1,6 @@
 """Commands for ``openstack``, and for ``baremetal`` of python-ironicclient.
 
-python-ironicclient and osc-placement provide the other commands.  Hooks of cliff add options to some of these.
+python-ironicclient and osc-placement provide the other commands. Hooks of cliff add options to some of them.
 """
 
 from ironic_traits.client import Client

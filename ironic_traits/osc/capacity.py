@@ -16,8 +16,9 @@ _COLUMNS = ('Matching', 'Free', 'Held', 'Unavailable')
 class Capacity(command.Lister):
     """Count the nodes that match flavors: how many are free, held, or not available
 
-    Choose the flavors with --flavors-from-nova or --flavors. Without either, the other options describe one. With
-    --without, or with --add, --remove and nodes to change, also show how the figures would change. Nothing is changed.
+    Choose the flavors with --flavors-from-nova or --flavors. Without either, the other options describe one
+    flavor. With --without, or with --add or --remove and a selection of nodes, also show how the figures would change.
+    The nodes themselves do not change.
     """
 
     def get_parser(self, prog_name):
@@ -61,7 +62,7 @@ class Capacity(command.Lister):
 
 
 class Figure(columns.FormattableColumn):
-    """A number of nodes, with what would be added to it."""
+    """A number of nodes, and by how much it would change."""
 
     def human_readable(self):
         number, difference = self._value
@@ -73,7 +74,7 @@ class Figure(columns.FormattableColumn):
 
 
 class Reasons(columns.FormattableColumn):
-    """Why nodes are not available: numbers of nodes, and what would be added to them."""
+    """Why nodes are not available: {reason: (number of nodes, by how much it would change)}."""
 
     def human_readable(self):
         return ', '.join(f'{reason} {Figure(figures).human_readable()}' for reason, figures in self._value.items())
@@ -93,7 +94,7 @@ def add_flavor_options(parser, required=False):
         metavar='<flavor>',
         nargs='*',
         type=nonempty,
-        help='Flavors of nova by name, or all of them, as the service reads them ([nova] endpoint_override)',
+        help='Names of flavors of nova; without a name, all flavors. The service reads them ([nova] endpoint_override)',
     )
     group.add_argument(
         '--flavors',
@@ -104,7 +105,7 @@ def add_flavor_options(parser, required=False):
 
 
 def flavors(app, parsed):
-    """Return the flavors of the options, a part of a request: {'nova_flavors': …} or {'flavors': …}.
+    """Return the flavors that the options name, as a part of a request: {'nova_flavors': …} or {'flavors': …}.
 
     :raises osc_lib.exceptions.CommandError: the file cannot be read, or has no flavors.
     """
@@ -116,7 +117,7 @@ def flavors(app, parsed):
 
 
 def _check_flavor_options(parsed):
-    """Raise CommandError if the options name flavors and state requirements as well."""
+    """Raise CommandError if the options both name flavors and state requirements."""
     requirements = ', '.join(requests.used(parsed))
     options = {'--flavors': parsed.flavors, '--flavors-from-nova': parsed.flavors_from_nova}
     for option, value in options.items():
@@ -138,14 +139,14 @@ def _read(path):
 
 
 def _what_if(parsed):
-    """Return what is supposed to be different, a part of a request.
+    """Return the supposed changes, as a part of a request.
 
     :raises osc_lib.exceptions.CommandError: an option needs another one.
     """
     body = {'without': parsed.without} if parsed.without else {}
     selects = bool(parsed.where or parsed.nodes or parsed.all)
     if bool(parsed.add or parsed.remove) != selects:
-        raise exceptions.CommandError('--add and --remove need --where, --nodes or --all, and these need one of them')
+        raise exceptions.CommandError('Use --add or --remove together with --where, --nodes or --all')
     if not selects:
         return body
     selection = node_selection.of(parsed)
@@ -155,7 +156,7 @@ def _what_if(parsed):
 
 
 def _rows(flavor):
-    """Generate the rows of a flavor: of all nodes, and of each group."""
+    """Generate the rows of a flavor: one for all nodes, and one for each group."""
     yield '', '', *_cells(flavor)
     for by, groups in flavor['by'].items():
         for group in groups:

@@ -9,10 +9,10 @@ _COLUMNS = ('Kind', 'Name', 'Nodes', 'Detail')
 
 
 class Drift(command.Lister):
-    """Show where flavors, images and nodes do not fit together any more
+    """Show where flavors, images and nodes no longer fit together
 
-    Flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired traits
-    that are used, and traits that images require and no node has.
+    List flavors that no node matches, traits that no flavor and no image names, nodes that no flavor matches, retired
+    traits that are used, and traits that images require and no node has.
     """
 
     def get_parser(self, prog_name):

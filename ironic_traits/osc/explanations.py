@@ -8,7 +8,7 @@ _REQUIREMENTS = {
     'resource_class': 'is of the class {}',
     'expect': 'is what the inspection rule {} expects',
 }
-#: {eligibility clause: how to describe it}.  Each is a condition that a node must meet to be reserved.
+#: {eligibility clause: how to describe it}. Each is a condition that a node must meet to be reserved.
 _ELIGIBLE = {
     'provision state': 'is available',
     'maintenance': 'is not in maintenance',
@@ -21,7 +21,7 @@ _ELIGIBLE = {
 
 
 def requirement(clause):
-    """Return what a clause requires of a node, as 'has the trait CUSTOM_A'."""
+    """Return what a clause requires of a node, such as 'has the trait CUSTOM_A'."""
     kind, _, value = clause.partition(':')
     if kind == 'eligible':
         return _ELIGIBLE.get(value, value)
@@ -38,7 +38,7 @@ def headline(explanation):
 
 
 def sentences(explanation):
-    """Generate a sentence for each requirement that rules nodes out, and for each set of them to drop."""
+    """Generate a sentence for each requirement that rules out nodes, and for each set of requirements to drop."""
     for clause in _rejecting(explanation):
         only = f'; for {clause["rejected_only"]} of them it is the only reason' if clause['rejected_only'] else ''
         yield f'"{requirement(clause["clause"])}" rules out {_nodes(clause["rejected"])}{only}.'

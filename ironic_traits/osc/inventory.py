@@ -24,7 +24,7 @@ class ExportInventory(command.Command):
         parser.add_argument(
             '--mirrored',
             action='store_true',
-            help='Include the nodes of mirrored clouds; an import makes them own nodes of its service',
+            help='Include the nodes of mirrored clouds. A service that imports the file owns them',
         )
         return parser
 
@@ -41,7 +41,7 @@ class ExportInventory(command.Command):
         masked = documents.masked(export.document)
         if masked:
             self.log.warning(
-                'You are not allowed to see the secrets of %d nodes; the file has %s in their place: %s',
+                'You may not see the secrets of %d nodes. The file has %s instead of the secrets: %s',
                 *(len(masked), documents.MASK, ', '.join(masked)),
             )
 
@@ -82,7 +82,7 @@ class ImportInventory(command.Lister):
             try:
                 importer.import_unit(noun, item)
             except client.Failed as error:
-                progress = f'{documents.ident(item)} cannot be imported, after {count} of {len(units)} were'
+                progress = f'{documents.ident(item)} cannot be imported ({count} of {len(units)} are imported)'
                 raise exceptions.CommandError(f'{progress}: {error}') from error
         for node in importer.stale(units):
             try:
@@ -90,7 +90,7 @@ class ImportInventory(command.Lister):
             except client.Failed as error:
                 label = node['name'] or node['uuid']
                 raise exceptions.CommandError(
-                    f'All units are imported, but {label} cannot lose the traits of {parsed_args.source}: {error}'
+                    f'The file is imported, but the traits of {parsed_args.source} on {label} stay: {error}'
                 ) from error
         for warning in (*importer.warnings, *sources.adoption(importer.adopted)):
             self.log.warning(warning)
@@ -100,7 +100,7 @@ class ImportInventory(command.Lister):
 def _units(path):
     """Return the units of the document in a file, as ``documents.units``.
 
-    :raises exceptions.CommandError: the document is invalid; the message has all its problems.
+    :raises exceptions.CommandError: the document is invalid; the message lists all problems.
     """
     try:
         source = files.Source(path)

@@ -19,7 +19,7 @@ class Match(command.Lister):
     rebuild with another image.
     """
 
-    #: Explanation to print instead of the table of --explain; None for none.
+    #: The explanation for --explain; None without that option.
     _explanation = None
 
     def get_parser(self, prog_name):
@@ -58,7 +58,7 @@ class Match(command.Lister):
         ]
 
     def produce_output(self, parsed_args, column_names, data):
-        """Print the explanation as several tables in the table format, and print no table without rows."""
+        """In the table format, print an explanation as several tables, and print no empty table."""
         if parsed_args.formatter == 'table':
             if self._explanation and not parsed_args.columns:
                 self._print_explanation(parsed_args)
@@ -68,7 +68,7 @@ class Match(command.Lister):
         return super().produce_output(parsed_args, column_names, data)
 
     def _explain(self, explanation):
-        """Print why no node matches, to stderr: stdout is for the nodes."""
+        """Print to stderr why no node matches. Stdout is for the nodes."""
         for sentence in (explanations.headline(explanation), *explanations.sentences(explanation)):
             print(sentence, file=self.app.stderr)
 

@@ -14,7 +14,7 @@ _COLUMNS = (
 
 
 class ListMirror(command.Lister):
-    """List the mirrors of other clouds: whether they are in step, and how many nodes they have"""
+    """List the mirrors of other clouds: whether they are up to date, and how many nodes they have"""
 
     def take_action(self, parsed_args):
         mirrors = osc.client(self.app).mirrors()

@@ -11,7 +11,7 @@ from ironic_traits.client import Failed
 
 
 class SetInventory(command.Command):
-    """Store the data of an inspection of a node
+    """Store inspection data of a node
 
     The inspection rules change the traits of the node accordingly. Its properties and its ports do not change.
     """
@@ -38,7 +38,7 @@ class SetInventory(command.Command):
 def _read(path):
     """Return the JSON document in a file.
 
-    :param path: of the file; - for stdin.
+    :param path: path of the file; - for stdin.
     :raises exceptions.CommandError: the file cannot be read, or is not JSON.
     """
     try:

@@ -1,4 +1,4 @@
-"""Options that select nodes, and the question before many of them are changed."""
+"""Options that select nodes, and the confirmation before a change of many nodes."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,10 +13,10 @@ _REPEATABLE = ('traits', 'traits-any', 'not-traits', 'not-traits-any')
 
 
 def add_options(parser, required: bool = True) -> Any:
-    """Add the options to a command's parser, of which at most one may be used.
+    """Add the options, which exclude each other, to a command's parser.
 
     :param required: whether one of them is required.
-    :returns: their group, for others in place of them.
+    :returns: their group, to which a command can add further options.
     """
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
@@ -39,7 +39,7 @@ def add_options(parser, required: bool = True) -> Any:
 
 
 def of(parsed) -> dict[str, Any]:
-    """Return the selection of the options, a part of a request: {'nodes': …} or {'where': …}.
+    """Return the nodes that the options select, as a part of a request: {'nodes': …} or {'where': …}.
 
     :raises exceptions.CommandError: an option is not of the form key=value, or a key is repeated.
     """
@@ -69,10 +69,10 @@ def pairs(option: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def is_confirmed(parsed, question: str, verb: str) -> bool:
-    """Whether the user wants a change.
+    """Whether the user confirms a change.
 
-    :param question: what to ask, unless the option ``yes`` is set.
-    :param verb: what the command does.
+    :param question: the question to print. It is skipped if the option ``yes`` is set.
+    :param verb: what the command does, such as 'edit'.
     :raises exceptions.CommandError: there is no terminal to ask at, and no --yes.
     """
     if parsed.yes:
@@ -90,5 +90,5 @@ def is_confirmed(parsed, question: str, verb: str) -> bool:
 
 
 def count(number: int) -> str:
-    """Return a number of nodes: 1 node, 2 nodes."""
+    """Return a number of nodes as text, such as '1 node' or '2 nodes'."""
     return f'{number} node{"" if number == 1 else "s"}'

@@ -38,7 +38,7 @@ class NodeTraitList(hooks.CommandHook):
         return parsed_args
 
     def after(self, parsed_args, return_code):
-        # Of a command that lists, it is (columns, rows).
+        # The "return code" of a command that lists is (columns, rows).
         listed = return_code
         if not parsed_args.long and not parsed_args.at:
             return listed
@@ -68,7 +68,7 @@ def _written(hold):
 class _Change(command.Command):
     """A command that changes the traits of a node."""
 
-    #: How often the positional argument with traits occurs.
+    #: ``nargs`` of the positional argument with traits.
     _count = '+'
 
     def get_parser(self, prog_name):
@@ -78,12 +78,12 @@ class _Change(command.Command):
         return parser
 
     def _each(self, names, change, message):
-        """Change each trait, and go on after one that fails.
+        """Change each trait. If one fails, continue with the others.
 
-        :param names: of the traits.
-        :param change: function of the name of a trait.
+        :param names: names of the traits.
+        :param change: function that changes the trait with a name.
         :param message: what to print after each change, before the name.
-        :raises exceptions.CommandError: changes failed; the message has all reasons.
+        :raises exceptions.CommandError: changes failed; the message lists all reasons.
         """
         errors = []
         for name in names:
@@ -99,8 +99,8 @@ class _Change(command.Command):
 class SetTrait(_Change):
     """Set the traits of a node, or those that a source holds
 
-    With --source, the source holds exactly these traits on the node, and other sources keep theirs. Without it, the
-    node has exactly these traits, whatever the sources.
+    With --source, the source then holds exactly these traits on the node, and other sources keep theirs. Without
+    --source, the node then has exactly these traits.
     """
 
     def get_parser(self, prog_name):
@@ -157,8 +157,8 @@ class UnsetTrait(_Change):
 class UnvetoTrait(_Change):
     """Lift vetoes of traits, so that all sources can add them again
 
-    An operator who removes a trait that another source holds leaves a veto. To add the trait at once, use 'baremetal
-    node add trait' instead.
+    A trait is vetoed when an operator removes it while another source holds it. To add the trait at once, use
+    'baremetal node add trait' instead.
     """
 
     def take_action(self, parsed_args):

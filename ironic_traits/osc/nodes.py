@@ -12,7 +12,7 @@ from ironic_traits.osc.option_types import nonempty
 
 
 class _Hook(hooks.CommandHook):
-    """A hook that adds options, and acts before the command only."""
+    """A hook that adds options, and runs only before the command."""
 
     def get_epilog(self):
         return ''
@@ -30,7 +30,7 @@ class NodeList(_Hook):
     """baremetal node list --trait A B --not-trait C --trait-any D E --not-all-traits F G --trait-source S
     --without FIELD,FIELD"""
 
-    #: {filter of the API: (its options, of which all but the first are hidden from --help, help text)}.
+    #: {filter of the API: ([option, alias that --help does not show, …], help text)}.
     _OPTIONS = {
         'traits': (['--trait'], 'Only nodes with all of these traits'),
         'traits-any': (['--trait-any'], 'Only nodes with at least one of these traits'),
@@ -47,7 +47,10 @@ class NodeList(_Hook):
             '--trait-source', metavar='<source>', type=nonempty, help='Only nodes on which this source holds a trait'
         )
         parser.add_argument(
-            '--without', metavar='<fields>', type=nonempty, help='Only nodes with none of these fields: owner,shard'
+            '--without',
+            metavar='<fields>',
+            type=nonempty,
+            help='Only nodes that have none of these fields, such as owner,shard',
         )
 
     def before(self, parsed_args):
@@ -88,7 +91,7 @@ class NodeDeploy(_Hook):
 
 
 def _with_query(json_request, query, method, url, **options):
-    """Send a request with those query parameters that its URL lacks: the link to the next page has them already."""
+    """Send a request with the query parameters that its URL lacks. The link to the next page has them already."""
     present = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query, keep_blank_values=True)
     missing = {name: value for name, value in query.items() if name not in present}
     return json_request(method, url, params=missing, **options)

@@ -1,12 +1,12 @@
-"""Types of options, which refuse values that cannot be meant."""
+"""Types of options, which refuse empty values."""
 
 import argparse
 
 
 def nonempty(value):
-    """Return the value of an option. It is a type for argparse.
+    """Return the value of an option. Use this function as a type of argparse.
 
-    :raises argparse.ArgumentTypeError: the value is empty, mostly because a shell variable is not set.
+    :raises argparse.ArgumentTypeError: the value is empty, usually because a shell variable is not set.
     """
     if not value:
         raise argparse.ArgumentTypeError('the value is empty')

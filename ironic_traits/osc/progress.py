@@ -1,4 +1,4 @@
-"""The progress of a request that takes long."""
+"""The progress of a long request."""
 
 import contextlib
 import sys
@@ -10,9 +10,9 @@ _INTERVAL = 1
 
 @contextlib.contextmanager
 def elapsed(text):
-    """Print a text on stderr; on a terminal, count the seconds behind it until the block ends.
+    """Print a text on stderr. On a terminal, also count the seconds after the text until the block ends.
 
-    :param text: what happens meanwhile.
+    :param text: what the block does.
     """
     if not sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)

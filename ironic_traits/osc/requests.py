@@ -1,4 +1,4 @@
-"""The options for requirements on nodes, which several commands share."""
+"""The options for requirements on nodes. Several commands share them."""
 
 from osc_lib import exceptions
 from osc_lib.cli import parseractions
@@ -50,7 +50,7 @@ def used(parsed):
 
 
 def request(app, parsed):
-    """Return the request of the options, a body of POST /v1/matches.
+    """Return the requirements of the options, as a body of POST /v1/matches.
 
     :param app: the cliff application.
     :param parsed: the parsed arguments.
@@ -86,18 +86,18 @@ def _image(app, parsed):
 
 def images(app):
     """Return the images of Glance that require traits: [{'name': …, 'properties': {…}}, …]."""
-    found = []
+    result = []
     for image in _cloud(app).image.images():
         traits = {key: value for key, value in (image.properties or {}).items() if key.startswith('trait')}
         if traits:
-            found.append({'name': image.name or image.id, 'properties': traits})
-    return found
+            result.append({'name': image.name or image.id, 'properties': traits})
+    return result
 
 
 def _cloud(app):
     """Return the openstacksdk connection, which the standalone ``baremetal`` does not have."""
     if not hasattr(app.client_manager, 'sdk_connection'):
         raise exceptions.CommandError(
-            "--flavor and --image need 'openstack baremetal'; with 'baremetal', use --property"
+            "--flavor, --image and --images-from-glance need 'openstack baremetal'. With 'baremetal', use --property"
         )
     return app.client_manager.sdk_connection

@@ -25,7 +25,7 @@ def _shown(reservation):
 def _add_lifetime(parser):
     until = parser.add_mutually_exclusive_group()
     until.add_argument('--expires-in', metavar='<seconds>', type=int, help='Seconds from now until it expires')
-    until.add_argument('--expires-at', metavar='<time>', help='Time when it expires, as 2027-01-01T00:00:00+00:00')
+    until.add_argument('--expires-at', metavar='<time>', help='Time when it expires, such as 2027-01-01T00:00:00+00:00')
 
 
 def _lifetime(parsed):
@@ -38,7 +38,7 @@ class CreateReservation(command.ShowOne):
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
-        # Not required by the parser: an option with a list of traits before it takes it for a trait (``take_action``).
+        # Optional for the parser: after a list of traits, argparse takes the UUID for a trait (``take_action``).
         parser.add_argument('instance', metavar='<instance>', nargs='?', help='UUID of the instance')
         parser.add_argument(
             '--node',
@@ -128,12 +128,12 @@ class DeleteReservation(command.Command):
         return parser
 
     def take_action(self, parsed_args):
-        client, failed = osc.client(self.app), []
+        client, problems = osc.client(self.app), []
         for uuid in parsed_args.reservations:
             try:
                 client.release(uuid)
                 print(f'Deleted reservation {uuid}')
             except (Failed, ValueError) as error:
-                failed.append(f'Failed to delete reservation {uuid}: {error}')
-        if failed:
-            raise exceptions.CommandError('\n'.join(failed))
+                problems.append(f'Failed to delete reservation {uuid}: {error}')
+        if problems:
+            raise exceptions.CommandError('\n'.join(problems))

@@ -1,4 +1,4 @@
-"""What runs of inspection rules do, as lines."""
+"""Reports of previews and of runs of inspection rules, as lines."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,14 @@ from typing import Any
 
 from ironic_traits.osc.node_selection import count
 
-#: Most nodes, and most names, that a report lists.
+#: Maximum number of nodes, and of names in a line, that a report lists.
 _LISTED = 20
 
 
 class PreviewReport:
     """The totals of a preview, and some of its nodes.
 
-    :param is_long: whether to report what each rule does on each node, in place of some nodes that change.
+    :param is_long: whether to report what each rule does on each node, instead of some nodes that change.
     :ivar page: the last page.
     """
 
@@ -26,7 +26,7 @@ class PreviewReport:
         self.page: Mapping[str, Any] = {}
 
     def add(self, page: Mapping[str, Any]) -> Iterator[str]:
-        """Add a page, and generate the lines about its nodes in a long report."""
+        """Add a page. In a long report, generate the lines about its nodes."""
         self.page = page
         self._changed += page['totals']['changed']
         for name, counter in self._totals.items():
@@ -91,7 +91,7 @@ class ApplicationReport:
         yield f'Done: the rules ran on {count(self.done)}, {self._changed} of them changed{_without_data(self.page)}.'
 
 
-#: {number of nodes in a response: what rules do there}.
+#: {key of numbers of nodes in a response: what a rule does on these nodes}.
 _OUTCOMES = {
     'matched': 'matches {}',
     'failed': 'fails on {}',
@@ -119,7 +119,7 @@ def _of_node(node: Mapping[str, Any], is_long: bool) -> Iterator[str]:
 
 
 def _of_rule(rule: Mapping[str, Any], is_long: bool) -> Iterator[str]:
-    """Generate the lines about a rule on a node: what is wrong, and all in a long report."""
+    """Generate the lines about a rule on a node: its failure and mismatches; in a long report, everything."""
     name = rule['rule']
     if rule['failure'] is not None:
         yield f'    {name}: failed: {rule["failure"]}'
@@ -135,7 +135,7 @@ def _of_rule(rule: Mapping[str, Any], is_long: bool) -> Iterator[str]:
 
 
 def _is_worthy(node: Mapping[str, Any]) -> bool:
-    """Whether a report lists a node: something changes on it, or is wrong."""
+    """Whether a short report lists a node: its traits change, or a rule fails or finds a mismatch."""
     is_wrong = any(rule['failure'] is not None or rule['mismatches'] for rule in node['rules'])
     return bool(node['added'] or node['removed'] or node['failure'] or is_wrong)
 

@@ -19,7 +19,7 @@ from ironic_traits.osc.option_types import nonempty
 from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport
 from ironic_traits.printing import printable
 
-#: Nodes in one request.
+#: Maximum number of nodes in one request.
 _PAGE = 200
 _OUTDATED = 'baremetal.inspection.outdated'
 
@@ -27,8 +27,8 @@ _OUTDATED = 'baremetal.inspection.outdated'
 class PreviewRules(command.Command):
     """Show what inspection rules would do on nodes
 
-    The rules in force, and those in files, are evaluated on the stored data of the nodes' inspections, or on the data
-    in a file. Nothing changes.
+    Evaluate the rules in force, and those in files, on the stored inspection data of nodes, or on inspection data in a
+    file. Nothing changes.
     """
 
     def get_parser(self, prog_name):
@@ -37,13 +37,13 @@ class PreviewRules(command.Command):
             'file',
             metavar='<file>',
             nargs='*',
-            help='Rules to add to those in force, YAML or JSON. A rule replaces one of the same name. As for files of '
-            "[inspection] rules_dirs, the name of the file comes in front of the rules' names",
+            help='Rules to add to those in force, YAML or JSON. A rule replaces one of the same name. As for files in '
+            '[inspection] rules_dirs, the names of the rules begin with the name of the file',
         )
         parser.add_argument(
             '--stored',
             action='store_true',
-            help='The rules in the files are to be stored in the service: their names are as they are written',
+            help='Preview the rules in the files as rules stored in the service: their names do not change',
         )
         parser.add_argument(
             '--without',
@@ -55,13 +55,13 @@ class PreviewRules(command.Command):
         )
         selection = node_selection.add_options(parser)
         selection.add_argument(
-            '--inventory', metavar='<file>', type=nonempty, help='Inspection data, JSON, in place of nodes'
+            '--inventory', metavar='<file>', type=nonempty, help='JSON file with inspection data, instead of nodes'
         )
         parser.add_argument(
-            '--node', metavar='<file>', type=nonempty, help='With --inventory: fields of the node, JSON'
+            '--node', metavar='<file>', type=nonempty, help='With --inventory: JSON file with fields of the node'
         )
         parser.add_argument(
-            '--long', action='store_true', help='What each rule does on each node, and which condition is not met'
+            '--long', action='store_true', help='Show what each rule does on each node, and which condition is not met'
         )
         return parser
 
@@ -75,9 +75,9 @@ class PreviewRules(command.Command):
 class ApplyRules(command.Command):
     """Run the inspection rules in force over the stored data of nodes
 
-    The command shows what would change, and asks. Then it runs the rules on up to 200 nodes at a time. If it is
-    interrupted, run it again: it continues. The rules change traits and unmet expectations only. Fields of nodes and
-    ports stay as they are: only an inspection changes them.
+    The command shows what would change, and asks for confirmation. Then it runs the rules on up to 200 nodes at a time.
+    If it is interrupted, run it again. The rules change only traits and unmet expectations. Only an inspection changes
+    fields of nodes and ports.
     """
 
     def get_parser(self, prog_name):
@@ -103,7 +103,7 @@ class ApplyRules(command.Command):
 
 
 def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
-    """Run rules, and print what was done."""
+    """Run rules, and print the results."""
     report = ApplicationReport()
     with tqdm.tqdm(total=total, unit='node', leave=False, disable=None) as bar:
         try:
@@ -112,12 +112,12 @@ def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
                 bar.update(page['applied'] + len(page['locked']))
         except Failed as failed:
             done = f'The rules ran on {node_selection.count(report.done)} of {total}.'
-            raise exceptions.CommandError(f'{failed} {done} Run the command again: it continues.') from failed
+            raise exceptions.CommandError(f'{failed} {done} Run the command again.') from failed
     print(*map(printable, report.lines()), sep='\n')
 
 
 def _report(pages: Iterator[dict[str, Any]], is_long: bool = False) -> PreviewReport:
-    """Read all pages of a preview; print what is reported of each page."""
+    """Return the report of all pages of a preview. Print the lines about each page."""
     report = PreviewReport(is_long)
     with tqdm.tqdm(unit='node', leave=False, disable=None) as bar:
         for page in pages:
@@ -154,7 +154,7 @@ def _request(parsed) -> dict[str, Any]:
 def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
     """Generate the rules in a file, with the names that they would have in the service.
 
-    :raises exceptions.CommandError: they cannot be read. The service says whether they follow the grammar.
+    :raises exceptions.CommandError: the file cannot be read, or has no objects. The service checks the grammar.
     """
     try:
         document = rule_files.read_document(path)
@@ -162,7 +162,7 @@ def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
     except (OSError, InvalidRules, TypeError, ValueError, RecursionError) as error:
         raise exceptions.CommandError(f'{path}: {error}') from error
     if isinstance(document, dict):
-        # A list as the API answers it, or one rule as it takes it.
+        # A list as the API returns it, or one rule as the API accepts it.
         document = document.get('inspection_rules', [document])
     if not isinstance(document, list) or not all(isinstance(rule, dict) for rule in document):
         raise exceptions.CommandError(f'{path}: rules are a list of objects')
@@ -174,7 +174,7 @@ def _rules(path: str, is_stored: bool) -> Iterator[dict[str, Any]]:
 def _json(path: str) -> Any:
     """Return the JSON document in a file.
 
-    :raises exceptions.CommandError: it cannot be read.
+    :raises exceptions.CommandError: the file cannot be read.
     """
     try:
         return rule_files.read_json(path)

@@ -58,7 +58,7 @@ class TraitCatalog(command.Lister):
         if parsed_args.starts_with:
             query['name'] = f'startswith:{parsed_args.starts_with}'
         traits = osc.client(self.app).catalogue(**{name: value for name, value in query.items() if value is not None})
-        # A description may have many paragraphs: 'baremetal trait show' has them all.
+        # A description may have many paragraphs: 'baremetal trait show' shows all of them.
         short = (trait | {'description': (trait['description'] or '').partition('\n')[0]} for trait in traits)
         return _labels(_LISTED), (_values(trait, _LISTED) for trait in short)
 
@@ -93,9 +93,9 @@ class SetTrait(_OfOne):
         retired = parser.add_mutually_exclusive_group()
         retired.add_argument('--retire', action='store_true', default=None, dest='retired', help='Retire the trait')
         retired.add_argument(
-            '--restore', action='store_false', default=None, dest='retired', help='Do not retire it any longer'
+            '--restore', action='store_false', default=None, dest='retired', help='Undo the retirement'
         )
-        parser.add_argument('--replaced-by', metavar='<trait>', help='The trait to use in place of the retired one')
+        parser.add_argument('--replaced-by', metavar='<trait>', help='Trait to use instead of the retired one')
         return parser
 
     def take_action(self, parsed_args):

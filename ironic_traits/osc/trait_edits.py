@@ -8,15 +8,15 @@ from ironic_traits.client import Failed
 from ironic_traits.osc import node_selection, progress, trait_options
 from ironic_traits.osc.node_selection import count
 
-#: Most nodes that a preview lists.
+#: Maximum number of nodes that a preview lists.
 _LISTED = 20
 
 
 class EditTraits(command.Command):
     """Edit the traits of many nodes in one transaction
 
-    Shows what would change, asks, and changes all of the nodes or none of them. If a node or one of its traits has
-    changed since the preview, nothing is changed.
+    Show what would change, and ask for confirmation. Then change all of the nodes, or none of them. If a node or one of
+    its traits has changed since the preview, nothing changes.
     """
 
     def get_parser(self, prog_name):
@@ -29,9 +29,9 @@ class EditTraits(command.Command):
             nargs='+',
             action='extend',
             default=[],
-            help='Traits to rename. Their sources stay what they are (repeat for more)',
+            help='Traits to rename. They keep their sources (repeat for more)',
         )
-        parser.add_argument('--source', metavar='<source>', help='The source that writes (default: the operator)')
+        parser.add_argument('--source', metavar='<source>', help='Write as this source (default: the operator)')
         node_selection.add_options(parser)
         parser.add_argument('--yes', action='store_true', help='Do not ask')
         return parser

@@ -9,7 +9,7 @@ from oslo_utils import uuidutils
 def split(values):
     """Return the names in a list of arguments, each of which may have several names separated by commas.
 
-    :raises ValueError: an argument has no name. It is mostly a shell variable that is not set.
+    :raises ValueError: an argument has no name, usually because a shell variable is not set.
     """
     lists = [[name for name in value.split(',') if name] for value in values]
     if not all(lists):
@@ -18,7 +18,7 @@ def split(values):
 
 
 def required(values, message):
-    """Return the names in the arguments of a command, of which there must be some.
+    """Return the names in the arguments of a command, which must have at least one.
 
     :param values: arguments as for ``split``.
     :param message: what the user should do, a sentence.
@@ -57,7 +57,7 @@ class Names(_Action):
 
 
 class Groups(_Action):
-    """An action that collects the names of each use of an option in a list of its own: a list of lists."""
+    """An action that collects the names of each use of an option in a separate list: a list of lists."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         self._add(namespace, values, lambda names: [names])
@@ -75,10 +75,12 @@ def add(parser, *options, help, action=Names):
 
 
 def take_uuid(*lists):
-    """Remove the first uuid from lists of traits: argparse takes a positional argument after an option for a trait.
+    """Remove the first uuid from lists of traits, and return it.
+
+    argparse takes a positional argument after a list of traits for one more trait.
 
     :param lists: lists of traits, changed in place.
-    :returns: the uuid; None if there is none.
+    :returns: the uuid; None if the lists have no uuid.
     """
     for names in lists:
         for name in names:
@@ -92,7 +94,7 @@ def check_groups(groups, option, several):
     """Raise CommandError if a repeated option that means "one of these" is ambiguous.
 
     :param groups: lists that ``Groups`` collected.
-    :param several: whether a request can have several groups, each of which needs a trait of its own.
+    :param several: whether a request can have several groups. A node then needs a trait of each group.
     :raises exceptions.CommandError: the options are ambiguous.
     """
     sizes = {len(group) > 1 for group in groups}

@@ -11,7 +11,7 @@ from ironic_traits.client import segment
 from ironic_traits.osc import trait_options
 from ironic_traits.osc.option_types import nonempty
 
-#: Most attempts to change a provider, when other clients change it at the same time.
+#: Maximum number of attempts to change a provider, when other clients change it at the same time.
 _ATTEMPTS = 10
 #: The first version with traits.
 _VERSION = '1.6'

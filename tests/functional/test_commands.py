@@ -208,7 +208,7 @@ def test_an_inventory(server, tmp_path):
         'nodes: [{name: new, driver: fake-hardware, traits: [CUSTOM_X], ports: [{address: 52:54:00:0:0:1}]}]'
     )
     errors = run(server, *inventory, 'import', file, code=1)
-    assert 'new cannot be imported, after 0 of 1 were: ' in errors
+    assert 'new cannot be imported (0 of 1 are imported): ' in errors
     file.write_text(file.read_text().replace('52:54:00:0:0:1', '52:54:00:00:00:01'))
     # The failed command has created the node.
     assert rows(server, *inventory, 'import', file) == [

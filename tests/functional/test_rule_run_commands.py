@@ -134,7 +134,7 @@ def test_a_preview_that_is_outdated_meanwhile(client):
     pages = client.preview_rules(where={}, limit=1)
     next(pages)
     client.ask('PUT', '/v1/nodes/two/inventory', INVENTORY)
-    with pytest.raises(Failed, match='have changed meanwhile') as caught:
+    with pytest.raises(Failed, match='have changed in the meantime') as caught:
         next(pages)
     assert caught.value.code == 'baremetal.inspection.outdated'
 
@@ -147,7 +147,7 @@ def test_on_a_terminal(server, client, tmp_path):
         client.ask('PUT', '/v1/nodes/two/inventory', INVENTORY)
         terminal.press(b'y\n')
         assert terminal.end() == 1
-        assert 'The rules ran on 0 nodes of 2. Run the command again: it continues.' in terminal.printed()
+        assert 'The rules ran on 0 nodes of 2. Run the command again.' in terminal.printed()
     with Terminal(*APPLY, '--all', cwd=tmp_path, **environment) as terminal:
         terminal.wait_for('[y/N] ')
         terminal.press(b'y\n')
