@@ -8,9 +8,9 @@ import sys
 
 @contextlib.contextmanager
 def reserved(conf):
-    """Find the IP address to listen on. Replace port 0 by a free port: ``conf.port`` is set to it.
+    """Yield the IP address to listen on. If ``conf.port`` is 0, set it to a free port.
 
-    That port is reserved until the block ends, so that no other process takes it.
+    The free port is reserved until the block ends, so that no other process takes it.
 
     :param conf: ConfigOpts.
     :raises SystemExit: the host is not an address of this machine, or the port is in use.
@@ -26,8 +26,8 @@ def reserved(conf):
 def _bind(conf):
     """Check that the service can listen on ``conf.host`` and ``conf.port``.
 
-    :returns: the IP address, and a context manager that reserves the port. It is a socket for port 0; a given port is
-        not reserved.
+    :returns: the IP address, and a context manager. For port 0, it is a socket that reserves the free port. For another
+        port, it does not reserve anything.
     :raises OSError: the service cannot listen there.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(conf.host, conf.port, type=socket.SOCK_STREAM)[0]

@@ -1,10 +1,11 @@
-"""Admission: how many requests of a process are worked on at a time, and how many wait for that.
+"""Admission: limits on how many requests of a process run at a time, and on how many wait.
 
-granian calls the application in threads. Requests without a thread wait in a queue of granian's that has no limit, and
-that the application cannot see. So here are enough threads for all requests that may run or wait, and some more. A
-request that is too much is marked, and ``api.overload`` refuses it at once. /healthcheck and /metrics do not wait.
+granian calls the application in threads. Requests without a thread wait in a queue of granian. That queue has no limit,
+and the application cannot see it. Therefore the process has a thread for each request that may run or wait, and some
+spare ones. A request beyond the limits is marked, and ``api.overload`` refuses it at once. /healthcheck and /metrics do
+not wait.
 
-The waiting threads sleep on a lock each. They need neither the interpreter nor a connection to the database.
+Each waiting thread sleeps on a lock. It needs neither the interpreter nor a connection to the database.
 """
 
 import collections
@@ -12,13 +13,13 @@ import threading
 
 from ironic_traits.api.overload import REFUSED
 
-#: Threads beyond those of the requests that run or wait: they refuse the others, and answer health checks.
+#: Number of spare threads. They refuse requests beyond the limits, and answer health checks.
 SPARE_THREADS = 8
 _ALWAYS = frozenset({'/healthcheck', '/metrics'})
 
 
 class Admission:
-    """A WSGI layer that lets a number of requests run and another number wait, in the order in which they came.
+    """A WSGI layer that limits how many requests run and how many wait. Requests run in the order in which they came.
 
     :param inside: the wrapped WSGI application for requests that may run.
     :param refusing: the WSGI application for all others, with REFUSED in their environ.
@@ -57,12 +58,12 @@ class Admission:
             gate = threading.Lock()
             gate.acquire()
             self._waiting.append(gate)
-        # No limit of time: those that run have one, and the gates of ``api.overload`` end what would wait too long.
+        # No timeout is needed: requests that run have one, and ``api.overload`` refuses requests that are blocked.
         gate.acquire()
         return True
 
     def _leave(self):
-        """Pass the place of a request that has ended to the next one."""
+        """Let the next request run, because one has ended."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().release()

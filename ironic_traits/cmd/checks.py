@@ -51,7 +51,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.FAILURE, f'{message} Run: ironic-traits-manage db upgrade')
 
     def online_data_migrations(self):
-        """Check that all rows are in the form of this release: the next one may rely on it."""
+        """Check that all rows are in the form of this release. The next release may rely on it."""
         if revisions.current(self.database) != revisions.newest():
             # The columns may not exist yet.
             return _GOOD
@@ -114,7 +114,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(
                 Code.FAILURE, f'The policy file has rules that cannot be parsed: {", ".join(map(str, invalid))}'
             )
-        # A name without a colon is a rule of the operator's own, to which other rules in the file refer.
+        # A name without a colon is a rule of the operator, to which other rules in the file refer.
         unknown = sorted(
             name for name in enforcer.file_rules if ':' in str(name) and name not in enforcer.registered_rules
         )
@@ -143,12 +143,12 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _is_invalid(rule):
-    """Whether oslo.policy could not parse a rule: it then makes it "!", which denies all requests."""
+    """Whether oslo.policy could not parse a rule. It replaces such a rule by "!", which denies all requests."""
     return str(rule.check) == '!' != str(rule.check_str).strip()
 
 
 def _few(items, message):
-    """Return a warning that names the first five items; success when there are none."""
+    """Return a warning that names the first five items; success without items."""
     if not items:
         return _GOOD
     more = f' and {len(items) - 5} more' if len(items) > 5 else ''

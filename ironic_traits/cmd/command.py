@@ -29,8 +29,8 @@ def run(program, function, *arguments):
 def _resolve(function):
     """Import a function by its location, without the garbage collector.
 
-    It would run again and again during the imports, and find nothing: they create objects that stay. They are frozen
-    afterwards, so that no later run looks at them.
+    During the imports, the garbage collector would run many times and free nothing, because the imported objects stay.
+    Afterwards these objects are frozen: later runs of the collector skip them.
     """
     gc.disable()
     try:

@@ -12,7 +12,8 @@ _TCP = {(family, socket.SOCK_STREAM) for family in (socket.AF_INET, socket.AF_IN
 def of_process() -> Iterator[socket.socket]:
     """Generate the TCP sockets of this process, on Linux. Each one can be used until the next one is requested.
 
-    Nothing is closed or duplicated here. To close any descriptor of a SQLite file would drop the locks of this process.
+    This function must not close or duplicate descriptors. Closing any descriptor of a SQLite file would drop the locks
+    of this process.
     """
     with contextlib.suppress(OSError):
         for name in os.listdir('/proc/self/fd'):

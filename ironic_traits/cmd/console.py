@@ -5,9 +5,9 @@ import os
 
 
 def write(message):
-    """Write a message, if the standard output is still read: "ironic-traits-api | head -2" closes it early.
+    """Write a message, and ignore that the standard output is closed, as by "ironic-traits-api | head -2".
 
-    Safe in a signal handler, which may have interrupted another message: ``print`` is not reentrant.
+    A signal handler may call this while another message is written. It may not call ``print``, which is not reentrant.
     """
     with contextlib.suppress(OSError):
         os.write(1, message.encode())

@@ -51,7 +51,7 @@ def export_file(conf, database):
 def import_file(conf, database):
     """Import a file into the inventory, and print what changed.
 
-    The file is one transaction. With --continue, each node and each chassis is a transaction of its own.
+    The import is one transaction. With --continue, each node and each chassis has its own transaction.
 
     :param conf: ConfigOpts.
     :param database: ironic_traits.db.engine.Database.
@@ -91,7 +91,7 @@ def import_file(conf, database):
 
 
 def _add_names(database, units, source):
-    """Add the names of a document, in transactions of their own: in that of the import, they would be locked.
+    """Add the names of a document, in their own transactions. The transaction of the import would lock them.
 
     :param source: the source of the import; None for those of the document.
     """
@@ -102,7 +102,7 @@ def _add_names(database, units, source):
 
 
 def _check(source, prune):
-    """Raise SystemExit unless an import can write as a source, and prune what it holds."""
+    """Raise SystemExit unless an import can write as a source, and can prune if requested."""
     try:
         sources.check_source(source)
     except ValueError as error:
@@ -112,9 +112,9 @@ def _check(source, prune):
 
 
 def _units(path):
-    """Return the units of the document in a file, as ``documents.units``.
+    """Return the units of the document in a file, as ``documents.units``. If it is invalid, print its problems.
 
-    :raises SystemExit: the document is invalid; its problems are printed.
+    :raises SystemExit: the file cannot be read, or the document is invalid.
     """
     try:
         source = files.Source(path)
@@ -128,7 +128,7 @@ def _units(path):
 
 
 class _Outcome:
-    """The sum of the results of all parts of an import; its attributes are those of a LocalImporter."""
+    """The sum of the results of all parts of an import. Its attributes are those of a LocalImporter."""
 
     def __init__(self):
         self.counts: collections.Counter = collections.Counter()
@@ -172,8 +172,7 @@ def _warn_of_lock(count, patience):
         print(
             f'The import locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
             f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes exist already and differ. Other writers wait '
-            f'up to {patience} s for the lock, then they fail. With --continue, each node is a transaction of its '
-            'own.',
+            f'up to {patience} s for the lock, then they fail. With --continue, each node has its own transaction.',
             file=sys.stderr,
         )
 
@@ -188,7 +187,7 @@ def _import_units(create, database, units, document_units, dry_run, start):
 
     :param create: function of a OneTransaction and ``start`` that returns a LocalImporter.
     :param document_units: all units of the document, to prune the nodes that it does not have; None for no pruning.
-    :param start: position of the progress bar; a transaction that is tried again begins there again.
+    :param start: position of the progress bar before the transaction. A retry resets the bar to it.
     :returns: ironic_traits.transfer.local.LocalImporter, with its results.
     """
     with contextlib.suppress(_Rollback), database.write() as connection:
@@ -219,7 +218,7 @@ def _connector(conf):
     setup.schema(conf)
     conf.set_override('auth_strategy', 'noauth', group='api')
     conf.set_override('serve', 'all', group='api')
-    # Waiting for a lock of a node is useless here: inside one transaction, no lock is ever seen to be released.
+    # Waiting for the lock of a node is useless here: the transaction would not see that the lock is released.
     conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     with setup.usable():
         service = Service(conf)

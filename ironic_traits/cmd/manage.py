@@ -14,13 +14,13 @@ from ironic_traits.version import version
 
 def _export_arguments(parser):
     parser.add_argument(
-        'file', help='JSON if the name ends in .json, else YAML; - for stdout. Only its owner can read it'
+        'file', help='JSON if the name ends in .json, else YAML; - for stdout. Only the owner of the file can read it'
     )
     parser.add_argument('--force', '-f', action='store_true', help='overwrite the file if it exists')
     parser.add_argument(
         '--mirrored',
         action='store_true',
-        help='include the nodes of mirrored clouds; an import makes them own nodes of its service',
+        help='include the nodes of mirrored clouds. A service that imports the file owns them',
     )
 
 
@@ -30,8 +30,8 @@ def _import_arguments(parser):
         *('--continue', '-c'),
         dest='go_on',
         action='store_true',
-        help='import each node in a transaction of its own. Nodes that cannot be imported are skipped and printed, and '
-        'the exit code is 1',
+        help='import each node in its own transaction. Nodes that cannot be imported are skipped and printed, and the '
+        'exit code is then 1',
     )
     parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
     parser.add_argument(
@@ -52,7 +52,7 @@ def _purge_arguments(parser):
         *('--max-entries', '-e'),
         type=_count,
         metavar='N',
-        help='keep the newest N entries of each node; 0 for all. Entries of deleted nodes are deleted by age only',
+        help='keep the newest N entries of each node; 0 to keep all. Entries of deleted nodes are deleted by age only',
     )
     parser.add_argument(
         '--max-days', '-d', type=_count, metavar='N', help='delete entries that are older than N days; 0 for no limit'
@@ -69,10 +69,10 @@ def _online_arguments(parser):
 
 
 def _check_arguments(parser):
-    parser.add_argument('file', nargs='*', help='rules as YAML or JSON; without any, the standard rules')
+    parser.add_argument('file', nargs='*', help='file with rules, YAML or JSON; without a file, the standard rules')
     parser.add_argument(
         *('--inventory', '-i'),
-        # A configuration has a group of that name.
+        # ``inventory`` is a group of the configuration.
         dest='inventories',
         action='append',
         default=[],
@@ -99,12 +99,13 @@ def _placement_arguments(parser):
     parser.add_argument(
         'url',
         nargs='?',
-        help='of the other Placement. A token in the environment variable OS_TOKEN is sent to it',
+        help='URL of the other Placement. A token in the environment variable OS_TOKEN is sent to it',
     )
     parser.add_argument(
         *('--cloud', '-C'),
         metavar='NAME',
-        help='of clouds.yaml, for authentication, and for the URL if none is named; "envvars" for the variables OS_*',
+        help='cloud in clouds.yaml, for authentication, and for the URL if it is left out; "envvars" for the variables '
+        'OS_*',
     )
     parser.add_argument('--dry-run', '-n', action='store_true', help='print what would change, and change nothing')
     parser.add_argument(
@@ -179,8 +180,8 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
         {
             'reset': (
                 'managing:reset_changes',
-                'Make the tokens of all clients invalid. Do this after the database was restored from a backup: the '
-                'clients then read everything again.',
+                'Make the tokens of all clients invalid. Run this after you have restored the database from a backup: '
+                'the clients then read everything again.',
                 None,
             )
         },
@@ -196,7 +197,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
             'import': (
                 'inventory:import_file',
                 'Import a file in one transaction. New nodes are created, nodes that differ are updated, and nodes '
-                'that are not in the file stay unchanged. If a part cannot be imported, nothing is.',
+                'that are not in the file stay unchanged. If a part cannot be imported, nothing is imported.',
                 _import_arguments,
             ),
         },

@@ -1,4 +1,4 @@
-"""The implementation of ironic-traits-manage, apart from its commands in ``inventory`` and ``rules``."""
+"""The implementation of ironic-traits-manage, except its commands in ``inventory``, ``placement`` and ``rules``."""
 
 import collections
 import pkgutil
@@ -26,7 +26,7 @@ def run(argv, add_commands):
         function(conf)
         return
     setup.warn(conf)
-    # In the wrong directory, the other commands would create an empty database there, and report success.
+    # Otherwise a command in the wrong directory would create an empty database there, and report success.
     with setup.database(conf, create=function is upgrade) as database:
         function(conf, database)
 
@@ -54,8 +54,8 @@ def check(conf, database):
 def online_data_migrations(conf, database):
     """Migrate rows in batches, and print how many there were, and how many are left.
 
-    The exit codes are those of ``ironic-dbsync online_data_migrations``: 0 when all rows are migrated, 1 when
-    --max-count ended it before, 2 when the schema is that of another release, 127 for an invalid --max-count.
+    The exit codes are those of ``ironic-dbsync online_data_migrations``: 0 when all rows are migrated, 1 when some are
+    left because of --max-count, 2 when the schema is that of another release, 127 for an invalid --max-count.
     """
     max_count = conf.command.max_count
     if max_count is not None and max_count < 1:

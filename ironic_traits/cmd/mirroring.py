@@ -18,7 +18,7 @@ _OPTIONS = [
     cfg.MultiOpt(
         'cloud',
         item_type=cfg.types.String(regex=r'^[A-Za-z0-9._-]+$', max_length=57),
-        help='Cloud of clouds.yaml to follow; may be repeated. By default those of [mirror] clouds.',
+        help='Cloud of clouds.yaml to follow; may be repeated. By default, the clouds of [mirror] clouds.',
     ),
 ]
 
@@ -63,7 +63,7 @@ def follow(followers):
 
 
 def _adopt(service, context, ident):
-    """Make a node this service's own, and print what it still needs."""
+    """Make a mirrored node this service's own. Print a warning if its driver is not enabled."""
     node = mirror_moves.adopt(context, ident)
     print(f'{node.uuid} is adopted')
     if node.driver not in service.drivers:
@@ -71,12 +71,12 @@ def _adopt(service, context, ident):
 
 
 def _forget(service, context, ident):
-    """Remove a node."""
+    """Remove a mirrored node."""
     print(f'{mirror_moves.forget(context, ident)} is removed')
 
 
 def _rewrite(service, context, ident):
-    """Have traits of a node written again."""
+    """Let the mirror write traits of a node again."""
     traits = mirror_trait_writes.rewrite(context, ident)
     if traits:
         print(f'{ident}: {", ".join(traits)} will be written again')
@@ -101,10 +101,10 @@ def _preview(context, name):
 #: {name: (function from the service, a context and a uuid or name, description)}.
 _COMMANDS = {
     'adopt': (_adopt, "Make mirrored nodes this service's own, with the traits that they have in their cloud."),
-    'forget': (_forget, 'Remove mirrored nodes. A mirror that runs stores them again.'),
+    'forget': (_forget, 'Remove mirrored nodes. A running mirror stores them again.'),
     'rewrite': (
         _rewrite,
-        'Write the traits of nodes again that another client has removed in their cloud.',
+        'Write traits again that another client has removed from nodes in their cloud.',
     ),
 }
 _PREVIEW = 'Show which traits [mirror] write = traits adds and removes in the clouds. Nothing is written.'
@@ -114,12 +114,12 @@ def _add_commands(subparsers):
     for name, (_, description) in _COMMANDS.items():
         parser = subparsers.add_parser(name, help=description, description=description)
         parser.add_argument('nodes', nargs='*', metavar='NODE', help='uuid or name')
-        parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all of --cloud')
+        parser.add_argument('--all', '-a', action='store_true', help='all mirrored nodes, or all nodes of --cloud')
     subparsers.add_parser('preview', help=_PREVIEW, description=_PREVIEW)
 
 
 def _run_command(conf):
-    """Run a command on nodes, each in a transaction of its own. Exit with 1 if one has failed."""
+    """Run a command on nodes, each in its own transaction. Exit with 1 if one has failed."""
     command, clouds = conf.command, conf.cloud or []
     if command.name == 'preview':
         _preview_all(conf)

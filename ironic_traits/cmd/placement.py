@@ -27,7 +27,7 @@ def import_all(conf, database):
 
     :param conf: ConfigOpts.
     :param database: ironic_traits.db.engine.Database.
-    :raises SystemExit: it cannot be read, or something differs at the end.
+    :raises SystemExit: the other Placement cannot be read, or something differs at the end.
     """
     setup.schema(conf)
     try:
@@ -47,8 +47,9 @@ def import_all(conf, database):
         with _progress('provider', len(source.providers)) as bar:
             transfer.run(bar.update)
     except (failures.Failure, DBDuplicateEntry) as error:
-        sys.exit(printable(f'Another client has changed what is here, so a part was imported: {error} Run it again.'))
-    _end(transfer, transfer.verify(), f'Imported {remote.url}', 'here as it is there')
+        reason = f'Another client has changed providers or consumers here: {error}'
+        sys.exit(printable(f'Only a part was imported. {reason} Run the command again.'))
+    _end(transfer, transfer.verify(), f'Imported {remote.url}')
 
 
 def export_all(conf, database):
@@ -56,32 +57,32 @@ def export_all(conf, database):
 
     :param conf: ConfigOpts.
     :param database: ironic_traits.db.engine.Database.
-    :raises SystemExit: the other one cannot be read or written, or something differs at the end.
+    :raises SystemExit: the other Placement cannot be read or written, or something differs at the end.
     """
     setup.schema(conf)
-    wanted = read_own(database)
+    own = read_own(database)
     try:
         remote = _remote(conf.command)
-        reader, there = _read(remote, conf.command)
-        transfer = Export(remote, wanted, reader, there, conf.command.jobs, conf.command.prune)
+        reader, existing = _read(remote, conf.command)
+        transfer = Export(remote, own, reader, existing, conf.command.jobs, conf.command.prune)
     except Unusable as error:
         sys.exit(printable(f'Nothing was exported: {error}'))
     if conf.command.dry_run:
         _end_dry_run(transfer, 'exported')
         return
     try:
-        with _progress('provider', len(wanted.providers)) as bar:
+        with _progress('provider', len(own.providers)) as bar:
             transfer.run(bar.update)
-        there = _read(remote, conf.command)[1]
+        existing = _read(remote, conf.command)[1]
     except Unusable as error:
         sys.exit(printable(f'A part was exported: {error} Run the command again.'))
-    _end(transfer, transfer.verify(there), f'Exported to {remote.url}', 'there as it is here')
+    _end(transfer, transfer.verify(existing), f'Exported to {remote.url}')
 
 
 def _remote(command):
     """Return the Remote of the arguments.
 
-    :raises Unusable: it does not respond.
+    :raises Unusable: the other Placement does not respond.
     """
     if not command.url and not command.cloud:
         sys.exit('Name the URL of the other Placement, or its --cloud in clouds.yaml.')
@@ -92,7 +93,7 @@ def _read(remote, command):
     """Read another Placement, and print how much it has.
 
     :returns: (Reader, Snapshot).
-    :raises Unusable: it cannot be read.
+    :raises Unusable: the other Placement cannot be read.
     """
     before = remote.requests
     with _progress('request', 0) as bar:
@@ -106,8 +107,8 @@ def _read(remote, command):
     print(f'Read {outcome.summary(snapshot)} of {remote.url} in {remote.requests - before} requests.', flush=True)
     if reader.unsettled:
         print(
-            f'{len(reader.unsettled)} providers there were changing all the time. Stop its clients, and run the '
-            'command again.',
+            f'{len(reader.unsettled)} providers were changing all the time. Stop the clients of the other Placement, '
+            'and run the command again.',
             file=sys.stderr,
         )
     return reader, snapshot
@@ -126,12 +127,12 @@ def _end_dry_run(transfer, verb):
     _print_differences(transfer.refusals())
 
 
-def _end(transfer, differences, done, equal):
+def _end(transfer, differences, done):
     for line in transfer.plan.counts():
         print(line)
     if not transfer.plan:
         print('Nothing had to be changed.')
-    print(f'{done}. Compared row by row: {"not " if differences else ""}everything is {equal}.', flush=True)
+    print(f'{done}. Compared row by row: the two {"differ" if differences else "are equal"}.', flush=True)
     _print_differences(differences)
 
 

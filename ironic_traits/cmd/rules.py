@@ -40,7 +40,7 @@ def check(conf: Any) -> None:
 
 
 def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
-    """Generate the rules in files, and print how many each has."""
+    """Generate the rules in files, and print the number of rules in each file."""
     for path in paths:
         try:
             rules = rule_files.read_rules(path)

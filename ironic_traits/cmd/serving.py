@@ -2,9 +2,9 @@
 
 benchmarks/README.rst says why granian.
 
-The application is built once, in the main process. So a wrong configuration ends the command with one line before it
-listens. The processes that answer requests are forks of the main process. It has no open database connection when it
-forks, because a connection does not survive a fork.
+The application is built once, in the main process. If the configuration is wrong, the command prints one line and ends
+before it listens. The processes that answer requests are forks of the main process. The main process has no open
+database connection when it forks, because a connection does not survive a fork.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ def serve(argv):
     """Run the service until SIGINT or SIGTERM; requests in flight are finished first.
 
     :param argv: command line arguments, without the program's name.
-    :raises SystemExit: it cannot run; the message is one line.
+    :raises SystemExit: the service cannot run; the message is one line.
     """
     conf = setup.configuration(argv)
     setup.warn(conf)

@@ -30,7 +30,7 @@ _EXTRAS = {'postgresql': 'postgresql', 'mysql': 'mariadb', 'mariadb': 'mariadb'}
 
 
 def openstacksdk():
-    """Exit with one sentence unless openstacksdk is installed, by which clouds are read."""
+    """Exit with one sentence unless openstacksdk is installed. The service reads clouds with it."""
     if importlib.util.find_spec('openstack') is None:
         sys.exit("openstacksdk is not installed. Run: pip install 'ironic-traits[mirror]'")
 
@@ -41,7 +41,7 @@ def configuration(argv, cli=()):
     :param argv: command-line arguments, without the program's name.
     :param cli: options to add to the command line.
     :returns: ConfigOpts.
-    :raises SystemExit: it cannot be used; the message is one sentence.
+    :raises SystemExit: the configuration cannot be used; the message is one sentence.
     """
     with usable():
         try:
@@ -81,10 +81,10 @@ def usable():
 
 
 def policy(service):
-    """Check that the policy file can be read; without an enforcer (noauth), there is none to read.
+    """Check that the policy file can be read. Without an enforcer (noauth), there is no policy file.
 
     :param service: ironic_traits.service.Service.
-    :raises SystemExit: it cannot be read.
+    :raises SystemExit: the policy file cannot be read.
     """
     if service.enforcer is None:
         return
@@ -100,7 +100,7 @@ def database(settings, create=False):
 
     :param settings: ConfigOpts.
     :param create: whether to create a SQLite database that does not exist yet.
-    :raises SystemExit: it cannot be used; the message is one sentence.
+    :raises SystemExit: the database cannot be used; the message is one sentence.
     """
     try:
         with contextlib.closing(Database(settings, create)) as opened:
@@ -132,7 +132,7 @@ def schema(settings):
             _check_newer(opened, current)
         elif opened.url.get_backend_name() == 'sqlite':
             if current != revisions.newest():
-                # Not at the top: alembic makes the start longer, and few starts need it.
+                # Imported here: alembic makes the start longer, and few starts need it.
                 from ironic_traits.db import migrations
 
                 migrations.upgrade(opened)

@@ -1,9 +1,9 @@
-"""The end of connections whose clients do not read their responses, or read too slowly.
+"""The shutdown of connections whose clients do not read their responses, or read too slowly.
 
-A response that granian has begun to send stays in memory until the client has read it, and granian does not limit how
-long that takes. Some hundred clients that stop reading could use up the memory of a machine. So a thread looks at the
-connections of its process, and shuts down those whose clients have read less than RATE for some time although there is
-something to read. Linux counts the bytes that a client has acknowledged; on other systems nothing is shut down.
+A response that granian has begun to send stays in memory until the client has read it. granian does not limit how long
+that takes. Some hundred clients that stop reading could use up the memory of a machine. Therefore a thread checks the
+connections of its process. It shuts down a connection if bytes wait to be sent, and the client has read less than RATE
+for some time. Linux counts the bytes that a client has acknowledged. On other systems no connection is shut down.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 #: Bytes per second that a client must read.
 RATE = 16 * 1024
-#: Looks in the time that a client may read slowly.
+#: Number of checks in the time that a client may read slowly.
 _LOOKS = 4
 #: The beginning of struct tcp_info of linux/tcp.h, of which only tcpi_bytes_acked and tcpi_notsent_bytes are read.
 _INFO = struct.Struct('=120xQ16xI')
@@ -48,8 +48,8 @@ def _run(port: int, seconds: float) -> None:
 def look(port: int, seconds: float, before: dict[_Key, tuple[float, int]]) -> dict[_Key, tuple[float, int]]:
     """Shut down the connections of clients that have read too slowly.
 
-    :param before: the result of the look before.
-    :returns: {connection with something to read: (since when it is measured, what was acknowledged then)}.
+    :param before: the result of the previous call.
+    :returns: {connection with bytes that wait: (time when its measurement began, bytes acknowledged by then)}.
     """
     now, after = time.monotonic(), {}
     for connection in connections.of_process():
@@ -78,7 +78,7 @@ def _is_of_client(connection: socket.socket, port: int) -> bool:
 def _progress(connection: socket.socket) -> tuple[int, int]:
     """Return how many bytes wait to be sent, because the client reads slowly, and how many it has acknowledged so far.
 
-    What is on its way, as the last event of a stream may be, does not count as waiting.
+    Bytes in flight, such as the last event of a stream, do not count as waiting.
     """
     values = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     acknowledged, waiting = _INFO.unpack(values)

@@ -1,10 +1,10 @@
-"""The spreading of connections over the processes that answer requests.
+"""The distribution of connections among the processes that answer requests.
 
-Each process listens with a socket of its own (SO_REUSEPORT). By default, the kernel chooses the process by a hash. Of 8
-connections, one of two processes gets 6 or more in three cases of ten, and these are served at a third of the speed of
-the others. Here the kernel chooses by the port of the client, in blocks of 16. Linux gives the connections that one
-client opens one after the other ports in steps of 2 to 16. So they alternate between the processes, nearly always. The
-ports of other clients are as good as random, as the hash is.
+Each process listens with its own socket (SO_REUSEPORT). By default, the kernel chooses the process by a hash. With two
+processes and 8 connections, one process gets 6 or more of them in three cases of ten. It serves them at a third of
+the speed of the others. Here the kernel chooses by the port of the client, in blocks of 16. When a client opens several
+connections in a row, Linux assigns ports in steps of 2 to 16. So the connections nearly always alternate between the
+processes. The ports of different clients are practically random, like the hash.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _SO_ATTACH_REUSEPORT_CBPF = 51
 _NETWORK = 0xFFF00000
 #: Name of the thread that waits until the process listens.
 THREAD = 'spreading'
-#: Seconds after which it stops waiting.
+#: Maximum number of seconds that the thread waits.
 _LONGEST = 30
 
 
@@ -50,13 +50,13 @@ def _spread(port, processes):
 
 def _descriptors():
     """Return the file descriptors of the sockets of this process."""
-    found = []
+    descriptors = []
     with contextlib.suppress(OSError):
         for name in os.listdir('/proc/self/fd'):
             with contextlib.suppress(OSError):
                 if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                    found.append(int(name))
-    return found
+                    descriptors.append(int(name))
+    return descriptors
 
 
 def _program(processes):
@@ -66,10 +66,10 @@ def _program(processes):
         (0x30, 0, 0, _NETWORK),
         (0x74, 0, 0, 4),
         (0x15, 2, 0, 6),
-        # The client's port, behind the header of IPv4 (without options, which nobody sends).
+        # The client's port, after the header of IPv4. Headers have no options in practice.
         (0x28, 0, 0, _NETWORK + 20),
         (0x05, 0, 0, 1),
-        # The same, behind that of IPv6.
+        # The same, after the header of IPv6.
         (0x28, 0, 0, _NETWORK + 40),
         (0x74, 0, 0, 4),
         (0x94, 0, 0, processes),

@@ -1,13 +1,13 @@
 """Streams behind granian, without the threads that serve requests.
 
 granian iterates the body of a response in the thread that has called the application. A stream would keep that thread
-for an hour. But granian's object for the response can be used from any thread, and later. So a stream gets a thread of
-its own, with a small stack, which sleeps until there is something to send. The thread of the request serves the next
-one.
+for an hour. But granian's object for the response can be used from any thread, also later. So each stream gets its own
+thread with a small stack, which sleeps until there is an event to send. The thread of the request serves the next
+request.
 
-granian passes that object to a function of its own only, which calls the application. ``provide`` replaces that
+granian passes this object only to a function in granian, which calls the application. ``provide`` replaces that
 function. If a release of granian has no such function, streams run in the threads of requests, as behind other WSGI
-servers, and fewer are allowed (``api.v1.change_events``).
+servers, and fewer streams are allowed (``api.v1.change_events``).
 """
 
 import contextlib
@@ -28,11 +28,11 @@ LOG = logging.getLogger(__name__)
 #: Key in the WSGI environ of granian's object for the response.
 _PROTOCOL = 'ironic_traits.protocol'
 _WRAPPER = '_wsgi_call_wrap'
-#: Bytes of the stack of a stream's thread. To read the feed takes less than half of that.
+#: Size of the stack of a stream's thread, in bytes. Reading the feed takes less than half of it.
 _STACK = 512 * 1024
-#: Seconds in which the thread of a stream begins.
+#: Maximum number of seconds to wait until the thread of a stream has begun.
 _START = 10
-#: Milliseconds after which a connection is closed whose client does not take what is sent.
+#: Milliseconds after which the kernel closes the connection of a client that does not receive.
 _STALLED = 60_000
 
 
@@ -40,7 +40,7 @@ def provide():
     """Make granian provide its object for the response in the environ."""
     wrapper = getattr(granian.server.mp, _WRAPPER, None)
     if wrapper is None:
-        LOG.warning('This release of granian is not known: streams of changes need a thread of requests each.')
+        LOG.warning('This release of granian is not supported: each stream of changes occupies a thread for requests.')
         return
 
     @functools.wraps(wrapper)
@@ -57,7 +57,7 @@ def provide():
 
 
 class Detached:
-    """A WSGI layer that sends streams in threads of their own.
+    """A WSGI layer that sends each stream in its own thread.
 
     :param inside: the wrapped WSGI application.
     """
@@ -80,13 +80,13 @@ class Detached:
         if isinstance(result, Events):
             _limit_stalls(environ)
             _detach(protocol, started['status'], started['headers'], result)
-            # granian ignores it, because the response has begun.
+            # granian ignores this body, because the response has begun.
             return []
         return result
 
 
 def _detach(protocol, status, headers, events):
-    """Send a stream in a thread of its own."""
+    """Send a stream in its own thread."""
     body = _Body(events)
     try:
         _start_thread(functools.partial(_send, protocol, status, headers, body))
@@ -128,9 +128,9 @@ def _start_thread(function):
 
 
 def _limit_stalls(environ):
-    """Have the kernel close the connection of a request if its client does not take what is sent.
+    """Let the kernel close the connection of a request if its client does not receive.
 
-    granian does not say which connection is that of the request. So all from the same address get the limit.
+    granian does not say which connection the request came from. So all connections from the same address get the limit.
     """
     option = getattr(socket, 'TCP_USER_TIMEOUT', None)
     if option is None:

@@ -1,17 +1,17 @@
 """The processes of ironic-traits-api: how they are started, restarted and stopped.
 
-The main process supervises.  granian forks the processes that answer requests; ``Child`` starts the
-ironic-traits-worker, which is a separate program.  A terminal sends Ctrl-C to every process of its foreground group.
-systemd and ``pkill`` send SIGTERM to several processes, too.  So each child process
+The main process supervises. granian forks the processes that answer requests. ``Child`` starts ironic-traits-worker and
+ironic-traits-mirror, which are separate programs. A terminal sends Ctrl-C to every process of its foreground group.
+systemd and ``pkill`` send SIGTERM to several processes, too. So each child process
 
-- is in a process group of its own: only the main process gets the terminal's signals, and it stops the others;
+- is in its own process group: only the main process gets the terminal's signals, and it stops the others;
 - stops cleanly no matter how early or how often it is signalled (``_stop_on_signal``);
 - is killed by the kernel when the main process is killed (``end_with``).
 
-Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried)?  It runs a service in a thread
-beside the main thread.  granian cannot run there, because it needs a handler of its own for SIGTERM.  Also, cotyledon
-reacts to Ctrl-C by exiting at once with code 1, in the middle of requests.  It can reload by SIGHUP, which
-this module cannot; granian does that for the processes that answer requests.
+Why not cotyledon, which several OpenStack services use for this (2.2.0 was tried)? It runs a service in a second
+thread. granian cannot run there, because it installs its own handler for SIGTERM. Also, cotyledon reacts to Ctrl-C by
+exiting at once with code 1, in the middle of requests. It can reload by SIGHUP, which this module cannot; granian does
+that for the processes that answer requests.
 """
 
 import contextlib
@@ -34,16 +34,16 @@ _STARTER = 'IRONIC_TRAITS_STARTER'
 #: Environment variable with the command line arguments of a ``Child``, as JSON.
 _ARGUMENTS = 'IRONIC_TRAITS_ARGUMENTS'
 _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
-#: Seconds in which a web server ends after a signal, when it has no requests.
+#: Seconds that a web server without requests has to end after a signal.
 GRACE = 2
 
 
 def end_with(parent):
-    """Have the kernel kill this process when its parent ends.
+    """Let the kernel kill this process when its parent ends.
 
-    SIGKILL, because a process that is still starting may miss SIGTERM.  It would then keep serving and hold the port.
+    The signal is SIGKILL, because a process that is still starting may miss SIGTERM. It would then keep the port.
 
-    :param parent: pid of the parent.  If that has ended already, this process exits.
+    :param parent: pid of the parent. If the parent has ended already, this process exits.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -52,14 +52,14 @@ def end_with(parent):
 
 
 def is_supervised():
-    """Whether this process is a ``Child``.  Call it before ``arguments``, which removes the evidence."""
+    """Whether this process is a ``Child``. Call it before ``arguments``, which removes the environment variable."""
     return _STARTER in os.environ
 
 
 def arguments():
     """Return the command line arguments of this process, and tie it to its parent if it is a ``Child``.
 
-    Removes both from the environment, so that programs started from here do not inherit them.
+    It removes the two environment variables, so that programs that this process starts do not inherit them.
     """
     starter, argv = os.environ.pop(_STARTER, None), os.environ.pop(_ARGUMENTS, None)
     if starter:
@@ -68,10 +68,10 @@ def arguments():
 
 
 def separate_forks(is_busy, close=lambda: None):
-    """Register fork hooks, so that later forks of this process are as the module's docstring says.
+    """Register fork hooks, so that later forks of this process behave as the module's docstring says.
 
     :param is_busy: function without arguments; whether the fork answers requests at the moment.
-    :param close: function without arguments that a fork calls when it stops, to end what would go on.
+    :param close: function without arguments. A fork calls it when it stops, to end streams.
     """
     supervisor, separated = os.getpid(), False
 
@@ -103,8 +103,8 @@ def separate_forks(is_busy, close=lambda: None):
 def _stop_on_signal(is_busy, close):
     """Wait for the first signal to stop, and call the handler that the web server has installed by then.
 
-    The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end.  One
-    that is signalled just before it serves misses the signal.  It is ended when it has no requests.
+    The signals stay blocked in all threads of the process: a granian worker that is signalled twice may never end. One
+    that is signalled just before it serves misses the signal. This function ends it when it has no requests.
     """
     number = signal.sigwait(_SIGNALS)
     close()
@@ -121,13 +121,13 @@ def _stop_on_signal(is_busy, close):
 class Child:
     """A program that runs while the ``with`` block lasts, and is restarted when it ends earlier.
 
-    Its arguments are passed in the environment.  They may include a database URL with a password, and every user of
-    the machine can see command lines.
+    Its arguments are passed in the environment. They may include a database URL with a password, and every user of the
+    machine can see command lines.
 
     :param module: the module to run.
     :param argv: its arguments.
     :cvar pause: seconds before a restart; doubled each time that the program ends soon after its start.
-    :cvar max_pause: most seconds before a restart.
+    :cvar max_pause: maximum number of seconds before a restart.
     """
 
     pause = 1

@@ -2,21 +2,21 @@
 
 Only one thread of a Python process runs at a time, the one that has the GIL. When several requests run, their threads
 take the GIL from each other whenever one of them waits for the database. CPython hands it to any of them, and a thread
-that waits for it makes the others yield only if nobody has yielded for 5 ms. So with two or more busy threads, some
-requests wait for hundreds of milliseconds, while others pass them again and again. (Measured with benchmarks.tail:
-99.9% of the requests of 8 connections took up to 100 times as long as the median.)
+that waits for it makes the others yield only if no thread has yielded for 5 ms. So with two or more busy threads, some
+requests wait for hundreds of milliseconds, while others overtake them. (Measured with benchmarks.tail: with 8
+connections, the 99.9th percentile of the response times was 75 to 158 times the median.)
 
-Here a request waits for its turn without the GIL, in a queue. It gives up its turn when it has ended, when it waits for
-its transaction to be committed (which may take as long as the disk needs), or when it has had the turn for PATIENCE
-seconds: then it waits for a lock, or for a client that sends its body slowly, or it is a long one. What it does
-afterwards it does beside the others.
+Here a request waits for its turn without the GIL, in a queue. Its turn ends when the request has ended, when the
+request waits for the commit of its transaction (which may take as long as the disk needs), or after PATIENCE seconds.
+A request that needs longer waits for a lock, or for a client that sends its body slowly, or has much to do. After its
+turn, a request continues concurrently with the others.
 """
 
 import collections
 import threading
 import time
 
-#: Seconds after which the next request begins although the one before it has not ended.
+#: Seconds after which the next request begins although the previous one has not ended.
 PATIENCE = 0.02
 
 
@@ -64,7 +64,7 @@ class Turns:
             if self._turn is None:
                 self._begin(gate)
                 return
-            # So that not all of those that wait wake up at once.
+            # The waiting requests must not all wake up at once.
             longest = PATIENCE * len(self._waiting)
             self._waiting.append(gate)
         while not gate.acquire(timeout=self._remaining() + longest):
@@ -78,7 +78,7 @@ class Turns:
             self._end(gate)
 
     def _remaining(self):
-        """Return how many seconds the request whose turn it is keeps it at most."""
+        """Return the maximum number of seconds until the current turn ends."""
         return max(0.0, self._began_at + PATIENCE - time.monotonic())
 
     def _end_overdue(self):
@@ -90,7 +90,7 @@ class Turns:
         self._turn, self._began_at = gate, time.monotonic()
 
     def _end(self, gate):
-        """End the turn of a request, if it is its turn, and begin that of the next one."""
+        """If it is the turn of a request, end the turn, and begin that of the next request."""
         if self._turn is not gate:
             return
         self._turn = None

@@ -11,7 +11,7 @@ from ironic_traits.worker import Worker
 
 
 def work():
-    """Run a worker until SIGINT or SIGTERM; the current transition is finished first."""
+    """Run a worker until SIGINT or SIGTERM. It finishes the current transitions first."""
     supervised = supervisor.is_supervised()
     conf = setup.configuration(supervisor.arguments())
     if not supervised:
