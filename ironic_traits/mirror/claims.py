@@ -1,9 +1,9 @@
 """Reservations and allocations that hold mirrored nodes in their clouds, too (``[mirror] claims``).
 
-A node is held here first, with a claim, in one transaction. Then it gets its ``instance_uuid`` there. If another client
-of the cloud has taken it, the hold here ends, and the next node is tried. A request for several nodes holds all of
-them, or none. If it is not known what the cloud did, the response is 503, and the claim is undone
-(``ironic_traits/mirror/settler.py``).
+First, one transaction holds the node here and stores a claim. Then the ``instance_uuid`` of the node is set in its
+cloud. If another client of the cloud has taken the node, the hold here ends, and the next node is tried. A request for
+several nodes holds all of them, or none. If it is not known what the cloud did, the response is 503, and the claim is
+undone (``ironic_traits/mirror/settler.py``).
 """
 
 import concurrent.futures
@@ -28,13 +28,13 @@ from ironic_traits.mirror.settler import Settler, remove
 
 LOG = logging.getLogger(__name__)
 
-#: Requests that are sent to clouds at once for one request here.
+#: Maximum number of concurrent requests to clouds for one request here.
 _AT_ONCE = 8
 #: Why a hold here ends if the nodes of a request cannot be taken.
 _REASON = 'the nodes of the request could not be held in their clouds'
-#: Seconds between two looks at a claim that another process settles.
+#: Seconds between two checks of a claim that another process settles.
 _PAUSE = 0.05
-#: What the real Ironic says when another instance, or another node, was first.
+#: Messages of Ironic when the node has another instance, and when the instance is on another node.
 _TAKEN = re.compile(r'is associated with instance ([0-9a-f-]{36})')
 _ELSEWHERE = re.compile(r'already associated with a node')
 
@@ -44,7 +44,7 @@ def reserve(context, instances, node_request, expiry):
 
     The arguments, the result and the failures are those of ``inventory.reserve.reserve``.
 
-    :raises failures.ClaimUnconfirmed: it is not known whether a cloud has done its part.
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """
 
     def hold(request):
@@ -59,7 +59,7 @@ def allocate(context, values, node_request, fields):
 
     The arguments, the result and the failures are those of ``inventory.allocate.create``.
 
-    :raises failures.ClaimUnconfirmed: it is not known whether a cloud has done its part.
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """
 
     def hold(request):
@@ -74,7 +74,7 @@ def allocate(context, values, node_request, fields):
 def release(context, holder):
     """Remove an instance from its nodes in their clouds, after its reservation or allocation has ended here.
 
-    If that does not succeed, the mirror does it. Until then, they are not offered here.
+    If that fails, the mirror does it later. Until then, this service does not offer the nodes.
 
     :param holder: uuid of the reservation or of the allocation.
     """
@@ -83,7 +83,7 @@ def release(context, holder):
 
 
 def give_back(context, claims):
-    """Settle claims whose holders have ended, as ``release``.
+    """Settle claims whose holders have ended, as ``release`` does.
 
     :param claims: [row of ``mirror_claims`` with ``is_held``, …].
     """
@@ -97,16 +97,16 @@ def give_back(context, claims):
 
 
 def _await(context, holder):
-    """Wait a while for the end of claims that another process settles."""
+    """Wait for the end of claims that another process settles, but not longer than a request to a cloud may take."""
     until = time.monotonic() + mirror_claims.seconds(context.conf)['request']
     while mirror_claims.of_holders(context, [holder]) and time.monotonic() < until:
         time.sleep(_PAUSE)
 
 
 def _hold(context, node_request, hold, is_claim_needed=False):
-    """Return the result of a function that holds nodes here, once they are held in their clouds, too.
+    """Call a function that holds nodes here, hold the nodes in their clouds, too, and return the function's result.
 
-    :param hold: function of a NodeRequest that returns its result, and the uuids of what holds the nodes.
+    :param hold: function of a NodeRequest that returns (result, uuids of the reservations or of the allocation).
     :param is_claim_needed: as for ``mirror_claims.exclusions``.
     """
     if not claims_any_nodes(context.conf):
@@ -119,7 +119,7 @@ def _hold(context, node_request, hold, is_claim_needed=False):
         if not claims:
             return result
         if any(claim.state != TAKING for claim in claims):
-            raise _unconfirmed(context, claims, 'an attempt before this one is being undone')
+            raise _unconfirmed(context, claims, 'a previous attempt is being undone')
         lost = _Attempt(context, claims).take()
         if lost.is_empty:
             return result
@@ -130,12 +130,12 @@ def _hold(context, node_request, hold, is_claim_needed=False):
 
 @dataclasses.dataclass(frozen=True)
 class _Outcome:
-    """What a cloud has responded to a request to take a node.
+    """The outcome of a request to a cloud to take a node.
 
-    :ivar lost: what cannot be taken: Exclusions, which are empty if the node is taken.
-    :ivar has_instance: whether the node has the instance of the claim there; None if that is not known.
-    :ivar other: the instance that it has instead; None if that is not known.
-    :ivar failure: the failure for the client, because no other node would do; None otherwise.
+    :ivar lost: the node or cloud that cannot be taken, as Exclusions. They are empty if the node is taken.
+    :ivar has_instance: whether the node has the instance of the claim there; None if unknown.
+    :ivar other: the other instance that the node has; None if unknown.
+    :ivar failure: the failure for the client if another node would not help; None otherwise.
     """
 
     lost: Exclusions = dataclasses.field(default_factory=Exclusions)
@@ -159,8 +159,9 @@ class _Attempt:
     def take(self):
         """Take the nodes.
 
-        :returns: what cannot be taken, as Exclusions. If it is empty, all nodes are taken, otherwise none.
-        :raises failures.ClaimUnconfirmed: it is not known whether a cloud has done its part.
+        :returns: the nodes and clouds that cannot be taken, as Exclusions. If they are empty, all nodes are taken,
+            otherwise none.
+        :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
         :raises failures.InstanceOnNode: an instance is on another node of a cloud.
         """
         lost = Exclusions()
@@ -181,7 +182,7 @@ class _Attempt:
                 self._undo()
 
     def _send(self, claims):
-        """Send the requests for some claims at once, and return what cannot be taken, as Exclusions."""
+        """Send the requests for some claims at once. Return what cannot be taken, as Exclusions."""
         if len(claims) == 1:
             outcomes = [self._request(claims[0])]
         else:
@@ -194,7 +195,7 @@ class _Attempt:
         return functools.reduce(Exclusions.plus, (outcome.lost for outcome in outcomes))
 
     def _request(self, claim):
-        """Set the instance of a claim on its node there. The same request again has no further effect."""
+        """Set the instance of a claim on its node there. A repeated request has no further effect."""
         try:
             cloud = connected(self._context, claim.cloud)
         except Unreadable as error:
@@ -212,14 +213,14 @@ class _Attempt:
         return _refused(self._context, claim, response)
 
     def _undo(self):
-        """End the claims, and what holds the nodes for them."""
+        """End the claims, and the reservations or allocations that hold the nodes here."""
         for claim in self._claims:
             outcome = self._outcomes.get(claim.uuid, _Outcome())
             try:
                 if outcome.has_instance:
                     Settler(self._context, connected(self._context, claim.cloud)).settle(claim, _REASON)
                 elif outcome.has_instance is None:
-                    # The mirror asks the cloud.
+                    # The mirror will read from the cloud whether the node has the instance.
                     mirror_settlements.begin(self._context, claim.uuid, is_mine=True)
                     mirror_settlements.postpone(self._context, claim.uuid)
                 else:
@@ -229,11 +230,11 @@ class _Attempt:
 
 
 def _of_node(claim, cloud, response):
-    """Return the outcome of a request that has set the instance, by what the node is like there."""
+    """Return the outcome of a request that has set the instance. It depends on the state of the node there."""
     node = response.json()
     if node['provision_state'] == states.AVAILABLE and not node['maintenance']:
         return _Outcome(has_instance=True)
-    # What is known of the node here was outdated.
+    # The data of the node here was outdated.
     word = 'in maintenance' if node['maintenance'] else f'in provision state "{node["provision_state"]}"'
     has_instance = True
     with contextlib.suppress(Unreadable):
@@ -255,7 +256,7 @@ def _refused(context, claim, response):
         node = f'another node of cloud {claim.cloud}'
         return _Outcome(failure=failures.InstanceOnNode(instance=claim.instance_uuid, node=node))
     other = _TAKEN.search(text)
-    return _Outcome(_single(claim, f'Its cloud {claim.cloud} did not give it: {text}'), other=other and other[1])
+    return _Outcome(_single(claim, f'Its cloud {claim.cloud} refuses to hold it: {text}'), other=other and other[1])
 
 
 def _single(claim, reason):
@@ -273,7 +274,7 @@ def _unconfirmed(context, claims, reason):
 
 
 def connected(context, name):
-    """Return a cloud, connected. All requests of a process share the connection.
+    """Return a connected cloud. All requests of a process share the connection.
 
     :returns: ironic_traits.mirror.cloud.Cloud.
     :raises Unreadable: the cloud cannot be reached.

@@ -16,16 +16,16 @@ MAXIMUM = max(
     for field in each.fields
 )
 _HEADER = 'X-OpenStack-Ironic-API-Version'
-#: Maximum number of characters of what a cloud says that are shown.
+#: Maximum number of characters of a response that a message quotes.
 _MAX_TEXT = 300
 
 
 class Unreadable(Exception):
-    """The cloud did not respond, or not with what was requested. The message says why, as a sentence."""
+    """The cloud did not respond, or not as expected. The message says why, as a sentence."""
 
 
 class Unsent(Unreadable):
-    """A request was not carried out: the cloud cannot be reached, or the user cannot authenticate."""
+    """The cloud did not execute the request: it cannot be reached, or the user cannot authenticate."""
 
 
 class NotThere(Unreadable):
@@ -38,14 +38,14 @@ class NotAllowed(Unreadable):
 
 #: {status: what ``Cloud.get`` raises}.
 _FAILURES = {403: NotAllowed, 404: NotThere}
-#: The message of Ironic, in a 500 response, if a token is for a project, and the policy rule for the system only.
+#: Ironic's message, in a 500 response, if a token has project scope, and the policy rule needs system scope.
 _SCOPE = 'requires a scope of'
 
 
 class Cloud:
     """The Ironic of one cloud.
 
-    :param name: of the cloud in clouds.yaml.
+    :param name: name of the cloud in clouds.yaml.
     :param timeout: seconds that a request may take.
     :ivar endpoint: its URL; None before ``connect``.
     :ivar version: the version of the API that is used, such as ``1.109``; None before ``connect``.
@@ -65,7 +65,7 @@ class Cloud:
 
         :raises Unreadable: the cloud is not in clouds.yaml, does not respond, or is too old.
         """
-        # Imported here: openstacksdk takes a second, and is an extra of this package.
+        # Imported here: openstacksdk takes a second to import, and is an extra of this package.
         import openstack
 
         self.close()
@@ -103,37 +103,37 @@ class Cloud:
         if response.status_code != 200:
             text = message(response)
             kind = NotAllowed if _SCOPE in text else _FAILURES.get(response.status_code, Unreadable)
-            raise kind(f'GET {path} was answered with {response.status_code}: {text}')
+            raise kind(f'The response to GET {path} is {response.status_code}: {text}')
         try:
             document = response.json()
         except ValueError:
-            raise Unreadable(f'GET {path} was answered with something that is no JSON.') from None
+            raise Unreadable(f'The response to GET {path} is not JSON.') from None
         if not isinstance(document, dict):
-            raise Unreadable(f'GET {path} was answered with something that is no JSON object.')
+            raise Unreadable(f'The response to GET {path} is not a JSON object.')
         return document
 
     def send(self, method, path, timeout):
         """Send a request without a body to a path below /v1.
 
         :param timeout: seconds that it may take.
-        :returns: (status, what the response says, '' for nothing).
+        :returns: (status, message of the response, which may be '').
         :raises Unreadable: the cloud did not respond.
         """
         response = self.request(method, path, timeout=min(timeout, self._timeout))
         return response.status_code, message(response)
 
     def request(self, method, path, timeout=None, **arguments):
-        """Send a request, once, and return the requests.Response, whatever its status.
+        """Send a request once, and return the requests.Response, also for an error status.
 
-        :param timeout: seconds that it may take; None for those of all requests.
+        :param timeout: seconds that it may take; None for the default of this cloud.
         :param arguments: of requests.request.
-        :raises Unsent: the cloud cannot be reached, or the user cannot authenticate: nothing was carried out.
+        :raises Unsent: the cloud cannot be reached, or the user cannot authenticate. No request was executed.
         :raises Unreadable: the cloud did not respond.
         """
         self.requests += 1
         headers = {_HEADER: self.version} if self.version else {}
         with _understood():
-            # openstacksdk would repeat requests at once. The mirror waits, and longer each time.
+            # Without retries of openstacksdk, which come at once. The mirror waits before it retries.
             response = self._ironic.request(
                 path,
                 method,
@@ -152,20 +152,20 @@ class Cloud:
     def _negotiated(self):
         document = self.get('/')
         if 'versions' in document:
-            # The list of versions. With http_basic, openstacksdk takes the endpoint as it is.
+            # The list of versions. With http_basic, openstacksdk does not add the version to the endpoint.
             self._ironic.endpoint_override = self.endpoint = f'{str(self.endpoint).rstrip("/")}/v1'
             document = self.get('/')
         try:
             highest = int(document['version']['version'].partition('.')[2])
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise Unreadable(f'{self.endpoint} is no Bare Metal API.') from None
+            raise Unreadable(f'{self.endpoint} is not a Bare Metal API.') from None
         if highest < MINIMUM:
             raise Unreadable(f'Its API ends at version 1.{highest}: 1.{MINIMUM} is needed.')
         return min(highest, MAXIMUM)
 
 
 def message(response):
-    """Return what a response says, shortened, for a sentence: the error message of Ironic, or else its text.
+    """Return the error message of a response, or else its text, shortened and without line breaks.
 
     :param response: requests.Response.
     """
@@ -173,7 +173,7 @@ def message(response):
     with contextlib.suppress(ValueError, TypeError, KeyError):
         document = response.json()
         if 'error' in document:
-            # That of the middleware for http_basic and keystone.
+            # An error of the middleware for http_basic and keystone.
             text = str(document['error']['message'])
         error = document['error_message']
         error = json.loads(error) if isinstance(error, str) else error
@@ -190,7 +190,7 @@ def _understood():
     try:
         yield
     except (keystoneauth1.exceptions.ClientException, openstack.exceptions.SDKException, ValueError) as error:
-        # ValueError: of requests, for an endpoint that is no URL.
+        # requests raises ValueError for an endpoint that is not a URL.
         text = ' '.join(str(error).split()) or type(error).__name__
         raise (Unsent if _is_unsent(error) else Unreadable)(text[:_MAX_TEXT]) from error
 
@@ -202,7 +202,7 @@ def _is_unsent(error):
     import urllib3.exceptions
 
     if isinstance(error, keystoneauth1.exceptions.HttpError):
-        # It is keystone's: the responses of Ironic are no exceptions.
+        # An error response of keystone. For those of Ironic, no exception is raised.
         return True
     cause = error.__cause__ or error.__context__
     reason = getattr(cause.args[0], 'reason', None) if cause and cause.args else None

@@ -1,4 +1,4 @@
-"""What the Ironic of a cloud says about nodes and records, as rows of the inventory."""
+"""Conversion of nodes and records in responses of Ironic into rows of the inventory."""
 
 import datetime
 
@@ -17,7 +17,7 @@ from ironic_traits.resources.nodes import NODES
 def moment(text):
     """Return a time of a response as a datetime in UTC, without a time zone; None for None.
 
-    :raises Unreadable: it is no time.
+    :raises Unreadable: it is not a time.
     """
     if text is None:
         return None
@@ -29,17 +29,16 @@ def moment(text):
 
 
 def node(document):
-    """Return a node of a response.
+    """Return a node of a response as a MirroredNode.
 
-    :returns: MirroredNode.
-    :raises Unreadable: it is incomplete.
+    :raises Unreadable: the node is incomplete.
     """
     row = _row(NODES, tables.nodes, mirrored_nodes.COLUMNS, document)
     row['origin_conductor'] = document.get('conductor')
-    requested = document.get('traits') or []
-    traits = frozenset(name for name in requested if isinstance(name, str) and is_trait(name))
-    invalid = sorted(repr(name) for name in requested if name not in traits)
-    problem = f'These are no traits here, and are left out: {", ".join(invalid)}.' if invalid else ''
+    names = document.get('traits') or []
+    traits = frozenset(name for name in names if isinstance(name, str) and is_trait(name))
+    invalid = sorted(repr(name) for name in names if name not in traits)
+    problem = f'These are not traits here, and are left out: {", ".join(invalid)}.' if invalid else ''
     return MirroredNode(row, traits, problem)
 
 
@@ -47,7 +46,7 @@ def record(kind, document):
     """Return a record of a response, {column: value}.
 
     :param kind: ironic_traits.inventory.record_kinds.Kind.
-    :raises Unreadable: it is incomplete.
+    :raises Unreadable: the record is incomplete.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)
 
@@ -55,7 +54,7 @@ def record(kind, document):
 def allocation(document):
     """Return an allocation of a response, {column: value}.
 
-    :raises Unreadable: it is incomplete.
+    :raises Unreadable: the allocation is incomplete.
     """
     row = _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, document)
     return row | {name: document.get(name) or [] for name in ('traits', 'candidate_nodes')}
@@ -69,7 +68,7 @@ def _row(resource, table, names, document):
 
 
 def _value(resource, column, document):
-    """Return the value of a column. Older versions of the API lack fields: those get the value of a new item."""
+    """Return the value of a column. A field that an older version of the API lacks gets the value of a new item."""
     value = document.get(column.name)
     if isinstance(column.type, sa.DateTime):
         return moment(value)

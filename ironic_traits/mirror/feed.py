@@ -1,15 +1,16 @@
-"""What has changed in a cloud, read from the lists of an unmodified Ironic.
+"""The changes in a cloud, read from the lists of an unmodified Ironic.
 
-Each write there stamps ``updated_at``. So the list in its order after a node, the *anchor*, has all later changes. This
-works as long as the anchor itself has not changed: the list begins after its present stamp. The next node in the order,
-the *follower*, shows that: if it comes first in the list, the anchor is where it was. Otherwise the anchor is read.
-When it has changed, or was deleted, an earlier node becomes the anchor.
+Each write in the cloud sets ``updated_at`` of an item, its *stamp*. The list in the order of stamps, from an item on,
+has all later changes. This item is the *anchor*. The list begins after the anchor's present stamp, so it has all
+changes only if the anchor itself has not changed. The next item in the order, the *follower*, shows this: if it comes
+first in the list, the anchor has not changed. Otherwise the anchor is read. If the anchor has changed, or was deleted,
+an earlier item becomes the anchor.
 
-Stamps are set before the commit, by several clocks. So the anchor stays behind: it becomes a node that was read some
-seconds ago (``[mirror] overlap_seconds``), and what comes after it is read, and compared, again.
+Ironic sets stamps before the commit, and its hosts have different clocks. Therefore the anchor is an item that was read
+some seconds ago (``[mirror] overlap_seconds``). The items after it are read and compared again.
 
 An item that was never changed has no stamp, and is not in the list at all (the databases sort NULL first or last). New
-items are found by the list in the order of their creation.
+items are found in the list in the order of creation.
 """
 
 import collections
@@ -19,11 +20,11 @@ import time
 from ironic_traits.mirror.cloud import NotThere, Unreadable
 from ironic_traits.mirror.documents import moment
 
-#: New items that a request asks for. More is read if all of them are new.
+#: Number of newest items that are read at first. More are read if all of them are new.
 NEWEST = 10
-#: Nodes that are tried as an anchor before everything is read again.
+#: Maximum number of items that are tried as the anchor. After that, everything is read again.
 _ANCHORS = 5
-#: Items that a list may lack, although they are there.
+#: Maximum number of items that a list may lack although they exist.
 _STRAY = 10
 
 
@@ -38,8 +39,8 @@ class Feed:
     :param resource: its name: ``nodes``, ``ports``, ``portgroups``, ``chassis`` or ``allocations``.
     :param page_size: maximum number of items of a page.
     :param overlap: seconds for which changes are read again.
-    :param state: what ``state`` was when another process stopped; {} at first.
-    :param has_details: whether a list of its own has all fields. Otherwise, all lists have them.
+    :param state: the last ``state`` of another process; {} at first.
+    :param has_details: whether only the list at ``/detail`` has all fields. Otherwise, every list has them.
     :ivar state: {'anchor': [uuid, stamp], 'follower': [uuid, stamp], 'pass': …}: where to continue, as JSON.
     """
 
@@ -104,9 +105,9 @@ class Feed:
         return documents, advance
 
     def changes(self, alternatives):
-        """Yield pages of the items that have changed, at least, and those that changed shortly before.
+        """Yield pages with all items that have changed, and with items that changed shortly before.
 
-        After the last one, call ``advance``, if all were stored.
+        After the last page, call ``advance`` if all items were stored.
 
         :param alternatives: function that returns uuids of items that changed before a time, the latest first, with
             their stamps: [(uuid, datetime), …].
@@ -124,14 +125,14 @@ class Feed:
             yield page
 
     def advance(self):
-        """Move the anchor to the end of a list that is old enough, after all changes were stored."""
+        """Move the anchor to the end of a list that was read long enough ago. Call it after all changes are stored."""
         if self._end and (not self._ends or self._ends[-1][1:] != self._end):
             self._ends.append((self._begin, *self._end))
         while self._ends and self._ends[0][0] <= self._begin - self._overlap:
             _, self.state['anchor'], self.state['follower'] = self._ends.popleft()
 
     def hold(self):
-        """Keep the anchor, because not all changes could be stored."""
+        """Keep the anchor. Call this if some changes could not be stored."""
         self._ends.clear()
 
     def newest(self):
@@ -169,16 +170,16 @@ class Feed:
     def gone(self, uuids):
         """Return those of the items that the cloud really does not have.
 
-        Each is asked for, because the list may have been read while the order of its pages changed.
+        Each item is requested, because the list may have been read while the order of its pages changed.
 
-        :raises Unreadable: many are there.
+        :raises Unreadable: many of the items exist.
         """
         gone = []
         for number, uuid in enumerate(uuids, 1):
             if self.get(uuid) is None:
                 gone.append(uuid)
             if number - len(gone) > _STRAY:
-                raise Unreadable(f'The list of {self.resource} lacks items that are there, such as {uuid}.')
+                raise Unreadable(f'The list of {self.resource} lacks items that exist, such as {uuid}.')
         return gone
 
     def _after_anchor(self, alternatives):
@@ -253,5 +254,5 @@ def stamp(document):
 
 
 def _reversed(pairs):
-    """Return [uuid, stamp] of the only pair of stamp and uuid; None without one."""
+    """Return [uuid, stamp] of a list with one pair of stamp and uuid; None for an empty list."""
     return pairs[0][::-1] if pairs else None

@@ -1,4 +1,4 @@
-"""A mirror of one cloud: reads everything once, then what has changed, until it is stopped."""
+"""A mirror of one cloud: reads everything once, then the changes, until it is stopped."""
 
 import contextlib
 import logging
@@ -29,9 +29,9 @@ from ironic_traits.mirror.trait_writer import TraitWriter
 LOG = logging.getLogger(__name__)
 
 NODES, ALLOCATIONS = mirrored_nodes.RESOURCE, mirrored_allocations.RESOURCE
-#: The resources, in the order in which they refer to each other: {name: the minor version that brought it}.
+#: The resources, each after those that it refers to: {name: the minor version that brought it}.
 RESOURCES = {'chassis': 0, NODES: 0, 'portgroups': 0, 'ports': 0, ALLOCATIONS: 52}
-#: Those that are read completely before changes are.
+#: Those that are read completely before changes are read.
 _FIRST = ('chassis', NODES)
 #: Those whose items are deleted when the cloud has deleted them. (A chassis may be that of other nodes here.)
 _DELETED = (NODES, 'portgroups', 'ports', ALLOCATIONS)
@@ -40,7 +40,7 @@ _DELETED = (NODES, 'portgroups', 'ports', ALLOCATIONS)
 _OPTIONAL = ('chassis', ALLOCATIONS)
 #: {name of the resource: its table}.
 _TABLES = {name: tables.metadata.tables[name] for name in RESOURCES} | {ALLOCATIONS: mirrored_allocations.TABLE}
-#: {task: option with the seconds between two of it}.
+#: {task: option with the seconds between two runs of it}.
 _INTERVALS = {
     'claims': 'interval',
     'nodes': 'interval',
@@ -63,8 +63,8 @@ class Follower:
     """The mirror of one cloud.
 
     :param service: ironic_traits.service.Service.
-    :param name: of the cloud.
-    :param cloud: as ironic_traits.mirror.cloud.Cloud; None for that of clouds.yaml.
+    :param name: name of the cloud.
+    :param cloud: an object like ironic_traits.mirror.cloud.Cloud; None for the cloud in clouds.yaml.
     """
 
     def __init__(self, service, name, cloud=None):
@@ -76,7 +76,7 @@ class Follower:
         self._feeds: dict[str, Feed] = {}
         self._inspections = InspectionReader(self._context, self._turn, self._cloud)
         self._count = NodeCount(self._context, self._turn, self._cloud, lambda: self._compare(self._feeds[NODES]))
-        #: {name: function}, of what is done when it is due and no pass is in progress.
+        #: {name: function} of the tasks that run when they are due and no pass is in progress.
         self._tasks = {
             'records': self._poll_records,
             'deletions': self._compare_uuids,
@@ -93,11 +93,11 @@ class Follower:
 
     @property
     def is_failing(self):
-        """Whether the last request failed that reads, or the last one that writes a trait."""
+        """Whether the last request that reads, or the last request that writes a trait, has failed."""
         return not self._feeds or bool(self._writer and self._writer.is_failing)
 
     def stop(self):
-        """Stop ``run`` after the present request."""
+        """Stop ``run`` after the current request."""
         self._stopped.set()
 
     def run(self):
@@ -112,7 +112,7 @@ class Follower:
         self._cloud.close()
 
     def catch_up(self):
-        """Read all that has changed, and compare all uuids, whether or not it is due. Return whether that succeeds."""
+        """Read all changes and compare all uuids at once, also if that is not due. Return whether it succeeds."""
         self._due |= dict.fromkeys(_AT_ONCE, 0)
         self._count.distrust()
         if self._writer:
@@ -122,9 +122,9 @@ class Follower:
         return bool(self._feeds)
 
     def work(self):
-        """Do what is due next.
+        """Run the task that is due next.
 
-        :returns: the seconds until there may be more to do.
+        :returns: the seconds until another task may be due.
         """
         try:
             if not self._feeds and not self._begin():
@@ -145,7 +145,7 @@ class Follower:
         return _PAUSE
 
     def _begin(self):
-        """Take the turn, and connect. Return whether both have succeeded."""
+        """Take the turn, and connect. Return whether this mirror has the turn."""
         row = mirror_clouds.take(self._service, self._turn, processes.name(), processes.has_ended)
         if row is None:
             return False
@@ -181,7 +181,7 @@ class Follower:
             self._feeds.pop(feed.resource, None)
 
     def _step(self):
-        """Do one thing, and return the seconds until the next one is due."""
+        """Run one task, and return the seconds until the next one is due."""
         passing = [feed for feed in self._feeds.values() if feed.is_passing]
         is_first = any('anchor' not in feed.state for feed in self._feeds.values() if feed.resource in _FIRST)
         if self._is_due('claims'):
@@ -202,7 +202,7 @@ class Follower:
         return 0 if passing else max(due - time.monotonic(), 0)
 
     def _is_due(self, name):
-        """Whether a task is due; if so, it is due again after its interval."""
+        """Whether a task is due. If so, postpone it by its interval."""
         if self._due[name] > time.monotonic():
             return False
         self._postpone(name)
@@ -212,7 +212,7 @@ class Follower:
         self._due[name] = time.monotonic() + (getattr(self._options, _INTERVALS[name]) or float('inf'))
 
     def _run(self, name, function):
-        """Call the function of a task. Its interval begins when it ends: a slow cloud does not prevent other tasks."""
+        """Call the function of a task. The interval begins after the call: a slow cloud does not block other tasks."""
         function()
         if self._due[name]:
             self._postpone(name)
@@ -248,12 +248,12 @@ class Follower:
         self._save(**self._success(), **({'current_at': moment} if is_complete else {}))
 
     def _poll(self, feed):
-        """Store what has changed, and what is new. Return whether all of it could be stored."""
+        """Store changed and new items. Return whether all of them could be stored."""
         if 'anchor' not in feed.state:
             return False
         newest = feed.newest()
         if not newest and feed.state['anchor'] is None:
-            # There is no such item. It costs two requests to know that none has changed.
+            # The cloud has no such item. A look for changes would cost two more requests.
             return True
         is_complete = self._store_new(feed, newest)
         try:
@@ -272,7 +272,7 @@ class Follower:
     def _store_new(self, feed, newest):
         """Store new items. Return whether all of them could be stored.
 
-        :param newest: their uuids, and those of known items.
+        :param newest: the uuids of the newest items. Some of the items may be stored already.
         """
         unknown = self._unknown(feed, newest)
         if len(unknown) < len(newest):
@@ -293,7 +293,7 @@ class Follower:
             page, advance = feed.read_page()
             deferred = self._store(feed, page)
             if deferred:
-                # They may have been in the way of each other.
+                # They may have conflicted with each other.
                 self._store(feed, [each for each in page if each['uuid'] in deferred])
             advance()
         values = {'pass_nodes': feed.state.get('pass', {}).get('count')} if feed.resource == NODES else {}
@@ -306,7 +306,7 @@ class Follower:
     def _compare(self, feed):
         """Delete the items that the cloud no longer has, and read those that are missing here."""
         table = _TABLES[feed.resource]
-        # Read before those of the cloud: what is stored in the meantime is not deleted.
+        # Read before the uuids in the cloud: items that are stored in the meantime are not deleted.
         here = mirrored_records.uuids(self._context, table, self._turn.cloud)
         there = feed.uuids()
         self._delete(feed, sorted(here - there), len(here))
@@ -317,7 +317,7 @@ class Follower:
             self._store(feed, [document for uuid in sorted(missing) if (document := feed.get(uuid))])
 
     def _delete(self, feed, gone, count):
-        # Allocations often end together, and sources here hold nothing of them.
+        # Allocations often end together, and no data of this service is lost with them.
         if len(gone) > max(_FEW, _MOST * count) and feed.resource != ALLOCATIONS:
             raise Unreadable(
                 f'{len(gone)} of {count} {feed.resource} are no longer there. If they were deleted, remove them with '
@@ -350,7 +350,7 @@ class Follower:
         return mirrored_records.store(self._context, self._turn, kind, rows).deferred
 
     def _store_allocations_of(self, page):
-        """Read the allocations that nodes have, and that are not known here, at once and not when they are due."""
+        """Read the allocations of nodes that are not stored here. Do not wait until allocations are due."""
         feed = self._feeds.get(ALLOCATIONS)
         if feed is None or feed.is_passing:
             return

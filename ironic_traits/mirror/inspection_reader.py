@@ -1,4 +1,4 @@
-"""Reads the data of inspections in a cloud, each once."""
+"""Reads the inspection data of nodes in a cloud, once for each inspection."""
 
 import logging
 import time
@@ -14,9 +14,9 @@ LOG = logging.getLogger(__name__)
 
 #: The minor version that brought the inventory of a node.
 SINCE = 81
-#: Requests in a step, after which the mirror looks at the nodes again.
+#: Maximum number of requests in a step. Between two steps, the mirror reads changed nodes.
 _AT_ONCE = 20
-#: Seconds after which data is requested again that the mirror may not read.
+#: Seconds until the next request, after a response that the mirror may not read inspection data.
 _PAUSE = 3600
 
 
@@ -51,7 +51,7 @@ class InspectionReader:
         return len(inspections) == _AT_ONCE
 
     def _data(self, inspection):
-        """Return the data of an inspection; None if the cloud has none, or none that can be read here."""
+        """Return the data of an inspection; None if the cloud has no data, or the data is invalid here."""
         try:
             document = self._cloud.get(f'/nodes/{inspection.uuid}/inventory')
         except NotThere:
@@ -64,7 +64,7 @@ class InspectionReader:
             return None
 
     def _check(self, document):
-        """Raise Invalid for what the API would refuse before it reads the data."""
+        """Raise Invalid if the API would refuse the document before it reads the data."""
         text = orjson.dumps(document)
         limit = self._context.conf.inspection.max_data_size
         if len(text) > limit:

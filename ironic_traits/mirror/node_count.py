@@ -1,7 +1,7 @@
-"""The number of nodes in a cloud, by which deletions are noticed soon.
+"""The number of nodes in a cloud, which shows deletions soon.
 
-Ironic does not report deletions. From version 1.82 on, its list of shards has the number of the nodes: a short request.
-When it does not fit the number here, all uuids are compared. As long as it fits, that is done once an hour only.
+Ironic does not report deletions. From version 1.82 on, its list of shards has the numbers of nodes: one short request.
+When the number is not as expected, all uuids are compared. Otherwise they are compared only once an hour.
 """
 
 import logging
@@ -19,7 +19,7 @@ SINCE = 82
 _REST = 2
 #: Seconds after a comparison for which the number is trusted. (Changes of conflicts may cancel out in the number.)
 _ENOUGH = 3600
-#: Seconds after which the list is requested again that the mirror may not read.
+#: Seconds until the next request, after a response that the mirror may not read the list.
 _PAUSE = 3600
 
 
@@ -34,7 +34,7 @@ class NodeCount:
 
     def __init__(self, context, turn, cloud, compare):
         self._context, self._turn, self._cloud, self._compare = context, turn, cloud, compare
-        #: How many nodes more there were there than here after a comparison: those in conflicts. None if not known.
+        #: The number of nodes there minus the number here, after a comparison: the conflicts. None if unknown.
         self._surplus = None
         self._rest_until = self._refused_until = self._enough_until = 0.0
 
@@ -43,7 +43,7 @@ class NodeCount:
         self._surplus = None
 
     def is_enough(self):
-        """Whether uuids need not be compared as long as the number is not unexpected."""
+        """Whether it is enough to check the number, without a comparison of uuids."""
         return self._surplus is not None and time.monotonic() < self._enough_until
 
     def is_unexpected(self):
@@ -64,11 +64,11 @@ class NodeCount:
         """
         begin = time.monotonic()
         self._surplus = None
-        before, known = self._there(), self._here()
+        before, stored = self._there(), self._here()
         self._compare()
         after, here = self._there(), self._here()
-        # Otherwise nodes were created or deleted in the meantime, and may have made up for each other in the numbers.
-        if before is not None and before == after and here <= known:
+        # Otherwise nodes were created or deleted in the meantime, and these changes may cancel out in the numbers.
+        if before is not None and before == after and here <= stored:
             self._surplus = after - len(here)
         end = time.monotonic()
         self._rest_until, self._enough_until = end + _REST * (end - begin), end + _ENOUGH

@@ -1,8 +1,8 @@
 """Allocations in Placement that hold mirrored nodes in their clouds, too (``[mirror] claims``).
 
-A consumer that gets a node first gets a reservation of it, which takes the node in its cloud (``claims``). After the
-allocation was written, the reservation is deleted: the claim is then held by the allocation. If the process is killed
-in between, the reservation expires, and the mirror gives the node back unless the allocation was written.
+A consumer first gets a reservation of the node, which takes the node in its cloud (``claims``). After the allocation is
+written, the reservation is deleted, and the allocation holds the claim. If the process is killed in between, the
+reservation expires. The mirror then gives the node back unless the allocation was written.
 """
 
 import contextlib
@@ -35,12 +35,12 @@ class _OneNode(NodeRequest):
 
 
 def replace(context, claims):
-    """Replace the allocations of consumers, which then hold their nodes in the clouds, too.
+    """Replace the allocations of consumers, and hold their nodes in the clouds, too.
 
     The arguments and the failures are those of ``placement.allocations.replace``.
 
     :raises placement.failures.NodeNotHeld: a node cannot be held in its cloud.
-    :raises failures.ClaimUnconfirmed: it is not known whether a cloud has done its part.
+    :raises failures.ClaimUnconfirmed: it is not known whether a cloud holds its node.
     """
     needs_claim = _needs_claim(context)
     with _released(context, claims), contextlib.ExitStack() as held:
@@ -50,7 +50,7 @@ def replace(context, claims):
 
 
 def reshape(context, reshapes, claims):
-    """Replace inventories and allocations. Nodes that are new to a consumer must be held in their clouds before.
+    """Replace inventories and allocations. Nodes that are new to a consumer must already be held in their clouds.
 
     The arguments and the failures are those of ``placement.allocations.reshape``.
 
@@ -83,7 +83,7 @@ def _missing(context, claims, needs_claim):
 def _hold(context, consumer, node, held):
     """Reserve a node for a consumer, which takes the node in its cloud.
 
-    :param held: ExitStack that deletes the reservation.
+    :param held: ExitStack, to which a callback is added that deletes the reservation.
     """
     longest = context.conf.reservations.max_lifetime or float('inf')
     expiry = Expiry(seconds=int(min(context.conf.mirror.claim_seconds, longest)))

@@ -1,6 +1,6 @@
-"""The end of claims in their cloud: an ``instance_uuid`` that this service has set there is removed.
+"""Ends claims in their cloud: removes an ``instance_uuid`` that this service has set there.
 
-It is removed only if it is still that of the claim, and no instance is deployed on the node. See
+It is removed only if it is still the instance of the claim, and no instance is deployed on the node. See
 ``ironic_traits/inventory/mirror_settlements.py``.
 """
 
@@ -34,9 +34,9 @@ class Settler:
         self._cloud = cloud
 
     def settle_due(self, name):
-        """Settle all claims of a cloud for which it is time.
+        """Settle the claims of a cloud that are due.
 
-        :param name: of the cloud.
+        :param name: name of the cloud.
         """
         due = mirror_settlements.due(self._context, name)
         if any(claim.state in (WATCHED, LOST) for claim in due):
@@ -47,17 +47,17 @@ class Settler:
             try:
                 self.settle(claim)
             except Unreadable as error:
-                # The mirror continues its other work: it may be that only the role for this is missing.
+                # The mirror continues its other work: perhaps its user lacks only the role for claims.
                 LOG.warning('Claims of cloud %s cannot be settled: %s', name, error)
                 return
 
     def settle(self, claim, reason=None):
-        """Settle a claim, unless another process does.
+        """Settle a claim, unless another process settles it.
 
         :param claim: row of ``mirror_settlements.due``.
-        :param reason: why the caller, who has begun the claim, gives it up; None if it is over without that.
+        :param reason: why the caller gives up a claim that it has begun; None for other claims.
         :returns: whether it is settled.
-        :raises Unreadable: the cloud did not respond. It is tried again.
+        :raises Unreadable: the cloud did not respond. The mirror tries again.
         """
         if claim.state in (TAKEN, LOST) and claim.is_held:
             return self._inspect(claim)
@@ -93,7 +93,7 @@ class Settler:
         return True
 
     def _remove(self, claim):
-        """Remove the instance of a claim there, and return the finding; None if the node is busy there."""
+        """Remove the instance of a claim from its node there. Return the Finding; None if the node is busy there."""
         node = self._node(claim)
         if node['instance_uuid'] != claim.instance_uuid:
             return Finding(node['instance_uuid'])
@@ -110,16 +110,16 @@ class Settler:
 
 
 def remove(cloud, claim):
-    """Remove the instance of a node there, which was that of a claim just now. Return whether it was removed.
+    """Remove the instance of a claim from its node there. Return whether it was removed.
 
-    Ironic knows no "test" in a PATCH, so what was read right before is all that can be known. If a deploy has begun
-    since, Ironic refuses it.
+    The caller has just read that the node has this instance. The PATCH cannot check it again, because Ironic does not
+    support "test" operations. If a deploy has begun since, Ironic refuses the PATCH.
 
     :raises Unreadable: the cloud did not respond, or not as expected.
     """
     path = f'/nodes/{claim.node_uuid}'
     response = cloud.request('PATCH', path, json=[{'op': 'remove', 'path': '/instance_uuid'}])
-    # 409: it is locked, or is being deployed.
+    # 409: the node is locked, or is being deployed.
     if response.status_code not in (200, 404, 409):
-        raise Unreadable(f'PATCH {path} was answered with {response.status_code}: {message(response)}')
+        raise Unreadable(f'The response to PATCH {path} is {response.status_code}: {message(response)}')
     return response.status_code == 200

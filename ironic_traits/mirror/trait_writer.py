@@ -1,9 +1,9 @@
 """Writes the traits that sources here hold to the nodes of a cloud, and removes those that it has written.
 
-A node whose traits have changed here waits in a queue. When it is its turn, it is read in the cloud, and stored like
-any node that has changed there. What then differs is written, a request for each trait. Two kinds of failures are kept
-apart: a node that is locked there, or a trait that is refused, delays only this node; if nothing can be written at all,
-one node is tried now and then.
+A node whose traits have changed here waits in a queue. When it is the node's turn, the writer reads it from the cloud,
+and stores it like any node that has changed there. Then it sends a request for each trait that differs. There are two
+kinds of failures. If the node is locked there, or a trait is refused, only this node is delayed. If nothing can be
+written at all, the writer pauses, and tries one node after each pause.
 """
 
 import heapq
@@ -25,12 +25,12 @@ LOG = logging.getLogger(__name__)
 _COMPARE_SECONDS = 3600
 #: Seconds until a trait that the cloud refuses is tried again: at first, and at most. A change here does not wait.
 _REFUSED_SECONDS = (600, 86400)
-#: The same, of a node that is not there any more, and will be deleted here.
+#: The same, for a node that the cloud no longer has, and that will be deleted here.
 _GONE_SECONDS = (60, 3600)
 
 
 class Queue:
-    """Nodes to look at, each once, with the time at which it is their turn."""
+    """Nodes that wait for the writer, each once, with the times at which they are due."""
 
     def __init__(self):
         self._heap = []
@@ -52,7 +52,7 @@ class Queue:
     def add(self, uuid, operations):
         """Add a node. If its last requests have failed, and are the same, it continues to wait.
 
-        :param operations: those that are pending.
+        :param operations: the operations that are pending for the node.
         """
         _, failed = self._failures.get(uuid, (0, None))
         if uuid not in self._due or (failed is not None and failed != frozenset(operations)):
@@ -61,8 +61,8 @@ class Queue:
     def delay(self, uuid, operations, seconds, is_passing):
         """Add a node after a failure, to be due later each time.
 
-        :param operations: those that are pending.
-        :param seconds: (until the first attempt, most).
+        :param operations: the operations that are pending for the node.
+        :param seconds: (seconds until the first retry, maximum number of seconds).
         :param is_passing: whether the failure may be over when the cloud can be read again (``hurry``).
         """
         first, limit = seconds
@@ -73,12 +73,12 @@ class Queue:
             self._passing.add(uuid)
 
     def hurry(self):
-        """Make the nodes due that wait after failures that may be over."""
+        """Make nodes due now if they wait after failures that may be over."""
         for uuid in sorted(self._passing):
             self._put(uuid, 0.0)
 
     def wait(self, uuid, seconds):
-        """Add a node that is not due yet."""
+        """Add a node that is due after some seconds."""
         self._put(uuid, time.monotonic() + seconds)
 
     def pop(self):
@@ -90,7 +90,7 @@ class Queue:
         return uuid
 
     def drop(self, uuid):
-        """Remove a node to which nothing is to be written any more."""
+        """Remove a node that has no pending operations any more."""
         self._due.pop(uuid, None)
         self._passing.discard(uuid)
         self._failures.pop(uuid, None)
@@ -108,10 +108,10 @@ class Queue:
 class _Round:
     """The requests for one node.
 
-    :ivar lock: who holds the lock of the node there; None if nobody does.
+    :ivar lock: the holder of the node's lock there; None if the node is not locked.
     :ivar tried: {(state, trait), …} of the requests so far.
     :ivar done: {state: traits} of those that have succeeded.
-    :ivar delay: seconds until the next attempt, at first and at most, if a request has failed; None if none has.
+    :ivar delay: (first, maximum) number of seconds until a retry, after a failed request; None without a failure.
     """
 
     def __init__(self, uuid):
@@ -146,8 +146,8 @@ class TraitWriter:
     def begin(self):
         """Compare all nodes at the next step, because another mirror may have had the turn.
 
-        After an outage, the cloud can be read again: what has failed is tried at once. If that fails, too, the pauses
-        are as long as before.
+        After an outage, the cloud can be read again: failed requests are repeated at once. If they fail again, the
+        pauses are as long as before.
         """
         self._round = self._token = self._saved = None
         self._compare_at = self._request_at = 0.0
@@ -164,14 +164,14 @@ class TraitWriter:
 
     @property
     def due(self):
-        """When there is something to do, by the monotonic clock."""
+        """When the next step is due, by the monotonic clock."""
         request = 0.0 if self._round else self._queue.due
         return min(self._compare_at, self._changes_at, max(request, self._request_at))
 
     def step(self):
-        """Do what is due next.
+        """Do the work that is due next.
 
-        :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
+        :raises mirror_clouds.TurnLost: another mirror follows the cloud now.
         """
         now = time.monotonic()
         if self._token is None or now >= self._compare_at:
@@ -189,7 +189,7 @@ class TraitWriter:
     def _compare_all(self):
         now = time.monotonic()
         self._compare_at, self._changes_at = now + _COMPARE_SECONDS, now + self._options.interval
-        # Read before the nodes: what changes in the meantime is compared again.
+        # Read before the nodes: nodes that change in the meantime are compared again.
         self._token = change_feed.now(self._context)
         self._add(self._pending(None))
 
@@ -215,7 +215,7 @@ class TraitWriter:
         return mirror_trait_writes.pending(self._context, self._turn.cloud, self._options.timeout, uuids)
 
     def _read(self, uuid):
-        """Begin to write to a node, if there is something to write."""
+        """Begin the requests for a node, if it has pending operations."""
         pending = self._pending([uuid]).get(uuid)
         if pending is None:
             self._queue.succeed(uuid)
@@ -275,9 +275,9 @@ class TraitWriter:
             return None, str(error)
 
     def _outcome(self, operation, status, message):
-        """Return what a response means.
+        """Return the outcome of a request.
 
-        :returns: (Outcome, why nothing can be written to the cloud at present; None if it can).
+        :returns: (Outcome, why nothing can be written to the cloud at present; None if traits can be written).
         """
         if status is not None and (200 <= status < 300 or (status == 404 and operation.state == REMOVING)):
             return Outcome(True), None
@@ -285,7 +285,7 @@ class TraitWriter:
             self._round.delay = _GONE_SECONDS
             return Outcome(False, True), None
         self._round.delay = _REFUSED_SECONDS if status == 400 else (1, self._options.max_pause)
-        reason = message if status is None else f'It was answered with {status}: {message}'
+        reason = message if status is None else f'The response is {status}: {message}'
         is_refused = status is not None and 400 <= status < 500
         outcome = Outcome(False, is_refused, reason)
         return outcome, None if status in (400, 409) else f'Trait {operation.trait} of node {operation.uuid}: {reason}'

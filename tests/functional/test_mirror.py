@@ -145,7 +145,7 @@ def test_lists_without_half_of_their_items(ironic, proxy, new_app):
     before = len(proxy.requests)
     assert not mirror.catch_up()
     assert len(proxy.requests) - before < 40
-    assert 'lacks items that are there' in client.get('/v1/mirrors/far')['last_error']
+    assert 'lacks items that exist' in client.get('/v1/mirrors/far')['last_error']
     assert list(differences(client, ironic, 'far')) == []
     proxy.failure = None
     assert mirror.catch_up()

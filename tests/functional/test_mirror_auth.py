@@ -97,7 +97,7 @@ def test_http_basic(far, new_app, tmp_path_factory):
         mirror = follower(new_app)
         far('http_basic', endpoint=url, username='mirror', password='wrong')
         assert not mirror.catch_up()
-        assert _error(client) == 'GET /chassis/detail was answered with 401: Incorrect username or password'
+        assert _error(client) == 'The response to GET /chassis/detail is 401: Incorrect username or password'
         # With and without the version.
         for endpoint in (url, f'{url}/v1'):
             far('http_basic', endpoint=endpoint, username='mirror', password=SECRET)

@@ -322,7 +322,7 @@ def test_refused_traits(ironic, proxy, app, client):
     assert ironic.traits(other) == {'CUSTOM_A'}
     assert conflicts(client).keys() == {(full, 'CUSTOM_A'), (full, 'CUSTOM_B')}
     (reason,) = set(conflicts(client).values())
-    assert reason.startswith('It was answered with 400: Could not modify traits')
+    assert reason.startswith('The response is 400: Could not modify traits')
     writes = len(proxy.writes)
     write_all(mirror)
     assert len(proxy.writes) == writes

@@ -192,7 +192,7 @@ def test_conflicts_with_others(far, app, client):
         UUIDS[0]: 'This service has a node with this uuid, which is left as it is.',
         UUIDS[1]: 'This service has a node named own: here, it has no name.',
         UUIDS[2]: f'This service has instance {INSTANCE} on node {UUIDS[0]}: here, it is in maintenance.',
-        UUIDS[3]: "These are no traits here, and are left out: 'gold!'.",
+        UUIDS[3]: "These are not traits here, and are left out: 'gold!'.",
     }
     assert client.get(f'/v1/nodes/{own["uuid"]}')['driver'] == 'fake-hardware'
     shown = client.get(f'/v1/nodes/{UUIDS[2]}')
