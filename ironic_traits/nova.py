@@ -21,7 +21,7 @@ _PAGE, MAX_FLAVORS = 1000, 10_000
 def flavors(context, names=None):
     """Return flavors of nova, as the caller may see them.
 
-    :param names: names or ids of the flavors; None for all.
+    :param names: names or ids of the flavors; None for all, but at most MAX_FLAVORS.
     :returns: [{'name': …, 'extra_specs': {…}}, …], by name.
     :raises failures.InvalidInput: nova has no such flavor, or [nova] endpoint_override is not set.
     :raises failures.NovaUnavailable: nova does not respond, or its response is not a list of flavors.
@@ -47,7 +47,7 @@ def flavors(context, names=None):
 
 
 def _read(client):
-    """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors."""
+    """Return {id: {'name': …, 'extra_specs': {…}}} of all flavors, but of no further page after MAX_FLAVORS."""
     every: dict[str, dict] = {}
     # is_public=none: private flavors, too, for callers who may see them.
     query = {'is_public': 'none', 'limit': _PAGE}
@@ -62,6 +62,8 @@ def _read(client):
             break
         every |= new
         query['marker'] = list(new)[-1]
+    else:
+        LOG.warning('Only the first %s flavors of nova were read.', len(every))
     return every
 
 

@@ -60,7 +60,7 @@ def _answers(host, port):
 
 
 def text(conf):
-    """Return the banner, and under noauth the first commands to try."""
+    """Return the banner. Under noauth, it has the first commands to try, unless only Placement is served."""
     placement = conf.api.serve == 'placement'
     strategy = conf.api.auth_strategy
     banner = _BANNER

@@ -150,8 +150,8 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[str, str, Callable | None]]]] = {
             'online-data-migrations': (
                 'managing:online_data_migrations',
                 'Migrate rows to the form of this release in small transactions, while services run. Exit with 0 when '
-                'all rows are migrated, with 1 when some are left, and with 2 when the schema is not that of this '
-                'release.',
+                'all rows are migrated, with 1 when some are left, with 2 when the schema is not that of this '
+                'release, and with 127 when --max-count is invalid.',
                 _online_arguments,
             ),
         },

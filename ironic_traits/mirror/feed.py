@@ -228,7 +228,11 @@ class Feed:
         return document is not None and stamp(document) == anchor[1]
 
     def _bound(self):
-        """Return a stamp that no later change will have; None if no item has a stamp."""
+        """Return a stamp that all later changes exceed; None if no item has a stamp.
+
+        It is the newest one, if the cloud's database sorts items without a stamp last. PostgreSQL sorts them first: if
+        there is one, this is the oldest stamp, and the first list of changes has all items.
+        """
         for direction in ('desc', 'asc'):
             documents, _ = self._list(self._all_fields, sort_key='updated_at', sort_dir=direction, limit=1)
             if documents and stamp(documents[0]):

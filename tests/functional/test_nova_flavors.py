@@ -65,6 +65,14 @@ def test_real_flavors(nova, tmp_path):
         assert (missing.status_int, 'nova has no flavor silver' in missing.text) == (400, True)
 
 
+def test_more_flavors_than_are_read(nova, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr('ironic_traits.nova._PAGE', 1)
+    monkeypatch.setattr('ironic_traits.nova.MAX_FLAVORS', 2)
+    with service(tmp_path, nova) as client:
+        assert client.ask('POST', '/v1/capacity', {'nova_flavors': True}).status_int == 200
+    assert 'Only the first 2 flavors of nova were read.' in caplog.text
+
+
 @pytest.mark.parametrize('names', [False, [], 'gold', [5], {}])
 def test_bad_names(tmp_path, names):
     with service(tmp_path, 'http://127.0.0.1:1') as client:
