@@ -186,10 +186,14 @@ class Hosts:
 def _connector(dialect: Any, limits: timeouts.Limits) -> Callable[..., Any]:
     """Return the function with which a driver connects."""
     if dialect.driver == 'psycopg':
-        # Here, because psycopg is an optional requirement.
+        # Here, because drivers are optional requirements.
         from ironic_traits.db import psycopg_driver
 
         return functools.partial(psycopg_driver.connect, limits.connect)
+    if dialect.driver == 'pymysql':
+        from ironic_traits.db import pymysql_driver
+
+        return pymysql_driver.Connection
     connect: Callable[..., Any] = dialect.loaded_dbapi.connect
     return connect
 
