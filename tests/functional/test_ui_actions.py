@@ -133,7 +133,7 @@ def test_a_change_during_work_is_loaded_once(timed, far):
     expect(page.get_by_text('A worker works on the node')).to_be_visible()
     far.nodes({'number': 1, 'name': 'deploying', **work, 'power_state': 'power on'})
     page.clock.run_for(1500)
-    expect(page.get_by_role('button', name='power off')).to_be_visible()
+    expect(page.get_by_role('region', name='State').get_by_text('power on', exact=True)).to_be_visible()
     assert len(loads.urls) == 2
     for _ in range(5):
         page.clock.run_for(1000)
@@ -175,6 +175,9 @@ def test_a_mirrored_node_follows_actions(tab, far, site):
     page = tab.open(f'#/nodes/{UUIDS[0]}')
     latest = page.locator('.timeline li').first
     expect(latest).to_be_visible()
+    expect(page.get_by_text('manages this node. Change its state there.')).to_be_visible()
+    for name in ('power on', 'Set maintenance', 'manage'):
+        expect(page.get_by_role('button', name=name)).to_have_count(0)
     browsers.reserve_and_release(page)
     page.get_by_role('button', name='Edit').click()
     page.get_by_label('Add a trait').fill('CUSTOM_NEW')
@@ -195,6 +198,34 @@ def test_traits_of_a_mirrored_node_after_another_action(tab, far, site):
     page.get_by_text('Reserve it').click()
     page.get_by_role('button', name='Reserve', exact=True).click()
     expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_OTHER')
+
+
+def test_an_edit_that_is_refused(tab, site):
+    """Another client has changed the traits since the preview. The editor shows what the node has now."""
+    tab.expected = ['409']
+    uuid = site.available('edited-twice')
+    site.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_OLD', 'CUSTOM_STAYS']})
+    page = tab.open(f'#/nodes/{uuid}')
+    page.get_by_role('button', name='Edit').click()
+    page.get_by_label('Remove CUSTOM_OLD').click()
+    for name in ('CUSTOM_NEW', 'CUSTOM_OTHER'):
+        page.get_by_label('Add a trait').fill(name)
+        page.get_by_label('Add a trait').press('Enter')
+    page.get_by_role('button', name='Preview').click()
+    apply = page.get_by_role('button', name='Apply')
+    expect(apply).to_be_visible()
+    site.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_OTHER', 'CUSTOM_STAYS']})
+    apply.click()
+    expect(page.get_by_role('alert').first).to_be_visible()
+    expect(page.get_by_label('Remove CUSTOM_OTHER')).to_be_visible()
+    expect(page.get_by_label('Remove CUSTOM_OLD')).to_have_count(0)
+    expect(page.get_by_label('Do not add CUSTOM_OTHER')).to_have_count(0)
+    page.get_by_role('button', name='Preview').click()
+    apply.click()
+    region = page.get_by_role('region', name='Traits and their sources')
+    expect(region).to_contain_text('CUSTOM_NEW')
+    expect(region).to_contain_text('CUSTOM_OTHER')
+    expect(region).not_to_contain_text('CUSTOM_OLD')
 
 
 @pytest.mark.parametrize('is_finished', [True, False], ids=['400', '409'])

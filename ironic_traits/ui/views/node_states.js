@@ -74,11 +74,12 @@ export function States({ node, onChange }) {
     ${node.last_error && html`<div class="note warn"><strong>Last error</strong><p>${node.last_error}</p></div>`}
     ${(isMoving || isWaiting) && html`<p class="busy" role="status"><span class="spinner" aria-hidden="true"></span>${isMoving ? 'A worker works on the node …' : 'The node waits for its machine …'}</p>`}
     <${Problem} error=${state.error} />
-    <div class="row verbs">
+    ${node.origin && html`<p class="muted">The Ironic of the cloud “${node.origin}” manages this node. Change its state there.</p>`}
+    ${!node.origin && html`<div class="row verbs">
       ${verbs.map((verb) => html`<button type="button" disabled=${state.running} onClick=${() => provision(verb)}>${LABELS[verb] ?? verb}</button>`)}
       ${POWER.filter((target) => target !== node.power_state).map((target) => html`<button type="button" disabled=${state.running} onClick=${() => power(target)}>${target === 'rebooting' ? 'reboot' : target}</button>`)}
       <button type="button" disabled=${state.running} onClick=${maintain}>${node.maintenance ? 'End maintenance' : 'Set maintenance'}</button>
-    </div>
+    </div>`}
     ${asking &&
     html`<${Confirm} title=${asking.title} action=${asking.action} danger=${asking.danger} onConfirm=${asking.confirm} onClose=${() => setAsking(null)}>
       ${asking.text && html`<p>${asking.text}</p>`}

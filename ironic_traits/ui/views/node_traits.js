@@ -20,7 +20,7 @@ export function TraitsOf({ node, at, turn, onChange }) {
   return html`<${Card} title="Traits" actions=${now.data && !editing && edit}>
     <${Problem} error=${now.error} retry=${now.reload} />
     ${!now.data && now.loading && html`<${Busy} />`}
-    ${now.data && editing && html`<${Edit} node=${node} names=${now.data.traits.map((each) => each.trait)} onDone=${done} onCancel=${() => setEditing(false)} />`}
+    ${now.data && editing && html`<${Edit} node=${node} names=${now.data.traits.map((each) => each.trait)} onRefusal=${now.reload} onDone=${done} onCancel=${() => setEditing(false)} />`}
     ${now.data && !editing && html`<${Sources} ...${now.data} />`}
   <//>`;
 }
@@ -48,9 +48,12 @@ function Sources({ traits, vetoes }) {
   </table></div>`;
 }
 
-function Edit({ node, names, onDone, onCancel }) {
-  const [removed, setRemoved] = useState([]);
-  const [added, setAdded] = useState([]);
+function Edit({ node, names, onRefusal, onDone, onCancel }) {
+  const [removals, setRemoved] = useState([]);
+  const [additions, setAdded] = useState([]);
+  // After a refusal, the node may have other traits.
+  const removed = removals.filter((each) => names.includes(each));
+  const added = additions.filter((each) => !names.includes(each));
   const [prefix, setPrefix] = useState('');
   const known = useData(prefix.length > 1 ? prefix : null, async (signal) => {
     await new Promise((resolve) => setTimeout(resolve, 150));
@@ -62,7 +65,7 @@ function Edit({ node, names, onDone, onCancel }) {
     const result = await request('POST', '/v1/traits/edits', { ...body, ...guard });
     if (guard.digest) onDone();
     return result;
-  });
+  }, onRefusal);
   const change = (update) => {
     reset();
     update();
