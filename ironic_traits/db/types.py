@@ -165,27 +165,44 @@ def _mariadb_elements(element: elements, compiler: Any, **options: Any) -> str:
     return f"JSON_TABLE({array}, '$[*]' COLUMNS ({column}))"
 
 
-class unjoined(sa.sql.functions.FunctionElement):
-    """A condition with a subquery that PostgreSQL does not turn into a join: ``unjoined(~sa.exists()…)``.
+class no_row(sa.sql.functions.FunctionElement):
+    """The condition that a subquery has no row: ``no_row(sa.exists()…)``.
 
-    It is for a condition that nearly all rows fulfil, in a statement that reads few rows. As a join, the condition
-    makes no plan better, but each further table in a join nearly doubles the time of the planner.
+    It is for statements with a limit. The subquery runs for each row. MariaDB would read its whole table first.
     """
 
     type = sa.Boolean()
     inherit_cache = True
 
 
-@compiler.compiles(unjoined)
-def _unjoined(element: unjoined, compiler: Any, **options: Any) -> str:
-    return f'({compiler.process(element.clauses, **options)})'
+@compiler.compiles(no_row)
+def _no_row(element: no_row, compiler: Any, **options: Any) -> str:
+    return f'(NOT {compiler.process(element.clauses, **options)})'
 
 
-@compiler.compiles(unjoined, 'postgresql')
-def _postgresql_unjoined(element: unjoined, compiler: Any, **options: Any) -> str:
-    # A subquery in an OR stays one. The first part is never true, but the planner estimates that it nearly always is:
-    # so it expects that the limit of the statement is soon reached.
-    return f'((SELECT NULL) IS NOT NULL OR {compiler.process(element.clauses, **options)})'
+@compiler.compiles(no_row, 'mysql', 'mariadb')
+def _mariadb_no_row(element: no_row, compiler: Any, **options: Any) -> str:
+    exists = compiler.process(element.clauses, **options)
+    return f'(NOT {exists.removesuffix(")")} LIMIT 1))'
+
+
+class no_row_of_few(no_row):
+    """``no_row`` for statements with a low limit: PostgreSQL does not turn it into a join.
+
+    If nearly all rows fulfil the condition, a join makes no plan better, and each further table in a join nearly
+    doubles the time of the planner.
+    """
+
+    inherit_cache = True
+
+
+@compiler.compiles(no_row_of_few, 'postgresql')
+def _postgresql_no_row(element: no_row_of_few, compiler: Any, **options: Any) -> str:
+    # With OFFSET, the subquery stays one, and runs for each row: without it, PostgreSQL may read the whole table first.
+    # The other part of the OR is never true, but the planner estimates that it nearly always is. So it expects that
+    # the limit of the statement is soon reached.
+    exists = compiler.process(element.clauses, **options)
+    return f'((SELECT NULL) IS NOT NULL OR NOT {exists.removesuffix(")")} OFFSET 0))'
 
 
 class clock(sa.sql.functions.FunctionElement):

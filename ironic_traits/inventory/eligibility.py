@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
-from ironic_traits.db.types import statement_clock
+from ironic_traits.db.types import no_row, statement_clock
 from ironic_traits.deploy import states
 from ironic_traits.inventory import mismatches, node_providers
 
@@ -44,7 +44,8 @@ def eligible_for(instance: str | None = None) -> Condition:
     :param instance: uuid; a node that is allocated to this consumer in Placement is eligible. None for no instance:
         then no allocated node is eligible.
     """
-    return sa.and_(node_providers.OFFERED, ~RESERVED, ~_allocated(instance), ~mismatches.MISMATCHED)
+    holds = RESERVED, _allocated(instance), mismatches.MISMATCHED
+    return sa.and_(node_providers.OFFERED, *map(no_row, holds))
 
 
 def reasons(instance: str | None = None) -> dict[str, Condition]:

@@ -9,6 +9,7 @@ from ironic_traits import failures
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
+from ironic_traits.db.types import no_row
 from ironic_traits.inventory import eligibility, origins, trait_filters
 
 
@@ -105,7 +106,7 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     'include_children': lambda value: sa.true(),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
     # The reserved nodes are few, the others many. So the reservations are read once, or one for each node of the page.
-    'reserved': lambda value: tables.nodes.c.uuid.in_(_RESERVED) if value else ~eligibility.RESERVED,
+    'reserved': lambda value: tables.nodes.c.uuid.in_(_RESERVED) if value else no_row(eligibility.RESERVED),
     # '' for the nodes that are not mirrored.
     'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,
     'shard': tables.nodes.c.shard.in_,

@@ -207,10 +207,13 @@ def check_allocation(connection: sa.Connection, node: sa.Row, consumer: str | No
         raise failures.NodeAllocated(node=node.uuid, consumer=holder)
 
 
-#: Condition on providers: the provider has no allocations.
-UNALLOCATED = ~sa.exists().where(tables.allocations.c.resource_provider_id == tables.resource_providers.c.id).correlate(
-    tables.resource_providers
+#: Condition on providers: the provider has allocations.
+HAS_ALLOCATIONS = (
+    sa.exists()
+    .where(tables.allocations.c.resource_provider_id == tables.resource_providers.c.id)
+    .correlate(tables.resource_providers)
 )
+UNALLOCATED = ~HAS_ALLOCATIONS
 _BUMP_UNALLOCATED = _BUMP.where(UNALLOCATED)
 _BUMP_ALL_UNALLOCATED = _BUMP_ALL.where(UNALLOCATED)
 _BUMP_EXPIRED = (

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.prepared import prepared
-from ironic_traits.db.types import unjoined
+from ironic_traits.db.types import no_row_of_few
 from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.inventory.eligibility import OF_NODE, RESERVED
 from ironic_traits.matching.traits import Filter
@@ -54,12 +54,13 @@ _HELD = (
     )
     .correlate(tables.nodes, tables.resource_providers)
 )
+#: Conditions on nodes and their providers, each of which means that the unit of the node is held, or not for use.
+_HOLDS = (RESERVED, node_providers.HAS_ALLOCATIONS, mismatches.MISMATCHED)
 #: Conditions on nodes and their providers: the unit of the node can be allocated. Those of ``eligibility.ELIGIBLE``,
 #: with that on allocations in a form that needs fewer tables, and that the node is no child.
-_FREE = (
-    node_providers.SCHEDULABLE,
-    *map(unjoined, (~RESERVED, node_providers.UNALLOCATED, ~mismatches.MISMATCHED)),
-)
+_FREE = (node_providers.SCHEDULABLE, *(~hold for hold in _HOLDS))
+#: The same, for statements with a low limit.
+_FEW_FREE = (node_providers.SCHEDULABLE, *map(no_row_of_few, _HOLDS))
 _PROVIDER = tuple(tables.resource_providers.c[name] for name in ('id', 'uuid', 'root_provider_uuid'))
 #: An amount that no inventory has. Larger ones may not fit into an integer of the database.
 _TOO_MUCH = 2**31
@@ -206,17 +207,19 @@ def of_clients(amounts: Mapping[int, int]) -> sa.Select:
     return statement
 
 
-def of_nodes(dialect: str = '', own_traits: Collection[str] = ()) -> sa.Select:
+def of_nodes(dialect: str = '', own_traits: Collection[str] = (), few: bool = False) -> sa.Select:
     """Return the SELECT of the providers of nodes of which the one unit can be allocated.
 
     The node must be eligible (``eligibility.ELIGIBLE``), and no child.
 
     :param dialect: name of SQLAlchemy's dialect, if there are traits.
     :param own_traits: that the nodes must have.
+    :param few: whether a low limit leaves few nodes to read.
     :returns: SELECT of ``id``, ``uuid`` and ``root_provider_uuid`` from resource_providers and nodes.
     """
+    free = _FEW_FREE if few else _FREE
     is_node = tables.nodes.c.id == tables.resource_providers.c.node_id
     if own_traits:
-        of_nodes = sa.select(*_PROVIDER).where(is_node, *_FREE)
+        of_nodes = sa.select(*_PROVIDER).where(is_node, *free)
         return trait_filters.begin_with(of_nodes, dialect, Filter(all_of=frozenset(own_traits)))
-    return sa.select(*_PROVIDER).select_from(tables.resource_providers).join(tables.nodes, is_node).where(*_FREE)
+    return sa.select(*_PROVIDER).select_from(tables.resource_providers).join(tables.nodes, is_node).where(*free)

@@ -65,6 +65,15 @@ def test_matches_without_limit(large):
     assert (len(response['nodes']), response['warnings']) == (101, [])
 
 
+def test_a_match_reads_few_rows(large):
+    """It does not read all reservations, for example."""
+    with plans.statements() as executed:
+        response = Client(large).ask('POST', '/v1/matches', {'resource_class': 'gold', 'limit': 50}, version='1.82')
+    assert response.status_int == 200
+    rows = plans.rows_read(large.service, executed)
+    assert rows.total() < MOST, rows
+
+
 @pytest.mark.parametrize('path', REQUESTS)
 def test_rows_read(large, path):
     client = Client(large)

@@ -40,7 +40,8 @@ LETTERS = 'ABC'
 def fill(application, count):
     """Insert nodes of the classes rare (a fifth of them) and gold, two thirds of them free, with providers and traits.
 
-    A tenth of them have CUSTOM_A_0, another tenth CUSTOM_A_1, and so on to CUSTOM_A_9; the same with B and C.
+    A tenth of them have CUSTOM_A_0, another tenth CUSTOM_A_1, and so on to CUSTOM_A_9; the same with B and C. A seventh
+    of them are reserved.
 
     :param application: Application with an empty database of a server.
     :param count: number of nodes.
@@ -64,10 +65,14 @@ def fill(application, count):
             # By the digits of n, so that each trait of a letter is on nodes with each trait of another.
             trait = f"concat('CUSTOM_{letter}_', substr({_DIGITS}, {12 - step}, 1))"
             _insert(connection, 'node_traits', ('node_id', 'trait'), f'SELECT n, {trait} FROM {series}')
+        columns = ('created_at', 'uuid', 'node_uuid', 'instance_uuid')
+        values = ', '.join(('created_at', *[_UUID] * 3))
+        nodes = f'nodes AS first, {series} WHERE first.id = 1'
+        _insert(connection, 'reservations', columns, f'SELECT {values} FROM {nodes} AND mod(n, 7) = 1')
         if not postgresql:
             connection.exec_driver_sql('SET foreign_key_checks = 1')
     with application.service.read() as connection:
-        for table in (*_DIFFERENT, 'node_traits', 'traits'):
+        for table in (*_DIFFERENT, 'node_traits', 'traits', 'reservations'):
             # As autovacuum does: until then, PostgreSQL has to look up in the table what it reads in an index.
             connection.exec_driver_sql(f'VACUUM ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
 
