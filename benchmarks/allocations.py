@@ -1,8 +1,8 @@
-"""Allocate nodes until none is left: python -m benchmarks.allocations http://127.0.0.1:6385 -n 1000
+"""Allocate nodes until none is free: python -m benchmarks.allocations http://127.0.0.1:6385 -n 1000
 
 Clients in several processes create allocations by a resource class and two traits, concurrently, and wait until each is
 active or in error. The output is the number of active allocations per second, and whether each node was allocated once.
-The benchmark creates its nodes, and deletes them at the end. It speaks to Ironic, too.
+The benchmark creates its nodes, and deletes them at the end. It can measure an Ironic, too.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from benchmarks.reserve import NODE_VERSION, PROCESSES
 
 VERSION = '1.52'
 CLASS, TRAITS = 'benchmark', ['CUSTOM_BENCHMARK_A', 'CUSTOM_BENCHMARK_B']
-#: Seconds between two looks at an allocation that is not decided yet.
+#: Seconds between two requests for the state of an allocation.
 PAUSE = 0.1
 
 
@@ -64,7 +64,7 @@ def create_nodes(url, count):
         path = f'/v1/nodes/{uuid}'
         new.ask('PATCH', path, [{'op': 'add', 'path': '/resource_class', 'value': CLASS}])
         new.ask('PUT', f'{path}/traits', {'traits': TRAITS})
-        # Ironic chooses a node only once it has looked at its power.
+        # Ironic chooses only nodes whose power state it has read.
         new.ask('PUT', f'{path}/states/power', {'target': 'power off'})
     while any(node['reservation'] or not node['power_state'] for node in _listed(new)):
         time.sleep(1)

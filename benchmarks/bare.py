@@ -1,8 +1,8 @@
-"""The lower bound for reading the whole inventory: only the SQL statement and orjson, without the service.
+"""The minimum cost of reading the whole inventory: the SQL statement and orjson, without the service.
 
     python -m benchmarks.bare postgresql+psycopg://…
 
-Use the database that the service was measured with.
+Use the database of the service that was measured.
 """
 
 import sys

@@ -21,9 +21,9 @@ from ironic_traits.db import migrations, names, tables
 from ironic_traits.db.types import now
 from ironic_traits.service import Service
 
-#: Nodes of which the rows are written at once.
+#: Number of nodes whose rows are written at once.
 BATCH = 20000
-#: Shares of the nodes: in the states of ``_state``, with a description, changed since they were created, reserved.
+#: Shares of the nodes that are in the states of ``_state``, have a description, were changed, or are reserved.
 ACTIVE, MANAGEABLE, MAINTENANCE, DESCRIBED, CHANGED, RESERVED = 0.3, 0.05, 0.02, 0.1, 0.8, 0.02
 
 
@@ -47,7 +47,7 @@ def fill(url, nodes, progress=lambda count: None):
 
 
 class _Template:
-    """The rows of the first node, of which those of the others are copies.
+    """The rows of the first node. The rows of the other nodes are copies of them.
 
     :param service: ironic_traits.service.Service.
     :param first: (body, traits) of the node.
@@ -145,9 +145,9 @@ def _ask(application, method, path, body):
 
 @contextlib.contextmanager
 def _bulk(url):
-    """Yield a function that inserts rows into a table: all of them have the keys of the first.
+    """Yield a function that inserts rows into a table. All rows have the keys of the first one.
 
-    At the end, the ids continue after the inserted ones, and the statistics of the planner are those of the new rows.
+    At the end, set the id sequences to follow the inserted ids, and update the statistics of the planner.
     """
     url = sa.make_url(url)
     backend = url.get_backend_name()
@@ -158,7 +158,7 @@ def _bulk(url):
     engine, ways = sa.create_engine(url, **options), {'postgresql': _copy, 'sqlite': _insert}
     filled = {}
     with engine.begin() as connection:
-        # The rows refer to rows that exist: to check it for each takes longer than to insert it.
+        # The rows refer to existing rows. Checking each foreign key takes longer than the insert.
         for statement in _UNCHECKED.get(backend, _UNCHECKED['mysql']):
             connection.exec_driver_sql(statement)
 

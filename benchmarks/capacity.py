@@ -1,6 +1,6 @@
 """Measure capacity, and explanations of queries for candidates, in one process: python -m benchmarks.capacity URL
 
-Fill the database at the URL (of SQLAlchemy) by ``benchmarks.seed`` first. Each line has the median of the CPU time in
+Fill the database at the SQLAlchemy URL with ``benchmarks.seed`` first. Each line has the median of the CPU time in
 milliseconds of this process; the time of a database server does not count.
 """
 
@@ -53,7 +53,7 @@ def resident():
 
 
 def run(context):
-    """Measure, with an index that is built first."""
+    """Build the index, and measure."""
     every, grant, before = list(flavors(random.Random(1))), Grant(()), resident()
     measure('the first request: the index is built', lambda: capacity.count(context, grant, every), 1)
     print(f'{"memory of the index":<45} {resident() - before:9.1f} MiB')

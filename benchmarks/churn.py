@@ -6,9 +6,9 @@ benchmark
 - reads all nodes, compares each field, and follows the cloud without changes,
 - changes nodes while no mirror runs, for the CPU of the changes themselves,
 - changes nodes, while the mirror is killed again and again (-9), and started at once,
-- compares each field of each node as it is here ten seconds after the last change.
+- compares each field of each node ten seconds after the last change.
 
-The processes are those of the Ironic and its database; their children count, too. The exit status is 1 if anything
+PID names the processes of the Ironic and its database. Their children count, too. The exit status is 1 if anything
 differs.
 """
 
@@ -36,7 +36,7 @@ from tests.support.service import Application
 _TICKS = os.sysconf('SC_CLK_TCK')
 _PROGRAM = pathlib.Path(sys.executable).parent / 'ironic-traits-mirror'
 _CLOUD = 'churn'
-#: Seconds after the last change in which everything is known here.
+#: Seconds after the last change within which the service must have all changes.
 _SETTLED = 10
 
 
@@ -60,7 +60,7 @@ class Mirror:
 
     :param database: URL of the database.
     :param log: path of the file for its log.
-    :ivar kills: how often it was killed.
+    :ivar kills: number of times that it was killed.
     """
 
     def __init__(self, database, log):
@@ -80,7 +80,7 @@ class Mirror:
 
     @property
     def is_running(self):
-        """Whether it has not ended by itself."""
+        """Whether it still runs."""
         return self._process.poll() is None
 
     @property
@@ -108,7 +108,7 @@ class Measurement:
         self._start = self._now()
 
     def end(self, what):
-        """Print what a phase has taken, and return the CPU there."""
+        """Print the figures of a phase, and return the CPU of the Ironic."""
         seconds, here, there, requests = (end - begin for begin, end in zip(self._start, self._now(), strict=True))
         _print(
             f'{what}: {seconds:.0f} s; CPU of the mirror {here:.1f} s ({here / seconds:.1%}), there {there:.1f} s '
@@ -127,7 +127,7 @@ def _print(text):
 
 
 def _wait_for_pass(service, mirror):
-    """Wait until all nodes were read."""
+    """Wait until the mirror has read all nodes."""
     deadline = time.monotonic() + 1800
     while time.monotonic() < deadline and mirror.is_running:
         with service.read() as connection:
@@ -138,9 +138,9 @@ def _wait_for_pass(service, mirror):
 
 
 def _compare(client, ironic, here=None):
-    """Print what differs, and return how many fields do.
+    """Print the differences, and return the number of fields that differ.
 
-    :param here: the nodes as they were here; None for now.
+    :param here: the nodes of this service; None to read them now.
     """
     here = here or nodes_here(client, _CLOUD)
     there = ironic.all('nodes')
@@ -152,7 +152,7 @@ def _compare(client, ironic, here=None):
 
 
 def _churn(changes, waiting, seconds, rate, during=lambda: None):
-    """Change nodes for some time, and return how many changes there were."""
+    """Change nodes for some time, and return the number of changes."""
     begin, before = time.monotonic(), changes.count
     while (elapsed := time.monotonic() - begin) < seconds:
         if changes.count - before < elapsed * rate:
@@ -211,7 +211,7 @@ def _report(waiting):
 
 
 def _run(arguments, service, pids):
-    """Run the phases, and return how many fields have differed."""
+    """Run the phases, and return the number of fields that differ."""
     ironic, client, mirror = (
         Ironic(arguments.ironic),
         Client(Application(service)),

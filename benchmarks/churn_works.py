@@ -1,4 +1,4 @@
-"""Changes of the nodes of an Ironic, and when each is known here (``benchmarks.churn``)."""
+"""Changes of the nodes of an Ironic, and the lag of each change in this service (``benchmarks.churn``)."""
 
 import collections
 import json
@@ -20,9 +20,9 @@ _KINDS = {
     'rename': 10,
     'description': 5,
 }
-#: Nodes that change again and again, and how often one of them is chosen.
+#: Number of nodes that change often, and the probability that a change is of one of them.
 _HOT, _OFTEN = 50, 0.2
-#: Seconds between two looks at the database.
+#: Seconds between two reads of the database.
 _PAUSE = 0.2
 
 
@@ -32,7 +32,7 @@ class Changes:
     :param ironic: tests.support.mirror.Ironic.
     :param chooser: random.Random.
     :ivar nodes: the uuids of its nodes.
-    :ivar count: how many changes were made.
+    :ivar count: number of changes.
     """
 
     def __init__(self, ironic, chooser):
@@ -59,7 +59,7 @@ class Changes:
         try:
             expected = getattr(self, f'_{kind}')(node)
         except RuntimeError as error:
-            # Of a node that is locked, or whose state does not allow it.
+            # The node is locked, or its state does not allow the change.
             self._refused[kind] += 1
             if 'Client' not in str(error):
                 raise
@@ -76,7 +76,7 @@ class Changes:
         return node
 
     def settle(self):
-        """Wait until no node is being changed by the conductor."""
+        """Wait until the conductor works on no node."""
         deadline = time.monotonic() + 120
         for node in self._busy & set(self.nodes):
             while time.monotonic() < deadline:
@@ -146,10 +146,10 @@ class Changes:
 
 
 class Waiting:
-    """Changes that are not known here yet.
+    """Changes that this service does not have yet.
 
     :param service: ironic_traits.service.Service.
-    :ivar lags: {kind: [seconds, …]} of those that are known.
+    :ivar lags: {kind: [seconds, …]} of the changes that it has.
     """
 
     def __init__(self, service):
@@ -163,11 +163,11 @@ class Waiting:
 
     @property
     def number(self):
-        """How many changes are not known here."""
+        """Return the number of changes that this service does not have."""
         return len(self._pending)
 
     def add(self, kind, node, field, value):
-        """Add a change, in the place of an earlier one of the same field.
+        """Add a change. It replaces an earlier one of the same field.
 
         :param kind: key of the lags.
         :param field: column of a node; ``trait``; ``uuid`` for a deletion; None for a creation.
@@ -179,7 +179,7 @@ class Waiting:
         self._pending[key] = kind, value, time.monotonic()
 
     def look(self):
-        """Note which changes are known by now."""
+        """Record the lags of the changes that this service now has."""
         if time.monotonic() < self._looked_at + _PAUSE or not self._pending:
             return
         uuids = sorted({key[0] for key in self._pending})
@@ -197,7 +197,7 @@ class Waiting:
 
 
 def _is_known(key, value, rows, present):
-    """Whether a change is in the rows here."""
+    """Whether the rows of this service have a change."""
     node, field, name = key
     if field == 'uuid':
         return node not in rows

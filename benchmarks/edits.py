@@ -22,7 +22,7 @@ from ironic_traits.inventory import node_providers
 from ironic_traits.service import Service
 
 TRAITS = [f'CUSTOM_{number:03}' for number in range(20)]
-#: {what an edit does: its body}.
+#: {description of an edit: its body}.
 EDITS = {
     'add one trait': {'add': ['CUSTOM_NEW']},
     'rename it': {'rename': {'CUSTOM_NEW': 'CUSTOM_OTHER'}},
@@ -30,7 +30,7 @@ EDITS = {
     'change nothing': {'add': ['CUSTOM_X']},
     'a source adds one': {'add': ['CUSTOM_X'], 'source': 'benchmark'},
 }
-#: Nodes that are inserted at once.
+#: Number of nodes that are inserted at once.
 _BATCH = 5000
 
 
@@ -56,7 +56,7 @@ def insert(service, count):
 
 
 def ask(application, body):
-    """Send an edit; return its response and the seconds that it took."""
+    """Send an edit. Return its response and its duration in seconds."""
     request = Request.blank('/v1/traits/edits', method='POST')
     request.headers['X-OpenStack-Ironic-API-Version'] = '1.82'
     request.body, request.content_type = orjson.dumps(body), 'application/json'

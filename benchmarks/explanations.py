@@ -1,13 +1,13 @@
-"""Measure explanations of queries for candidates beside the queries: python -m benchmarks.explanations URL SHAPE
+"""Compare explanations of candidate queries with the queries: python -m benchmarks.explanations URL SHAPE
 
-The database at the URL (of SQLAlchemy) is filled with providers of clients, unless it has some: 10,000 (-n). SHAPE:
+Unless the database at the SQLAlchemy URL has providers, insert 10,000 (-n) providers of clients. SHAPE:
 
-- ``flat``: each provider is a tree of its own;
+- ``flat``: each provider is its own tree;
 - ``trees``: trees of four. Their roots have VCPU, MEMORY_MB and DISK_GB, the others have two SRIOV_NET_VF each;
 - ``sharing``: the same, and ten more providers that share DISK_GB with a tenth of the trees each.
 
-Each line has the medians of the CPU time in milliseconds, of turns in which the query and its explanation take place
-one after the other: that of this process, and that of the database server with ``--pid``.
+Each line has the medians of the CPU time in milliseconds: of this process, and with ``--pid`` of the database server.
+The query and its explanation take turns.
 """
 
 import argparse
@@ -52,7 +52,7 @@ QUERIES = {
         'several groups': f'{SEVERAL}&resources1=DISK_GB:10&required1=CUSTOM_T2&group_policy=none',
     },
 }
-#: Added to each query, so that it has no candidates.
+#: Added to each query to leave it without candidates.
 NOTHING = '&in_tree=00000000-0000-4000-8000-000000000000'
 
 

@@ -1,10 +1,10 @@
-"""Measure what requests cost as the inventory grows: python -m benchmarks.growth postgresql+psycopg://…/n10k …/n100k
+"""Measure the cost of requests as the inventory grows: python -m benchmarks.growth postgresql+psycopg://…/n10k …/n100k
 
-Fill each database with ``python -m benchmarks.seed URL -n NUMBER`` first. This process answers the requests, by each
+Fill each database with ``python -m benchmarks.seed URL -n NUMBER`` first. This process answers the requests, from each
 database in turn. --pid names the process of the database server, whose CPU is counted with that of its children. The
 output has medians, in milliseconds of CPU: of this process, of the server, and of both together.
 
-It serves no requests over HTTP, so that on a busy machine nothing but the work itself is measured.
+There is no HTTP, so a busy machine disturbs the figures less.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Look for memory and descriptors that a service does not give back.
+"""Look for leaks of memory and descriptors in a service.
 
     python -m benchmarks.leaks http://HOST:PORT --pid PID
 
-PID is that of the main process; the processes that it has forked are measured. Fill the database with
-``benchmarks.seed`` first. Prints the resident memory, the descriptors and the threads of all these processes: at the
-beginning, after a tenth of the requests (which fill the caches), with idle connections, and after all requests. The
-requests are of many kinds, some of them wrong; after every 50th one a client breaks off.
+PID is the main process. The benchmark measures its forks. Fill the database with ``benchmarks.seed`` first. Prints the
+resident memory, the descriptors and the threads of all these processes: at the beginning, after a tenth of the requests
+(which fill the caches), with idle connections, and after all requests. The requests are of many kinds, some of them
+invalid. A client breaks off every 50th one.
 """
 
 import argparse
@@ -20,13 +20,13 @@ import urllib.parse
 
 from benchmarks.http import Connection
 
-#: Seconds in which granian ends threads that it does not need, and a service notices closed connections.
+#: Seconds after which granian has ended idle threads, and a service has noticed closed connections.
 SETTLE = 40
 _MATCH = {'required': ['HW_CPU_X86_AVX2'], 'limit': 10}
 
 
 class Figures(dict):
-    """{what: number} of some processes: MiB of resident memory, descriptors and threads."""
+    """The figures of some processes: MiB of resident memory, descriptors and threads."""
 
     def __str__(self):
         return f'{self["memory"]:8.1f} MiB {self["descriptors"]:8} descriptors {self["threads"]:6} threads'
@@ -50,7 +50,7 @@ def forks(pid):
 
 
 def requests(node):
-    """Return [(method, path, body), …] of one round of requests; none of them leaves more behind than it found."""
+    """Return [(method, path, body), …] of one round of requests. It leaves nodes and traits as they were."""
     traits = f'/v1/nodes/{node}/traits'
     return [
         ('GET', '/v1/nodes?limit=20&fields=uuid,name,traits', None),
@@ -70,7 +70,7 @@ def requests(node):
 
 
 def send(base, node, number):
-    """Send a number of requests by one connection, and return {status: number of responses}."""
+    """Send a number of requests on one connection, and return {status: number of responses}."""
     connection, statuses = Connection(base, version='1.82'), collections.Counter()
     each_round = requests(node)
     for count in range(number):
@@ -94,7 +94,7 @@ def _connected(base):
 
 @contextlib.contextmanager
 def idle(base, number):
-    """Keep a number of connections open that have had one response each."""
+    """Keep a number of connections open, each of which has received one response."""
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(_connected(base)) for _ in range(number)]
         for connection in connections:
@@ -105,7 +105,7 @@ def idle(base, number):
 
 
 def load(base, node, number, clients):
-    """Send requests by several clients at once, and return {status: number of responses}."""
+    """Send requests with several clients at once, and return {status: number of responses}."""
     total = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
         for statuses in pool.map(lambda _: send(base, node, number // clients), range(clients)):

@@ -1,4 +1,4 @@
-"""Load on a service, measured in latency and in CPU time of the server."""
+"""Put load on a service, and measure the latency and the CPU time of the server."""
 
 import os
 import pathlib
@@ -50,7 +50,7 @@ class Load:
         """Send requests for ``seconds``, and report the figures.
 
         :param name: name of the load.
-        :param make: function of a random generator and a thread's number, which returns the next requests:
+        :param make: function that takes a random generator and the number of a thread, and returns the next requests:
             [(method, path, document), …].
         :param concurrency: number of threads.
         """

@@ -1,6 +1,6 @@
 """Measure matches and their explanations: python -m benchmarks.matches http://127.0.0.1:6385 -n 10000 --pid PID
 
-Fill the service by ``benchmarks.seed`` first, with the same -n and --seed. The output is that of
+Fill the service with ``benchmarks.seed`` first, with the same -n and --seed. The output has the columns of
 ``benchmarks.measure``.
 """
 

@@ -76,7 +76,7 @@ class Bench(Load):
         )
 
     def own_node(self, choose, number, concurrency):
-        """Choose a node that no other thread writes to.
+        """Choose a node to which no other thread writes.
 
         :param choose: random.Random.
         :param number: number of the thread.

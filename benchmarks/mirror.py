@@ -1,8 +1,8 @@
 """Mirror a cloud of clouds.yaml: python -m benchmarks.mirror CLOUD postgresql+psycopg://… --pid PID_OF_IRONIC[,PID…]
 
 The database is empty, and has the schema. The benchmark reads all nodes, follows the cloud without changes, and then
-changes the descriptions of nodes there. It prints how long each takes, the CPU of the mirror and of the processes, and
-how long after a change it was known here.
+changes the descriptions of nodes there. It prints the duration of each step, the CPU of the mirror and of the
+processes, and the lag of the changes.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def cpu(pids):
 class Measurement:
     """The time and the CPU of a block.
 
-    :param what: its name.
+    :param what: name of the block.
     """
 
     def __init__(self, what, pids, follower):
@@ -57,21 +57,21 @@ class Measurement:
 
 
 def read_all(service, follower, name):
-    """Work until all nodes and records were read."""
+    """Run the mirror until it has read all nodes and records."""
     follower.work()
     while not mirror_clouds.get(service, name)[0].passed_at:
         follower.work()
 
 
 def follow(follower, seconds):
-    """Work for some seconds."""
+    """Run the mirror for some seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(min(follower.work(), 1))
 
 
 def lags(service, name, seconds, rate):
-    """Change nodes there, and return how long after the response each change was known here: [seconds, …]."""
+    """Change nodes of the cloud, and return the lag of each change after its response: [seconds, …]."""
     ironic = openstack.connect(cloud=name).baremetal
     with service.read() as connection:
         uuids = connection.scalars(sa.select(tables.nodes.c.uuid).where(tables.nodes.c.origin == name)).all()

@@ -2,9 +2,9 @@
 
 The requests go to the WSGI application in this process: show a node, show its traits, PUT 20 traits. The database has
 nodes (``benchmarks.seed`` creates some); PUT changes their traits. Each line has the CPU of this process in
-microseconds for a request: the least of several rounds, because other programs can only make it more. Then the share of
-each library in it: where a sample of the stack, one in some milliseconds, has its innermost frame. C code, such as that
-of the driver of the database, counts for the library that called it.
+microseconds for a request. It is the minimum of several rounds, because other programs can only add to it. Then follow
+the shares of the libraries: the stack is sampled every few milliseconds, and its innermost frame counts. C code, such
+as the database driver, counts for the library that called it.
 """
 
 import argparse
@@ -26,9 +26,9 @@ from ironic_traits import app, conf
 from ironic_traits.db import tables
 from ironic_traits.service import Service
 
-#: Seconds of CPU between two samples. Most kernels cannot do it more often than each 4 ms.
+#: Seconds of CPU between two samples. Most kernels cannot sample more often than every 4 ms.
 _INTERVAL = 0.001
-#: {library: part of the path of its files}, the first one that fits.
+#: {library: part of the path of its files}. The first one that fits counts.
 _LIBRARIES = {
     'this service': '/ironic_traits/',
     'SQLAlchemy': '/sqlalchemy/',
@@ -41,7 +41,7 @@ _LIBRARIES = {
 
 
 def environ(method, path, document=None):
-    """Return the WSGI environ of a request, as granian has it."""
+    """Return the WSGI environ of a request, as granian builds it."""
     body = b'' if document is None else orjson.dumps(document)
     values = {
         'REQUEST_METHOD': method,
@@ -104,7 +104,7 @@ def works(uuids, names):
 
 
 def cpu(application, request, count, rounds):
-    """Return the CPU of a request in microseconds, the least of the rounds, each of some requests."""
+    """Return the CPU of a request in microseconds: the minimum of several rounds of requests."""
     least = float('inf')
     for _ in range(rounds):
         requests = [request() for _ in range(count)]

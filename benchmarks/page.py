@@ -1,7 +1,7 @@
 """Measure the web page in a browser: python -m benchmarks.page http://127.0.0.1:6385
 
 The service should have many nodes (``benchmarks.seed``) and no authentication. Each figure is the time until the page
-has shown everything: the median of several runs. It needs Debian's chromium, and Playwright (from pip).
+shows everything, as the median of several runs. It needs Debian's chromium, and Playwright (from pip).
 """
 
 import argparse
@@ -35,7 +35,7 @@ def main():
 
 def _run(browser, url):
     """Generate (step, seconds) of a new tab."""
-    # wait_for_function evaluates text, which the policy of the page does not allow.
+    # wait_for_function evaluates text. The page's Content-Security-Policy forbids that.
     page = browser.new_page(bypass_csp=True)
     page.set_default_timeout(_PATIENCE)
     yield 'first view', _timed(page, lambda: page.goto(f'{url}/ui/'))
@@ -73,8 +73,8 @@ def _timed(page, step):
 
 
 def _settle(page):
-    """Wait until the page shows something, and shows nothing that is being loaded."""
-    # At each frame. Playwright's own assertions look at the page again after pauses of up to a second.
+    """Wait until the page shows something, and no sign that it still loads."""
+    # Check at each frame. Playwright's own assertions pause for up to a second between two checks.
     page.wait_for_function("() => document.querySelector('.card') && !document.querySelector('.stale, .busy')")
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.placement http://127.0.0.1:6385/placement -n 10000 --fill --pid PID
 
-Each provider has 20 traits and one unit of CUSTOM_BAREMETAL. Half of the providers have one more trait, and a fifth has
-another one. 30 % of the providers are allocated. The same -n always creates the same providers. The output is that of
-``benchmarks.measure``.
+Each provider has 20 traits and one unit of CUSTOM_BAREMETAL. Half of the providers have one more trait, and a fifth
+have another one. 30 % of the providers are allocated. The same -n always creates the same providers. The output is that
+of ``benchmarks.measure``.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def plan(count):
     """Generate (uuid, name, traits, whether it is allocated) of each provider."""
     choose = random.Random(7)
     for node, traits in generate(count, 42):
-        # With sharing providers, OpenStack's Placement would search for trees of providers, of which there are none.
+        # If there were sharing providers, OpenStack's Placement would search for trees of providers. There are none.
         traits = [name for name in traits if name != 'MISC_SHARES_VIA_AGGREGATE']
         traits += [name for name, share in ((HALF, 0.5), (FIFTH, 0.2)) if choose.random() < share]
         yield node['uuid'], node['name'], traits, choose.random() < ALLOCATED
@@ -101,7 +101,7 @@ class Bench(Load):
             return [('GET', f'/resource_providers/{choose.choice(self.plan)[0]}/traits', None)]
 
         def put(choose, number):
-            # Only providers that no other thread writes to.
+            # Only providers to which no other thread writes.
             indexes = range(number, len(self.plan), concurrency)
             path = f'/resource_providers/{self.plan[choose.choice(indexes)][0]}/traits'
             generation = self._ask('GET', path)['resource_provider_generation']

@@ -1,4 +1,4 @@
-"""Reserve nodes until none is left: python -m benchmarks.reserve http://127.0.0.1:6385 -n 1000
+"""Reserve nodes until none is free: python -m benchmarks.reserve http://127.0.0.1:6385 -n 1000
 
 Clients in several processes reserve nodes concurrently. Each client sends the list of all nodes, in an order that
 begins at a different node. With --by-request, it requests a trait that all nodes have. The output is the number of
@@ -6,7 +6,7 @@ reservations per second, and whether each node was held exactly once. The benchm
 at the end.
 
 With --trait TRAIT, the clients reserve nodes of the inventory that have the trait, for --seconds. With --pid, the
-output has the CPU of each process and its descendants, too.
+output also has the CPU of each process and its descendants.
 """
 
 import argparse
@@ -27,7 +27,7 @@ TRAIT = 'CUSTOM_BENCHMARK'
 
 
 def reserve(url, request, gate, batch, seconds):
-    """Reserve with one client until the response is 409, or until the time is over.
+    """Reserve with one client until it is refused with 409, or the time is over.
 
     :param url: URL of the service.
     :param request: the body of each request, without the instance.
@@ -87,7 +87,7 @@ def run(arguments, requests):
     before = [cpu_seconds({pid}) for pid in arguments.pid]
     gate.wait()
     results = [queue.get() for _ in requests]
-    # By the clients' clocks: on a busy machine, this process may run a second after they have begun.
+    # Use the clients' clocks: on a busy machine, this process may run a second after the clients have begun.
     seconds = max(end for *_, (_, end) in results) - min(begin for *_, (begin, _) in results)
     used = [cpu_seconds({pid}) - cpu for pid, cpu in zip(arguments.pid, before, strict=True)]
     held = [node for nodes, *_ in results for node in nodes]

@@ -2,8 +2,8 @@
 
 The database is empty, and its schema is created if needed. The benchmark inserts nodes with 20 traits each, their
 resource providers, and the data of an inspection for each. Then it previews the standard rules and some more, and runs
-them over all nodes twice, in this process, without a web server. It prints how many nodes it did in a second of CPU,
-without that of the database.
+them over all nodes twice, in this process, without a web server. It prints the number of nodes per second of CPU of
+this process.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def inventory(number):
 
 
 def rules():
-    """Yield rules: each adds a trait if the node has enough memory, and is in one of some racks."""
+    """Yield rules. Each adds a trait if the node has enough memory and is in one of some racks."""
     for number in range(_RULES):
         yield {
             'name': f'rule-{number}',

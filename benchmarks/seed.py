@@ -1,7 +1,7 @@
 """Fill a service that speaks the Bare Metal API with nodes: python -m benchmarks.seed http://127.0.0.1:6385 -n 10000
 
 With the URL of an empty database instead of that of a service, the nodes are inserted in bulk (``benchmarks.bulk``),
-1,000,000 in minutes. Then three in ten have an instance, some are in maintenance, reserved, or manageable.
+1,000,000 in minutes. Then three in ten nodes have an instance. Some are in maintenance, reserved or manageable.
 
 Each node has 20 traits, chosen from os-traits and from 200 custom names. The same -n and --seed always create the same
 nodes.

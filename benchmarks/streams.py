@@ -1,8 +1,8 @@
 """Streams of changes: python -m benchmarks.streams http://127.0.0.1:6385 --pid PID[,PID…] [--streams 200]
 
-The processes are those of the service that answer requests. [changes] max_streams must allow the streams, in each
+PID names the processes of the service that answer requests. [changes] max_streams must allow the streams, in each
 process. The benchmark prints the CPU and the memory of the processes without streams, with idle streams, and with one
-change per second that each stream is sent, and how long after a change the streams have it.
+change per second for each stream. It also prints the lag of the changes.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main():
 
 
 def measure(what, options, work):
-    """Work for some seconds, and print the CPU and the memory of the processes."""
+    """Run something for some seconds, and print the CPU and the memory of the processes."""
     before, began = cpu(options.pid), time.monotonic()
     work(began + options.seconds)
     used, seconds = cpu(options.pid) - before, time.monotonic() - began
@@ -67,7 +67,7 @@ def connect(url):
 
 
 def read(selector, deadline):
-    """Read from all streams, and return how many had changes."""
+    """Read from all streams, and return the number of those that had changes."""
     count = 0
     while (seconds := deadline - time.monotonic()) > 0:
         for key, _ in selector.select(seconds):
@@ -78,7 +78,7 @@ def read(selector, deadline):
 
 
 def change(url, node, selector, deadline, delays):
-    """Change a node each second, and append how long after that all streams have it."""
+    """Change a node each second, and append the time until all streams have the change."""
     step = 0
     while time.monotonic() < deadline:
         step, began = step + 1, time.monotonic()

@@ -71,7 +71,7 @@ def measure(address, requests, connections, seconds, pids):
                 key.data.receive()
     cpu, duration = cpu_seconds(pids) - before, time.perf_counter() - start
     now = time.perf_counter()
-    # A request that still waits has waited at least as long as this.
+    # The final latency of a request that still waits is at least this long.
     times = [each for client in clients for each in (*client.times, now - client._sent_at)]
     counts = sorted(len(client.times) for client in clients)
     for client in clients:

@@ -1,8 +1,8 @@
 """Compare this service with the real Ironic and Placement: python -m benchmarks.compare --output DIRECTORY
 
 For each size, a new database server is started, and with it this service, a real Ironic (API and conductor) and a real
-Placement, with the same number of workers behind the same web server, and with the same data. Each work is done in
-turns: this service, the real one, the bare statement and orjson, and again. Only one works at a time.
+Placement, with the same number of workers behind the same web server, and with the same data. Each work runs in
+turns: this service, the real one, the bare statement with orjson, and again. Only one of them runs at a time.
 
 The output is a table, DIRECTORY/compare.json, and the plots DIRECTORY/latency.svg and DIRECTORY/cpu.svg.
 
@@ -25,11 +25,11 @@ from benchmarks.compare import databases, floor, plots, report, services, turns,
 
 
 def main():
-    """Compare, size by size. What is measured so far is written after each."""
+    """Compare, size by size. Write the results after each size."""
     arguments = _arguments()
     if importlib.util.find_spec('matplotlib') is None:
         raise SystemExit("matplotlib is missing: pip install '.[benchmarks]'")
-    # A SystemExit ends the services.
+    # On SIGTERM, SystemExit ends the services, too.
     signal.signal(signal.SIGTERM, lambda *signaled: sys.exit(1))
     arguments.output.mkdir(parents=True, exist_ok=True)
     results = {'environment': _environment(arguments), 'sizes': {}}
@@ -43,7 +43,7 @@ def main():
 def _compare(arguments, count):
     """Return the figures of a number of nodes."""
     with contextlib.ExitStack() as stack:
-        # What runs already has its own.
+        # Running services have their own databases.
         server = None if arguments.service else stack.enter_context(databases.started(arguments.database))
         running = stack.enter_context(services.Running(arguments, server, count))
         running.sample.free = works.list_free(works.Client(running.sites['ours'].urls['nodes'], running.sample))

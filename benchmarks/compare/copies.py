@@ -16,14 +16,14 @@ from ironic_traits.db import tables
 from tests.support.ironic_server import CONFIGURATION
 
 BATCH = 5000
-#: With sharing providers, the real Placement would search for trees of providers, of which there are none.
+#: If there were sharing providers, the real Placement would search for trees of providers. There are none.
 _SHARING = 'MISC_SHARES_VIA_AGGREGATE'
 _SAMPLE = 500
 
 
 @dataclass
 class Sample:
-    """What the requests need to know of the nodes.
+    """Facts about the nodes that the requests need.
 
     :ivar uuids: of some nodes, evenly distributed.
     :ivar traits: the traits of these nodes, the most common first, without HALF and FIFTH.
@@ -54,7 +54,7 @@ def to_ironic(source, target):
     """Copy the nodes and their traits into the empty database of an Ironic.
 
     :param source: SQLAlchemy URL of this service's database.
-    :param target: that of Ironic's. It has the schema.
+    :param target: URL of the Ironic's database. It has the schema.
     """
     from ironic.common import release_mappings
 
@@ -69,13 +69,13 @@ def to_ironic(source, target):
 
 
 def to_placement(source, target):
-    """Copy the nodes into the empty database of a Placement, each as the provider that nova would make of it.
+    """Copy the nodes into the empty database of a Placement, as the providers that nova would create.
 
     :param source: SQLAlchemy URL of this service's database.
-    :param target: that of Placement's. It has the schema.
+    :param target: URL of the Placement's database. It has the schema.
     """
     with _Copy(source, target) as copy:
-        # Placement itself chooses the ids of custom classes: from 10,000 on.
+        # Placement numbers custom classes from 10,000.
         ids = {name: 10000 + number for number, name in enumerate(seed.CLASSES)}
         normalized = os_resource_classes.normalize_name
         copy.write('resource_classes', ({'id': id, 'name': normalized(name)} for name, id in ids.items()))
@@ -103,7 +103,7 @@ def _inventory(class_ids, id, resource_class, free):
 
 
 _TRAITS = 'SELECT DISTINCT node_id, trait FROM node_traits ORDER BY node_id'
-#: A node is free as nova's driver reports it, and this service.
+#: A node counts as free under the same conditions as in nova's driver and in this service.
 _FREE = """SELECT id, resource_class, provision_state = 'available' AND instance_uuid IS NULL
     AND NOT maintenance AND power_state IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM reservations WHERE reservations.node_uuid = nodes.uuid) AS free
@@ -149,7 +149,7 @@ class _Copy:
         return (dict(row) for row in result.mappings().yield_per(BATCH))
 
     def write(self, table, rows):
-        """Insert rows: dictionaries with the same keys. Their times are those of the copy, unless they have some."""
+        """Insert rows: dictionaries with the same keys. Rows without times get the time of the copy."""
         rows = (self._times | row for row in rows)
         self._written.append(self.tables[table])
         while batch := list(itertools.islice(rows, BATCH)):
@@ -164,7 +164,7 @@ class _Copy:
         return dict(self._target.execute(query).tuples().all())
 
     def _continue_ids(self):
-        """Let PostgreSQL number the next rows after those that were inserted with their ids."""
+        """Set PostgreSQL's sequences to follow the inserted ids."""
         if self._target.dialect.name == 'postgresql':
             for name in {table.name for table in self._written if 'id' in table.c}:
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), (SELECT max(id) FROM {name}))"  # noqa: S608

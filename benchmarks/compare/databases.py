@@ -1,4 +1,4 @@
-"""A new database server for each size. It is removed afterwards."""
+"""Database servers: a new one for each size, removed afterwards."""
 
 import contextlib
 
@@ -8,19 +8,19 @@ from tests.support import servers
 class _Server:
     @property
     def pid(self):
-        """Its process."""
+        """The pid of the server."""
         return self._process.pid
 
 
 class PostgreSQL(_Server, servers.PostgreSQL):
-    """PostgreSQL with more memory than the tests give it."""
+    """PostgreSQL with more memory than in the tests."""
 
     def command(self):
         return [*super().command(), '-c', 'shared_buffers=1GB', '-c', 'max_wal_size=4GB', '-c', 'work_mem=16MB']
 
 
 class MariaDB(_Server, servers.MariaDB):
-    """MariaDB with more memory than the tests give it."""
+    """MariaDB with more memory than in the tests."""
 
     def command(self):
         return [*super().command(), '--innodb-buffer-pool-size=1G', '--local-infile=1']

@@ -1,6 +1,6 @@
 """The floor: the bare statement and orjson, without a service.
 
-It is below what any service can reach that reads the same rows. Only works that read have one.
+No service that reads the same rows can be faster. Only works that read have a floor.
 """
 
 import orjson
@@ -36,7 +36,7 @@ class Floor:
         self._engine.dispose()
 
     def works(self):
-        """Return {name of a work: function of a random generator that does it}."""
+        """Return {name of a work: function that takes a random generator, and does the work}."""
         node = {'uuid': lambda choose: choose.choice(self._sample.uuids)}
         return {
             'one node': self._of(f'SELECT nodes.*, {self._traits} FROM nodes WHERE uuid = :uuid', node),  # noqa: S608

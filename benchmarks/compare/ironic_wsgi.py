@@ -3,7 +3,7 @@
 import os
 import sys
 
-# Ironic reads its options from the command line, which is granian's here.
+# Ironic reads its options from the command line, but this one belongs to granian.
 sys.argv = ['ironic-api', *(f'--config-file={path}' for path in os.environ['IRONIC_CONFIGURATION'].split(':'))]
 
 from ironic.wsgi import application  # noqa: E402, F401

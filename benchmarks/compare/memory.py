@@ -3,12 +3,12 @@
 import contextlib
 import pathlib
 
-#: What resets the peak, written to clear_refs (proc(5)).
+#: The value that resets the peak when it is written to clear_refs (proc(5)).
 _RESET = '5'
 
 
 def reset(pids):
-    """Let the peaks of some processes and of their children begin again."""
+    """Reset the peaks of some processes and of their children."""
     for pid in _family(pids):
         with contextlib.suppress(OSError):
             pathlib.Path(f'/proc/{pid}/clear_refs').write_text(_RESET)

@@ -1,6 +1,6 @@
 """Plots of the figures against the number of nodes: python -m benchmarks.compare.plots FILE.json
 
-Next to the file, latency.svg and cpu.svg are written. It needs matplotlib (``pip install '.[benchmarks]'``).
+It writes latency.svg and cpu.svg next to the file. It needs matplotlib (``pip install '.[benchmarks]'``).
 """
 
 import json
@@ -26,7 +26,7 @@ def draw(path):
     import matplotlib as mpl
 
     mpl.use('svg')
-    # Text stays text, and the same figures always give the same file.
+    # Keep text as text, and make the files reproducible.
     mpl.rcParams |= {'svg.fonttype': 'none', 'svg.hashsalt': 'benchmarks', 'font.size': 8}
     results = json.loads(path.read_text())
     for name, (figure, label) in _FIGURES.items():

@@ -1,4 +1,4 @@
-"""Programs that run while a size is measured."""
+"""The programs that run during the measurement of a size."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _HEADERS = {'X-Auth-Token': 'admin', 'OpenStack-API-Version': 'placement 1.39'}
 
 
 class Programs(contextlib.ExitStack):
-    """Programs of this Python environment. They end with the block."""
+    """Programs of this Python environment. They end at the end of the block."""
 
     def directory(self):
         """Return a new directory, which is removed at the end."""
@@ -51,7 +51,7 @@ class Program:
     def __init__(self, command, log, environment):
         self._log = log
         variables = os.environ | {'PYTHONWARNINGS': 'ignore'} | environment
-        # A group of its own, because it may start processes.
+        # Its own process group, because it may start processes.
         self._process = subprocess.Popen(  # noqa: S603
             list(map(str, command)), stdout=log, stderr=log, env=variables, process_group=0
         )
@@ -79,7 +79,7 @@ class Program:
         self._fail()
 
     def end(self):
-        """End it, and what it has started."""
+        """End it and its children."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(20)

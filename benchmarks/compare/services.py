@@ -1,4 +1,4 @@
-"""The services that are compared: each is started with its database, or runs already."""
+"""The services to compare. Each is started with its database, or already runs."""
 
 import collections
 import sys
@@ -29,7 +29,7 @@ auth_strategy = noauth2
 [placement_database]
 connection = {url}
 """
-#: The part of one processor that an idle service may use.
+#: The share of one processor that an idle service may use.
 _IDLE = 0.05
 
 
@@ -38,7 +38,7 @@ class Site:
     """A running service.
 
     :ivar urls: {'nodes': URL of the Bare Metal API, 'placement': URL of the Placement API}, or one of them.
-    :ivar pids: of its processes. Their children belong to it as well.
+    :ivar pids: of its processes. Their children count, too.
     """
 
     urls: dict
@@ -61,7 +61,7 @@ class Running:
         self.sample, self.sites, self.url = copies.Sample(), {}, None
 
     def __enter__(self):
-        # If a start fails, what has started ends.
+        # If a start fails, end the services that have started.
         with self._programs:
             self._start()
             self._programs = self._programs.pop_all()
@@ -106,7 +106,7 @@ class Running:
         return _existing([f'http://127.0.0.1:{port}', api.pid, conductor.pid])
 
     def _configure_ironic(self, port):
-        """Create the database, and return the configuration files: that of the tests, and what differs here."""
+        """Create the database, and return the configuration files: that of the tests, and one with the differences."""
         directory, url = self._programs.directory(), _as_usual(self._server.create('ironic'))
         files = directory / 'ironic.conf', directory / 'more.conf'
         files[0].write_text(ironic_server.CONFIGURATION.format(directory=directory, port=port))
@@ -123,14 +123,14 @@ class Running:
         environment = {'OS_PLACEMENT_CONFIG_DIR': str(directory)}
         target = 'placement.wsgi.api:application'
         program = self._programs.granian(target, port, self._arguments.workers, environment)
-        # Placement adds the names of os-traits when it starts.
+        # Placement adds the names of os-traits at its start.
         program.wait_for(f'http://127.0.0.1:{port}/traits')
         copies.to_placement(self.url, url)
         return _existing([f'http://127.0.0.1:{port}', program.pid], '')
 
 
 def _wait_until_idle(pid, seconds=2):
-    """Wait until a service has used little CPU for some seconds: with many nodes, it makes an index when it starts."""
+    """Wait until a service is idle for some seconds: with many nodes, it builds an index at its start."""
     before, used = -1.0, cpu_seconds({pid})
     while used - before > seconds * _IDLE:
         time.sleep(seconds)
@@ -146,7 +146,7 @@ def _existing(values, placement='/placement'):
     """Return the Site of a running service.
 
     :param values: [URL, pid, …].
-    :param placement: where its Placement API is.
+    :param placement: URL of its Placement API.
     """
     url, *pids = values
     return Site({'nodes': url, 'placement': f'{url}{placement}'}, set(map(int, pids)))

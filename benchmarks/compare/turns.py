@@ -11,7 +11,7 @@ from benchmarks.load import cpu_seconds
 
 @dataclass
 class Side:
-    """One of those that do a work in turns, and its times so far.
+    """One side of a comparison, and its times so far.
 
     :ivar do: function of a random generator: the work.
     :ivar cpu: function without arguments: CPU seconds so far of (the service, the database).
@@ -29,7 +29,7 @@ class Side:
     used: list = field(default_factory=lambda: [0.0, 0.0])
 
     def turn(self, seconds, choose):
-        """Do the work for some seconds, once at least."""
+        """Do the work for some seconds, at least once."""
         self.before()
         cpu, stop = self.cpu(), time.perf_counter() + seconds
         try:
@@ -84,7 +84,7 @@ class Turns:
         """
         sides = dict(self._sides(work))
         for side in sides.values():
-            # Once before it counts: caches, connections, statements.
+            # A warm-up for caches, connections and statements. It does not count.
             side.turn(0, random.Random(0))
             side.times.clear()
             side.used = [0.0, 0.0]

@@ -1,7 +1,7 @@
-"""The works: what one client does, at this service and at the real one.
+"""The works that one client does with this service and with the real one.
 
-A work is done by a function of a ``Client`` and a random generator. Its requests are the same for both services, unless
-the real one has nothing of the kind.
+A function with a ``Client`` and a random generator does a work. It sends the same requests to both services, unless
+the real one lacks the feature.
 """
 
 import json
@@ -22,7 +22,7 @@ _NEXT = re.compile(rb'"next": ?"https?://[^/]+(/[^"]+)"')
 
 
 class Exhausted(Exception):
-    """There is nothing left to claim. The turn ends."""
+    """No node is left to claim. The turn ends."""
 
 
 class Client(Connection):
@@ -30,7 +30,7 @@ class Client(Connection):
 
     :param url: of the API.
     :param sample: copies.Sample.
-    :ivar state: {name: what the functions of a work keep for each other}.
+    :ivar state: {name: value} that the functions of a work share.
     """
 
     def __init__(self, url, sample):
@@ -53,7 +53,7 @@ class Client(Connection):
         return self.send('GET', path)[1]
 
     def class_name(self):
-        """Return the name that Placement has for the first resource class."""
+        """Return Placement's name of the first resource class."""
         return os_resource_classes.normalize_name(self.sample.classes[0])
 
 
@@ -66,7 +66,7 @@ class Work:
     """A work.
 
     :ivar run: function of a Client and a random generator, which is timed.
-    :ivar real: the same for the real service; None if it has nothing of the kind.
+    :ivar real: the same for the real service; None if it lacks the feature.
     :ivar before: function of a Client, which prepares a turn and is not timed.
     :ivar api: 'nodes' or 'placement'.
     """
@@ -110,7 +110,7 @@ def _pages(client):
     while path:
         body = client.get(path)
         yield path, client.etag
-        # The services write the link at different places. Decoding the body would take longer than the service does.
+        # The services put the link at different places. Decoding the body would take longer than the response.
         link = _NEXT.search(body[-1000:]) or _NEXT.search(body[:1000]) or _NEXT.search(body)
         path = link and link[1].decode().removeprefix(client.prefix)
 
@@ -244,7 +244,7 @@ def _placement(name, run, before=_nothing):
     return _same(name, run, before, 'placement')
 
 
-#: In this order: claims are undone after each turn, but traits stay changed.
+#: The order matters: claims are undone after each turn, changes of traits are not.
 WORKS = (
     _same('one node', _show),
     _same('traits of a node', _traits),
