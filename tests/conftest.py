@@ -1,8 +1,8 @@
 """Fixtures of databases, applications and servers.
 
 Tests that use ``database_url`` run once for each database: always with SQLite, and with PostgreSQL and MariaDB if their
-servers are installed.  With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error.  ``--quick`` leaves out
-the servers, and the modules in SLOW.
+servers are installed. With IRONIC_TRAITS_TEST_ALL_DATABASES=1, a missing server is an error. ``--quick`` leaves out the
+servers, and the modules in SLOW.
 """
 
 import collections
@@ -21,8 +21,8 @@ from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
-#: Modules that take more than some seconds: they start programs, run the real clients, or search at length. The longest
-#: come first, so that no process still has one of them to do when the others are finished.
+#: Modules that take more than some seconds: they start programs, run the real clients, or search for long. The longest
+#: come first, so that the processes finish at about the same time.
 SLOW = (
     'test_readme',
     'test_mirror_writes',
@@ -99,7 +99,7 @@ def pytest_configure(config):
     if missing and os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'):
         raise pytest.UsageError(f'Install the server programs of {", ".join(missing)} (packages: bindep.txt)')
     config.stash[_MISSING] = missing
-    # pytest makes its temporary folders there. The services that tests start wait for no disk then.
+    # pytest creates its temporary folders there. Then the services of the tests do not wait for a disk.
     os.environ.setdefault('PYTEST_DEBUG_TEMPROOT', servers.parent_folder())
     logs.watch()
     correlation.install()
@@ -107,7 +107,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect the tests without garbage collection, which would take a third of the time of each process for that."""
+    """Collect the tests without garbage collection, which would take a third of the time."""
     gc.disable()
     try:
         return (yield)
@@ -151,7 +151,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def _databases(config):
-    """Return a line with the databases that the tests run with, and those that are missing."""
+    """Return a line with the databases of the tests, and with the missing ones."""
     missing = config.stash[_MISSING]
     line = f'databases: {", ".join(name for name in ALL if name not in missing)}'
     reason = '--quick' if config.option.quick else 'not installed: bindep.txt'
@@ -161,17 +161,17 @@ def _databases(config):
 def pytest_generate_tests(metafunc):
     if 'database_kind' in metafunc.fixturenames:
         missing = metafunc.config.stash[_MISSING]
-        # A module about some databases only says so.
+        # The module lists its databases.
         kinds = getattr(metafunc.module, 'DATABASES', ALL)
         metafunc.parametrize('database_kind', [name for name in kinds if name not in missing], scope='session')
 
 
 @pytest.fixture(scope='session')
 def kept():
-    """What is kept for each kind of database until the end of the run: {(what, kind): value}, and an ExitStack.
+    """Objects that live until the end of the run, for each kind of database: {(name, kind): value}, and an ExitStack.
 
-    A fixture that depends on ``database_kind`` ends whenever a test with another kind follows. That is several times in
-    each module, and to start a server takes longer than most modules.
+    A fixture that depends on ``database_kind`` ends whenever a test with another kind follows, several times in each
+    module. Starting a server takes longer than most modules.
     """
     with contextlib.ExitStack() as stack:
         yield {}, stack
@@ -231,7 +231,7 @@ def shared_database_url(new_database, database_kind, kept):
 
 @pytest.fixture
 def database_url(shared_database_url):
-    """The URL of a database with the newest schema, which has only the standard names in it."""
+    """The URL of a database with the newest schema, which has only the standard names."""
     empty(shared_database_url)
     return shared_database_url
 

@@ -1,7 +1,7 @@
 """Long runs: python -m tests.chaos [--database NAME] [--minutes N] [--seed N] [--write].
 
-Prints what came of each, and with ``--write`` puts it into the tables of doc/source/reliability.rst. The exit code is 1
-if something was wrong.
+Print the result of each run. With ``--write``, put the results into the tables of doc/source/reliability.rst. The exit
+code is 1 if a run has problems.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tests.chaos import broken, faults, runs
 from tests.support import clusters, servers
 
 _PAGE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'reliability.rst'
-#: The results of the runs in the page.
+#: The results that the page shows.
 _RESULTS = pathlib.Path(__file__).with_name('results.json')
 _NAMES = {'galera': 'Galera, three nodes', 'postgresql': 'PostgreSQL with a synchronous standby'}
 _RUNS, _BUILDS = (
@@ -74,7 +74,7 @@ def _row(result):
 
 
 def _builds():
-    """Return by which problem each build with a bug was caught: {name: sentence or None}."""
+    """Return the problem that the checker finds in each build with a bug: {name: sentence or None}."""
     caught = {}
     server = servers.PostgreSQL()
     try:

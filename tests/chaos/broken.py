@@ -12,15 +12,15 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Database
 from ironic_traits.inventory import change_feed, free_nodes, single_node
 
-#: Most seconds of a run whose record does not show the bug.
+#: Maximum duration in seconds of a run whose record does not show the bug.
 MAX_SECONDS = 60
 
 
 def read_then_write():
-    """Read a node in place of locking it."""
+    """Read a node instead of locking it."""
 
     def lock(connection, ident, *columns):
-        # It runs with the globals of single_node.
+        # This function runs with the globals of single_node.
         columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *columns)))
         row = connection.execute(_select_one(columns, _key(ident)), {'ident': ident}).first()  # noqa: F821
         if row is None:
@@ -38,7 +38,7 @@ def read_then_write():
 
 
 def answer_before_commit():
-    """Answer, and commit a moment later."""
+    """Send the response, and commit a moment later."""
 
     @contextlib.contextmanager
     def write(self):
@@ -62,7 +62,7 @@ def answer_before_commit():
 
 
 def feed_by_id():
-    """Let readers of the change feed go by the ids of its rows, which are given out before the commit."""
+    """Let readers of the change feed rely on the ids of its rows, which are assigned before the commit."""
 
     def since(context, token, kinds, limit):
         log = tables.change_log.c
@@ -96,11 +96,11 @@ _IN_THE_END = {'the change feed missed'}
 
 
 def work(name, url, path, seed, seconds):
-    """Run the clients on a build, and kill this process. To be called in a process of its own.
+    """Run the clients on a build, and kill this process. Call this in its own process.
 
-    They go on until their record shows the bug, however few requests a busy machine answers in a second.
+    The clients continue until their record shows the bug, however slow the machine is.
 
-    :param path: of the file for the record; that of the world is beside it.
+    :param path: of the file for the record. The file for the world is beside it.
     """
     import json
 
@@ -111,7 +111,7 @@ def work(name, url, path, seed, seconds):
     with make_app(url, inventory__max_traits_per_node=clients.LIMIT) as app:
         history = History(path)
         with worker(url):
-            # The world is made by a service without the bug: it is not what is tested.
+            # A service without the bug creates the world, because that is not under test.
             world = clients.World(clients.in_process([app], clients.random.Random(0)))
             BUILDS[name][0]()
             app.service.write = app.service.database.write
@@ -129,9 +129,9 @@ def work(name, url, path, seed, seconds):
 def _wait(history, words, seconds):
     """Wait until the record of the clients shows a problem with one of these words.
 
-    Some bugs show only in the comparison with what is stored: without such words, wait as long as the run takes.
+    Some bugs show only in the comparison with the stored data. For these, wait as long as the run takes.
 
-    :param words: those of the build.
+    :param words: words of the problems of the build.
     """
     from tests.chaos import checker
 
@@ -140,7 +140,7 @@ def _wait(history, words, seconds):
     before = set()
     while time.monotonic() < end:
         time.sleep(0.5)
-        # Requests go on while the record is read: what is wrong twice is not a release that was overlooked.
+        # Requests continue during the check, so it may overlook a release. A problem counts if it is found twice.
         problems = set(checker.recorded(history)) if can_notice else set()
         if any(word in problem for problem in problems & before for word in words):
             return

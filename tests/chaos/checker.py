@@ -1,4 +1,4 @@
-"""Compares the record of the clients with what is stored in the end."""
+"""Compares the record of the clients with the stored data at the end."""
 
 import collections
 import itertools
@@ -11,12 +11,12 @@ from tests.chaos.clients import LIMIT, followed
 from tests.chaos.history import MAYBE, NO, OK
 
 _ADDED = re.compile(r'added ([A-Z0-9_, ]+)')
-#: Seconds after the last fault in which all deploys have ended.
+#: Seconds after the last fault within which all deploys must end.
 DEPLOYS = 60
 
 
 class Stored:
-    """What is stored, as clients read it.
+    """The stored data, as clients read it.
 
     :param ask: function that sends a request.
     """
@@ -31,7 +31,7 @@ class Stored:
         }
 
     def get(self, path):
-        """Return the document at a path. An outage may last a little."""
+        """Return the document at a path. Retry during a short outage."""
         deadline = time.monotonic() + 60
         while True:
             status, document = self._ask('GET', path)
@@ -50,7 +50,7 @@ class Stored:
         return items
 
     def added(self, node):
-        """Return how often the history of a node says that traits were added: {trait: number}."""
+        """Return how often each trait was added, by the history of a node: {trait: number}."""
         counts = collections.Counter()
         for entry in self._all_events(node):
             match = _ADDED.search(entry['event'])
@@ -69,7 +69,7 @@ class Stored:
 
 
 def settle(ask, world):
-    """Wait until all deploys have ended, and return a problem for each that hangs."""
+    """Wait until all deploys have ended, and return a problem for each one that hangs."""
     deadline = time.monotonic() + DEPLOYS
     busy = list(world.deployed)
     while busy and time.monotonic() < deadline:
@@ -86,9 +86,9 @@ def _works(node):
 
 
 def problems(history, world, stored, copy=None):
-    """Return what is wrong: [sentence, …].
+    """Return the problems: [sentence, …].
 
-    :param copy: what a follower of the changes has seen; None if there was none.
+    :param copy: the copy of a follower of the changes; None without a follower.
     """
     found = list(history.problems)
     by_kind = collections.defaultdict(list)
@@ -106,7 +106,7 @@ def problems(history, world, stored, copy=None):
 
 
 def recorded(history):
-    """Return what the record alone shows to be wrong, also while the clients work: [sentence, …]."""
+    """Return the problems that the record alone shows, also while the clients work: [sentence, …]."""
     by_kind = collections.defaultdict(list)
     for entry in list(history.entries):
         by_kind[entry.kind].append(entry)
@@ -114,7 +114,7 @@ def recorded(history):
 
 
 def _traits(by_kind, stored):
-    """Each acknowledged write is once in the history of each of its nodes; a refused one is not there at all."""
+    """Each acknowledged write is in the history of its nodes once, and a refused write is not in it."""
     writes = [(entry, [entry.values['node']]) for entry in by_kind['put_traits']]
     writes += [(entry, entry.values['nodes']) for entry in by_kind['edit']]
     counts = {node: stored.added(node) for node in {node for _, nodes in writes for node in nodes}}
@@ -142,7 +142,7 @@ def _traits(by_kind, stored):
 
 
 def _hot(by_kind, world, stored):
-    """The traits of the node that all clients write to: no more than it may have."""
+    """The node to which all clients write has the acknowledged traits, and no more than the limit."""
     traits = set(stored.nodes[world.hot]['traits'])
     if len(traits) > LIMIT:
         yield f'over the limit: node {world.hot} has {len(traits)} traits'
@@ -159,7 +159,7 @@ def _hot(by_kind, world, stored):
 
 
 def _nodes(by_kind, stored):
-    """Created nodes exist, deleted ones do not."""
+    """Created nodes exist, and deleted nodes do not."""
     deletions = {entry.values['node']: entry.outcome for entry in by_kind['delete']}
     for entry in by_kind['create']:
         node = entry.values['node']
@@ -173,7 +173,7 @@ def _nodes(by_kind, stored):
 
 
 def _stored_holders(by_kind, stored):
-    """Return who holds each node in the end: {node: {holder}}."""
+    """Return the holders of each node at the end: {node: {holder}}."""
     holders = collections.defaultdict(set)
     for each in stored.reservations:
         holders[each['node_uuid']].add(each['instance_uuid'])
@@ -190,7 +190,7 @@ def _stored_holders(by_kind, stored):
 
 
 def _holders(by_kind, stored):
-    """At most one holder of each node is stored, and the last one that was acknowledged."""
+    """Each node has at most one holder, and it is the last one that was acknowledged."""
     holders = _stored_holders(by_kind, stored)
     for node, names in holders.items():
         if len(names) > 1:
@@ -209,7 +209,7 @@ def _holders(by_kind, stored):
 
 
 def _periods(by_kind):
-    """At no moment two holders of one node were acknowledged."""
+    """No node had two acknowledged holders at the same time."""
     releases = {entry.values['holder']: entry.began for entry in by_kind['release']}
     periods = collections.defaultdict(list)
     for entry in by_kind['hold']:
@@ -234,9 +234,9 @@ def _providers(stored):
 
 
 def _copy(copy, stored):
-    """The copy of a follower is what is stored."""
+    """The copy of a follower equals the stored data."""
     if missed := set(stored.nodes) - set(copy):
-        # Those of before the first token are not changes.
+        # Nodes from before the first token are not in the changes.
         yield f'the change feed missed new nodes: {sorted(missed)}'
     if extra := set(copy) - set(stored.nodes):
         yield f'the change feed missed deleted nodes: {sorted(extra)}'

@@ -1,4 +1,4 @@
-"""Clients with mixed work. Each one is a thread with random choices of its own, which follow from the seed."""
+"""Clients with mixed work. Each one is a thread with its own random choices, which follow from the seed."""
 
 import http.client
 import json
@@ -12,13 +12,13 @@ from tests.chaos.history import MAYBE, NO, OK
 from tests.support.client import VERSION, Client
 
 CLIENTS = 16
-#: Nodes that all clients want to hold, and a trait that all of them have.
+#: The number of nodes that all clients want to hold, and the class and the trait of these nodes.
 POOL, CLASS, TRAIT = 16, 'chaos', 'CUSTOM_CHAOS_POOL'
 #: Number of nodes that are deployed and torn down, each by several clients.
 DEPLOYED = 6
-#: Seconds after which a client gives a request up: more than any may take.
+#: Seconds after which a client gives up on a request. No request may take this long.
 PATIENCE = 40
-#: Most traits of a node in these runs.
+#: Maximum number of traits of a node in these runs.
 LIMIT = 20
 _HEADERS = {
     'Accept': 'application/json',
@@ -63,11 +63,12 @@ def in_process(apps, choices):
 
 
 class World:
-    """What the clients work on.
+    """The nodes that the clients work on.
 
-    :ivar own: [(two nodes of a client), …]; ``deployed``: [a node of a client, …].
+    :ivar own: [(two nodes of a client), …].
+        :ivar deployed: nodes that the clients deploy to and tear down.
     :ivar hot: a node to which all clients add traits.
-    :ivar pool: nodes that all of them want to hold.
+    :ivar pool: nodes that all clients want to hold.
     """
 
     def __init__(self, ask):
@@ -97,7 +98,7 @@ class World:
         return body['uuid']
 
     def _available(self, **fields):
-        # Before 1.11, nodes begin as available.
+        # Before 1.11, new nodes are available.
         node = self._node(**{'X-OpenStack-Ironic-API-Version': '1.10'})
         patch = [{'op': 'add', 'path': f'/{field}', 'value': value} for field, value in fields.items()]
         self._expect(200, 'PATCH', f'/v1/nodes/{node}', patch)
@@ -115,8 +116,8 @@ class ClientThread(threading.Thread):
     """A client.
 
     :param ask: function that sends a request.
-    :param choices: random.Random of its own.
-    :param ended: threading.Event, upon which it ends.
+    :param choices: its own random.Random.
+    :param ended: threading.Event that ends it.
     :param pause: seconds between two requests.
     """
 
@@ -125,7 +126,7 @@ class ClientThread(threading.Thread):
         self._number, self._ask, self._world, self._history = number, ask, world, history
         self._choices, self._ended, self._pause = choices, ended, pause
         self._count = 0
-        #: {node: trait of the last write that was acknowledged}, {node: traits of writes that nobody knows of}.
+        #: {node: trait of the last acknowledged write}, {node: traits of writes with an unknown outcome}.
         self._traits, self._unknown = {}, {node: set() for node in world.own[number]}
         self._nodes, self._holds, self._hot = [], [], []
 
@@ -156,7 +157,7 @@ class ClientThread(threading.Thread):
         return str(uuid.UUID(int=self._choices.getrandbits(128), version=4))
 
     def put_traits(self):
-        """Replace what this client's source holds on one of its nodes."""
+        """Replace the traits that this client's source holds on one of its nodes."""
         node, trait = self._choices.choice(self._world.own[self._number]), self._trait('T')
         path = f'/v1/nodes/{node}/traits?source=chaos{self._number}'
         entry, _ = self._send('put_traits', 'PUT', path, {'traits': [trait]}, node=node, trait=trait)
@@ -166,7 +167,7 @@ class ClientThread(threading.Thread):
             self._unknown[node].add(trait)
 
     def read_traits(self):
-        """Read what this client has written, also by a filter."""
+        """Read the traits that this client has written, and find the node by them."""
         node = self._choices.choice(self._world.own[self._number])
         status, document = self._ask('GET', f'/v1/nodes/{node}/traits')
         if status != 200:
@@ -182,7 +183,7 @@ class ClientThread(threading.Thread):
                 self._history.problem(f'the filter {last} does not find node {node}')
 
     def change_hot(self):
-        """Add a trait to the node that all clients add to, or remove an own one."""
+        """Add a trait to the hot node, or remove one that this client has added."""
         path = f'/v1/nodes/{self._world.hot}/traits'
         if self._hot and self._choices.random() < 0.5:
             trait = self._hot.pop()
@@ -197,7 +198,7 @@ class ClientThread(threading.Thread):
             self._history.problem(f'over the limit: the node has {len(document["traits"])} traits')
 
     def edit(self):
-        """Edit the traits of both own nodes in one request: all or nothing."""
+        """Edit the traits of both own nodes in one request, which must be atomic."""
         nodes, trait = list(self._world.own[self._number]), self._trait('B')
         body = {'nodes': nodes, 'add': [trait], 'source': f'bulk{self._number}'}
         status, old = self._ask('GET', f'/v1/nodes/{nodes[0]}/traits')
@@ -258,7 +259,7 @@ class ClientThread(threading.Thread):
             return
         path, holder = self._holds.pop(self._choices.randrange(len(self._holds)))
         if path is None:
-            # Nobody knows whether there is a reservation.
+            # The outcome of the request is unknown: look for a reservation.
             status, document = self._ask('GET', '/v1/reservations?limit=1000')
             found = document['reservations'] if status == 200 else []
             uuids = [each['uuid'] for each in found if each['instance_uuid'] == holder]
@@ -267,7 +268,7 @@ class ClientThread(threading.Thread):
             self._send('release', 'DELETE', path, holder=holder)
 
     def deploy(self):
-        """Deploy to this client's machine, or tear it down, whichever is next."""
+        """Deploy to one of the nodes, or tear it down, depending on its state."""
         node = self._world.deployed[self._number % DEPLOYED]
         status, document = self._ask('GET', f'/v1/nodes/{node}')
         if status != 200:
@@ -306,7 +307,7 @@ class Follower(threading.Thread):
         self.changes = 0
 
     def end(self):
-        """Read what is left, and end."""
+        """Read the remaining changes, and end."""
         self._ended.set()
         self.join(60)
         deadline = time.monotonic() + 60
@@ -324,7 +325,7 @@ class Follower(threading.Thread):
             time.sleep(0.05)
 
     def _step(self):
-        """Read the changes since the last time. Return whether there were none."""
+        """Read the changes since the last step. Return whether there were none."""
         if self._token is None:
             return self._begin()
         path = f'/v1/changes?since={self._token}&limit=1000'
@@ -342,13 +343,13 @@ class Follower(threading.Thread):
             elif status == 404:
                 self.copy.pop(node, None)
             else:
-                # The same changes again.
+                # Read the same changes again.
                 return False
         self._token = document['token']
         return not document['changes']
 
     def _begin(self):
-        """Get a token, and read everything after that."""
+        """Get a token first, and then read everything."""
         status, document = self._ask('GET', '/v1/changes')
         if status == 200:
             status, nodes = self._ask('GET', '/v1/nodes/detail?limit=1000')
@@ -373,7 +374,7 @@ def run(make_ask, seed, history, seconds, *, world, pause=0.0, disturb=None):
     :param make_ask: function of a random.Random that returns a function that sends requests.
     :param world: World.
     :param pause: seconds between two requests of a client.
-    :param disturb: function that is called meanwhile.
+    :param disturb: function that is called while the clients work.
     :returns: the Follower, which has not ended yet.
     """
     ended = threading.Event()

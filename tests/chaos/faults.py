@@ -1,4 +1,4 @@
-"""What fails, in an order that follows from a seed."""
+"""Faults, in an order that follows from a seed."""
 
 import collections
 import contextlib
@@ -11,7 +11,7 @@ from tests.chaos.clients import PATIENCE
 class Faults:
     """A schedule of faults of a System.
 
-    :ivar counts: {kind: how often it has happened}.
+    :ivar counts: {kind: number of faults}.
     :ivar left_out: {kind: why it cannot happen here}.
     """
 
@@ -19,7 +19,7 @@ class Faults:
         self._system, self._cluster = system, system.cluster
         self._choices = random.Random(f'faults-{seed}')
         self.counts, self.left_out = collections.Counter(), {}
-        #: What happens in the end, because its node does not come back: (kind, function).
+        #: The last fault, after which its node does not come back: (kind, function).
         self._last = None
         is_galera = self._cluster.name == 'galera'
         self._kinds = {
@@ -47,9 +47,9 @@ class Faults:
             self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
 
     def run(self, seconds):
-        """Let things fail for some time; each kind before one of them comes again. In the end everything works.
+        """Cause faults for some time. Each kind comes before any kind comes again. At the end, everything works.
 
-        Each kind happens once, even if that takes longer: a cluster may need 15 seconds to go on after a fault.
+        Each kind happens at least once, even if that takes longer: a cluster may need 15 seconds after a fault.
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -71,7 +71,7 @@ class Faults:
         time.sleep(self._choices.uniform(2, 5))
 
     def _number(self):
-        """Return the number of a node of the database: mostly that of the first one, which is in use."""
+        """Return the number of a database node. It is mostly the first one, which is in use."""
         if self._cluster.name != 'galera' or self._choices.random() < 0.7:
             return 0
         return self._choices.randrange(1, len(self._cluster.nodes))
@@ -116,7 +116,7 @@ class Faults:
         self._settle()
 
     def _set_clock(self):
-        """Set it forward or back by less than the checker waits for deploys: their leases go by it."""
+        """Set the clock forward or back, by less than the checker waits for deploys: it moves the ends of leases."""
         node = self._cluster.nodes[0]
         node.set_clock(self._choices.choice([-30, 30]))
         self._pause()
@@ -131,23 +131,23 @@ class Faults:
         self._cluster.promote()
 
     def _kill_standby(self):
-        """Nothing can be acknowledged without it."""
+        """Kill the standby and start it again. Without it, no write is acknowledged."""
         standby = self._cluster.nodes[1]
         standby.kill()
         self._pause()
         standby.start()
 
     def _fill_disk(self):
-        """Fill the disk of the first node. It does not come back: Galera demands a full transfer of it now and then."""
+        """Fill the disk of the first node. It does not come back, because Galera may then need a full transfer."""
         self._system.fill_disk()
         self._pause()
         self._cluster.nodes[0].kill()
 
     def _settle(self):
-        """Wait until all nodes are there again: a second fault at the same time may end a cluster of three."""
+        """Wait until all nodes are in the cluster again. A second fault before that may end a cluster of three."""
         with contextlib.suppress(AttributeError):
             self._cluster.settle()
 
 
-#: Seconds that a request may take: [database] request_timeout, and time to notice and to connect anew.
+#: Seconds that a request may take: [database] request_timeout, and the time to notice a fault and to reconnect.
 LONGEST = PATIENCE - 5

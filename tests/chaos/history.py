@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-#: Outcomes: the service has acknowledged the request; has refused it; nobody knows.
+#: Outcomes: the service has acknowledged the request, or has refused it, or the outcome is unknown.
 OK, NO, MAYBE = 'ok', 'no', 'maybe'
 
 
@@ -16,7 +16,7 @@ class Entry:
 
     :ivar kind: what it does: ``put_traits``, ``reserve``, ….
     :ivar values: what the checker needs to know.
-    :ivar began: time.monotonic() when it was sent; ``ended`` when the response was there.
+    :ivar began: time.monotonic() when it was sent; ``ended``: when the response arrived.
     """
 
     client: int
@@ -29,14 +29,14 @@ class Entry:
 
 
 class History:
-    """A record, in memory, and in a file for a process that may be killed.
+    """A record in memory. A process that may be killed also writes it to a file.
 
-    :param path: of the file; None for none.
+    :param path: of the file; None to write no file.
     """
 
     def __init__(self, path=None):
         self.entries = []
-        #: Sentences about responses that are wrong by themselves.
+        #: Problems of single responses, as sentences.
         self.problems = []
         self._file = path.open('a') if path else None
         self._lock = threading.Lock()
@@ -50,17 +50,17 @@ class History:
         return entry
 
     def end(self, entry, status):
-        """Record a response; status 0 is none."""
+        """Record a response. Status 0 means that there was none."""
         entry.ended, entry.status = time.monotonic(), status
         entry.outcome = OK if 200 <= status < 300 else NO if 400 <= status < 500 else MAYBE
         self._write(entry)
 
     def update(self, entry):
-        """Record further values of an entry."""
+        """Record more values of an entry."""
         self._write(entry)
 
     def problem(self, text):
-        """Record that a response is wrong by itself."""
+        """Record a problem of a single response."""
         self.problems.append(text)
         self._write(text)
 
@@ -73,7 +73,7 @@ class History:
 
 
 def read(path):
-    """Return the History in a file. The last line of a request counts."""
+    """Return the History in a file. Of several lines of a request, the last one counts."""
     history, entries = History(), {}
     for line in path.read_text().splitlines():
         document = json.loads(line)

@@ -1,4 +1,4 @@
-"""A TCP proxy that can drop what it gets, as a network does that is cut."""
+"""A TCP proxy that can drop everything, like a broken network."""
 
 import asyncio
 import contextlib
@@ -23,15 +23,15 @@ class Proxy(threading.Thread):
         assert self._ready.wait(10)
 
     def cut(self):
-        """Pass nothing on from now on. Connections stay open, and new ones are accepted."""
+        """Forward nothing from now on. Connections stay open, and new ones are accepted."""
         self._loop.call_soon_threadsafe(self._open.clear)
 
     def drop(self):
-        """Close the connections that were accepted while nothing is passed on."""
+        """Close the connections that were accepted during the cut."""
         self._loop.call_soon_threadsafe(lambda: [writer.transport.abort() for writer in self._waiting])
 
     def join_again(self):
-        """Pass everything on."""
+        """Forward everything again."""
         self._loop.call_soon_threadsafe(self._open.set)
 
     def end(self):

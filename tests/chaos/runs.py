@@ -16,10 +16,10 @@ from tests.support.service import make_app, upgraded
 
 
 class Result(NamedTuple):
-    """What came of a run.
+    """The result of a run.
 
-    :ivar faults: {kind: how often}.
-    :ivar left_out: {kind: why}.
+    :ivar faults: {kind: number}.
+    :ivar left_out: {kind: reason}.
     :ivar statuses: {status of a response: number}.
     :ivar problems: [sentence, …].
     """
@@ -92,7 +92,7 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
 def run_broken(server, path, name, attempt=0, seconds=3):
     """Return the problems that the checker finds in a build of ``broken``: [sentence, …].
 
-    The build runs in a process, which is killed. What is stored is read by the service without the bug.
+    The build runs in a process, which is killed. A service without the bug reads the stored data.
 
     :param server: of tests.support.servers.
     :param path: of the file for the record.

@@ -16,7 +16,7 @@ from tests.support.service import ForkedServer, upgraded
 APIS, WORKERS = 2, 2
 #: Bytes of the file system of the first node of a database.
 _DISK = '400m'
-#: Settings by which the checker sees everything: no entry of the history is deleted.
+#: Settings that let the checker see everything: no history entry is deleted.
 CHECKED = f"""
 [history]
 max_entries = 0
@@ -42,10 +42,10 @@ heartbeat_timeout = 6
 
 
 class Api(ForkedServer):
-    """A process that answers requests. It keeps its port when it is started again."""
+    """A process of the API. It keeps its port when it is started again."""
 
     def restart(self, *arguments):
-        """Start it again after it was killed."""
+        """Start the process again after it was killed."""
         port = self.base.rpartition(':')[2]
         environment = commands.os.environ | {'PYTHONUNBUFFERED': '1'}
         self.process = self._start([*arguments, '--port', port], self._output, environment, None)
@@ -64,7 +64,7 @@ class System:
         self._stack = contextlib.ExitStack()
         self._folder = pathlib.Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix='chaos-')))
         self.proxies, self.apis, self.workers = [], [], []
-        #: Why the disk of the first node cannot be filled; None if it can.
+        #: Reason why the disk of the first node cannot be filled; None if it can.
         self.no_disk = self._mount(cluster.nodes[0].directory)
 
     def __enter__(self):
@@ -109,7 +109,7 @@ class System:
         return [api.base for api in self.apis]
 
     def kill_api(self, number):
-        """Kill a process that answers requests."""
+        """Kill a process of the API."""
         self.apis[number].process.kill()
         self.apis[number].process.wait(10)
 
@@ -127,7 +127,8 @@ class System:
         self.workers[number] = self._worker(number)
 
     def revive(self):
-        """Start the processes that have ended, as a service manager does: one does not start without a database."""
+        """Start the processes that have ended, as a service manager does. A process without a database ends at its
+        start."""
         for number, api in enumerate(self.apis):
             if api.process.poll() is not None:
                 self.start_api(number)

@@ -1,4 +1,4 @@
-"""The checker notices each build with a bug, and finds nothing wrong with the real one."""
+"""The checker finds a problem in each build with a bug, and none in the real one."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A short run on a cluster. The long form is ``tox -e chaos``.
 
-IRONIC_TRAITS_CHAOS_SEED has another schedule than the usual one.
+Set IRONIC_TRAITS_CHAOS_SEED for another schedule of faults.
 """
 
 import os
@@ -11,12 +11,12 @@ from tests.chaos import faults, runs
 from tests.support import clusters
 
 SEED = os.environ.get('IRONIC_TRAITS_CHAOS_SEED', '1')
-#: Faults of the short run: one of each kind would take twice as long.
+#: Faults of the short run. All kinds would take twice as long.
 SHORT = ['api killed', 'worker killed', 'database frozen', 'database cut off']
 
 
 def test_nothing_is_lost():
-    """On a Galera cluster, with processes that are killed, and a node that is frozen and cut off."""
+    """No acknowledged write is lost on a Galera cluster when processes are killed, and a node is frozen and cut off."""
     if not clusters.Galera.installed():
         pytest.skip('left out')
     result = runs.run('galera', SEED, 20, SHORT, pause=0.1)

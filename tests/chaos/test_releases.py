@@ -1,4 +1,4 @@
-"""Services of two releases at once: the schema is upgraded while those of the release before answer requests."""
+"""Two releases at once: the schema is upgraded while services of the previous release answer requests."""
 
 import contextlib
 import http.client
@@ -16,9 +16,9 @@ from tests.support import releases
 from tests.support.servers import free_port
 from tests.support.service import database
 
-#: Seconds before the upgrade, and after it with services of both releases.
+#: Seconds with the old release before the upgrade, and with both releases after it.
 _BEFORE, _TOGETHER = 1, 4
-#: Seconds between two requests of a client: fewer would let the processes start slowly.
+#: Seconds between two requests of a client. Shorter pauses would slow down the start of the processes.
 _PAUSE = 0.5
 
 
@@ -26,7 +26,7 @@ class Processes:
     """Processes of both releases on one database.
 
     :param url: of the database.
-    :param folder: pathlib.Path for files; the release before is in its ``previous``.
+    :param folder: pathlib.Path for files. Its directory ``previous`` has the previous release.
     :ivar bases: URLs of the services.
     """
 
@@ -53,7 +53,7 @@ class Processes:
         self._output.close()
 
     def upgrade(self, code):
-        """Upgrade the schema by the release in a directory; None for this checkout."""
+        """Upgrade the schema with the release in a directory; None for this checkout."""
         process = self._start(code, 'manage', 'db', 'upgrade')
         assert process.wait(120) == 0, self.output
 
@@ -75,22 +75,22 @@ class Processes:
         return releases.start(code, program, *self._arguments(code), *arguments, output=self._output)
 
     def _arguments(self, code):
-        # The release before does not know psycopg.
+        # The previous release does not support psycopg.
         url = self._url.replace('+psycopg:', '+psycopg2:') if code else self._url
         return ['--config-file', str(self._folder / 'one.conf'), '--database', url]
 
     def has_ended(self):
-        """Whether one of them has ended."""
+        """Whether a process has ended."""
         return any(process.poll() is not None for process in self._processes)
 
     @property
     def output(self):
-        """What all of them have printed."""
+        """The output of all processes."""
         return (self._folder / 'output').read_text()
 
 
 def test_rolling_upgrade(new_database, database_kind, tmp_path):
-    """Nothing is lost, and no request fails: before the upgrade of the schema, during it, and with both releases."""
+    """No write is lost and no request fails before and during the upgrade, and afterwards with both releases."""
     if database_kind == 'sqlite':
         pytest.skip('one service uses the file, and upgrades it when it starts')
     (tmp_path / 'previous').mkdir()

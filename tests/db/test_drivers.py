@@ -53,7 +53,7 @@ def test_requests(driver_url):
 
 
 def test_the_wait_for_a_response_has_a_limit(driver_url):
-    """The server would respond later. The connection is lost, so that it is not used again."""
+    """A server that responds too late costs its connection, which is not used again."""
     conf = make_conf(driver_url)
     opened = Database(conf)
     with opened.read() as connection:
@@ -70,7 +70,7 @@ def test_the_wait_for_a_response_has_a_limit(driver_url):
 
 
 def test_rows_are_fetched_in_any_way(driver_url):
-    """One, some or all rows at a time: each row once, and in order."""
+    """Fetching one, some or all rows at a time returns each row once, and in order."""
     opened = Database(make_conf(driver_url))
     with opened.read() as connection:
 
@@ -99,7 +99,7 @@ def test_rows_are_fetched_in_any_way(driver_url):
 
 
 def test_statements_by_key_are_prepared(database):
-    """When they have been executed some times: SELECTs that say so, and writes. Others are not."""
+    """Writes and marked SELECTs are prepared after some executions. Other statements are not."""
     identity = insert_node(database)
     change = sa.update(tables.nodes).where(tables.nodes.c.id == identity).values(description='new')
     with database.write() as connection:
@@ -127,7 +127,7 @@ def test_a_request_prepares_its_statements(database_url):
 
 
 def test_a_migration_changes_a_column_of_a_prepared_statement(database):
-    """The old statement is lost with its connection, and the next request prepares a new one."""
+    """The connection with the old statement is dropped, and the next request prepares a new statement."""
     identity = insert_node(database)
     statement = prepared(_BY_ID)
     with database.read() as connection:

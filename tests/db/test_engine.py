@@ -1,4 +1,4 @@
-"""What the engines guarantee on every database."""
+"""Guarantees of the engines on every database."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ def database(database_url):
 
 
 def test_values_round_trip(database):
-    """Microseconds, every kind of character, and more than 64 KiB."""
+    """Microseconds, all kinds of characters, and texts of more than 64 KiB are stored unchanged."""
     extra = {'text': 'é 😀 \\ " \n' * 10_000, 'number': 2**53, 'nothing': None}
     identity = insert_node(database, extra=extra, maintenance_reason='é 😀')
     with database.read() as connection:
@@ -113,7 +113,7 @@ def test_a_writer_waits_for_the_lock_and_sees_what_the_other_wrote(database):
 
 
 def test_a_deadlock_is_tried_again(database):
-    """Two writers take two locks in opposite orders. Both succeed."""
+    """Two writers that take two locks in opposite orders both succeed."""
     insert_node(database, 'a')
     insert_node(database, 'b')
     barrier = threading.Barrier(2, timeout=5)
@@ -144,7 +144,7 @@ def test_a_deadlock_is_tried_again(database):
 
 
 def test_errors_do_not_show_values(database):
-    """The logs would have the passwords of machines."""
+    """Otherwise the logs would contain the passwords of machines."""
     for_both = {'uuid': 'x', 'driver_info': {'password': 'hush-hush'}}
     insert_node(database, **for_both)
     with pytest.raises(db_exception.DBDuplicateEntry) as failed:
@@ -153,7 +153,7 @@ def test_errors_do_not_show_values(database):
 
 
 def test_a_snapshot_does_not_change_later_transactions(database):
-    """The connection that it has used goes on to see what others commit."""
+    """The connection of a snapshot is used again, with its old isolation level."""
     with database.write() as connection:
         level, used = connection.get_isolation_level(), connection.connection.dbapi_connection
     database.kept()['writer'].release()
@@ -169,7 +169,7 @@ def test_a_snapshot_does_not_change_later_transactions(database):
 
 
 def test_a_fork_has_connections_of_its_own(database):
-    """And the connections of its parent stay usable."""
+    """The connections of its parent stay usable."""
 
     def used():
         with database.read() as connection:
@@ -190,7 +190,7 @@ def test_a_fork_has_connections_of_its_own(database):
 
 
 def test_connections_after_close(database):
-    """What is in use when the database is closed is closed after its use. Later connections are used again."""
+    """Connections in use are closed after their use. Later connections are pooled again."""
     with database.read() as old:
         database.close()
     assert old.closed

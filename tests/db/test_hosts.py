@@ -1,4 +1,4 @@
-"""The hosts of a database: how a URL names them, and which one is in use."""
+"""The hosts of a database: their form in the URL, and the choice of the one in use."""
 
 import re
 
@@ -42,7 +42,7 @@ LIMITS = timeouts.Limits(connect=2, lock=30, statement=40)
 )
 def test_addresses(url, expected):
     assert hosts.addresses(sa.make_url(url)) == expected
-    # The engine has the first host only, in a form that its driver reads.
+    # The engine gets the first host only, in the form that its driver expects.
     first = hosts.Hosts(sa.make_url(url), LIMITS).url
     if expected != [('', None)]:
         assert (first.host, first.port) == expected[0]
@@ -60,7 +60,7 @@ def test_addresses(url, expected):
     ],
 )
 def test_addresses_are_those_of_sqlalchemy(url):
-    """As far as SQLAlchemy accepts several hosts. It refuses one port for all of them, and IPv6 addresses."""
+    """Except a single port for several hosts, and IPv6 addresses: SQLAlchemy refuses them."""
     url = sa.make_url(url)
     _, options = url.get_dialect()().create_connect_args(url)
     names, ports = (str(options.get(name, '')).split(',') for name in ('host', 'port'))
@@ -74,9 +74,9 @@ def test_addresses_are_those_of_sqlalchemy(url):
     [('127.0.0.1,127.0.0.2', '1'), ('127.0.0.1,127.0.0.2', '1,2'), ('::1,127.0.0.1', '1'), ('::1,::1', '1,2')],
 )
 def test_addresses_are_those_of_libpq(names, ports):
-    """Nothing listens there: its message has what it has tried."""
+    """Nothing listens on the ports, so the error message of libpq lists the addresses."""
     callback = extensions.get_wait_callback()
-    # With a function that waits, which the service sets, libpq names the last host only.
+    # libpq names only the last host if there is a wait callback, which the service sets.
     extensions.set_wait_callback(None)
     try:
         with pytest.raises(psycopg2.OperationalError) as failure:
@@ -101,7 +101,7 @@ def test_ports_that_do_not_fit(query, message):
 
 
 class Driver:
-    """A driver, to whose hosts nobody can connect but to those that are ``up``."""
+    """A driver that can connect only to the hosts in ``up``."""
 
     class Error(Exception):
         """An error of the driver."""
@@ -165,7 +165,7 @@ def test_the_next_host_is_used_until_it_fails():
     with pytest.raises(sa.exc.DisconnectionError):
         its_hosts.check(None, record, None)
     its_hosts.check(None, connect(its_hosts, driver), None)
-    # The one that was left is tried last, and the other one is read-only.
+    # The failed host is tried last, and the other one is read-only.
     assert driver.tried == ['replica', 'three']
     driver.up = ('one',)
     connect(its_hosts, driver)
@@ -186,7 +186,7 @@ def test_the_default_port():
 
 
 def test_a_slow_connection_does_not_switch_back():
-    """While one thread connects to a host, others have left it. The connection is replaced when it is used."""
+    """If other threads switch hosts while a thread connects, its connection is replaced before its use."""
     its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
     connect(its_hosts, Driver('one', 'two'))
 

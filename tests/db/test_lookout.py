@@ -26,7 +26,7 @@ def watching():
 
 @pytest.fixture
 def frequent_switches():
-    """Let threads alternate as often as they can."""
+    """Let threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -34,7 +34,7 @@ def frequent_switches():
 
 
 def test_threads_take_connections_during_a_check(watching, frequent_switches):
-    """A check that fails ends the connections in use, while other threads take and return theirs."""
+    """A failed check ends the connections in use while other threads take and return connections."""
     for connection in (old := [object() for _ in range(10_000)]):
         watching.take(connection, None)
     ended = threading.Event()

@@ -43,7 +43,7 @@ def test_upgrade_from_nothing_and_again(database):
 
 
 def test_concurrent_upgrades(database):
-    """Several processes start together. The schema is upgraded once, and none of them fails."""
+    """When several processes start together, the schema is upgraded once, and no process fails."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         databases = [Database(make_conf(database.url.render_as_string(hide_password=False))) for _ in range(4)]
         list(pool.map(migrations.upgrade, databases))
@@ -53,12 +53,12 @@ def test_concurrent_upgrades(database):
 
 
 class Interruption(BaseException):
-    """The end of an upgrade after some of its statements."""
+    """The interruption of an upgrade."""
 
 
 @contextlib.contextmanager
 def interrupted(number):
-    """Let an upgrade fail during the block after it has executed a number of DDL statements."""
+    """Let upgrades in the block fail after a number of DDL statements."""
     counter = itertools.count(1)
 
     def count(connection, cursor, statement, parameters, context, executemany):
@@ -75,8 +75,8 @@ def interrupted(number):
 
 
 def test_interrupted_upgrades(database):
-    """An upgrade is interrupted after each DDL statement of each migration, and run again."""
-    # MariaDB commits each statement. The other databases roll all of them back, so some interruptions will do.
+    """An upgrade can be interrupted after any DDL statement of any migration, and run again."""
+    # MariaDB commits each statement. The other databases roll all of them back, so fewer interruptions suffice.
     step = 1 if database.url.get_backend_name() == 'mysql' else 40
     number, revision = 1, None
     while revision != revisions.newest():
@@ -90,13 +90,13 @@ def test_interrupted_upgrades(database):
 
 
 def test_records_leave_nodes_and_traits_alone(database):
-    """0002 adds a foreign key to nodes.chassis_uuid. Nodes and traits stay."""
+    """0002 adds a foreign key to nodes.chassis_uuid, and keeps nodes and traits."""
     migrations.upgrade(database, '0001')
     documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
     fixed = {
         **{'driver': 'fake-hardware', 'provision_state': 'enroll', 'maintenance': False, 'console_enabled': False},
         **dict.fromkeys((*documents, 'raid_config', 'target_raid_config'), '{"a": 1}'),
-        'created_at': datetime.datetime(2026, 1, 1),  # noqa: DTZ001 (as the tables keep it)
+        'created_at': datetime.datetime(2026, 1, 1),  # noqa: DTZ001 (as the tables store it)
     }
     nodes = [fixed | {'id': i, 'uuid': f'aaaaaaaa-0000-4000-8000-{i:012}', 'name': f'node-{i}'} for i in (1, 2, 7)]
     traits = [(node['id'], 'CUSTOM_A') for node in nodes]
@@ -116,7 +116,7 @@ def test_records_leave_nodes_and_traits_alone(database):
 
 
 def test_provisioning_fills_new_columns(database):
-    """0003 sets the defaults of new nodes, and a power state of those that can be used."""
+    """0003 sets the defaults of new nodes, and a power state for nodes in use."""
     migrations.upgrade(database, '0002')
     documents = ('properties', 'driver_info', 'driver_internal_info', 'instance_info', 'extra', 'clean_step')
     fixed = {
@@ -143,7 +143,7 @@ def test_provisioning_fills_new_columns(database):
 
 
 def test_secrets_are_masked_by_the_migration(database):
-    """0008 stores the masked texts of existing rows, also of documents that are nested too deep."""
+    """0008 stores the masked texts of existing rows, also of documents that are nested too deeply."""
     migrations.upgrade(database, '0006')
     secret = '{"password": "hush", "a": {"token": "hush"}, "configdrive": "drive"}'
     masked = '{"password":"******","a":{"token":"******"},"configdrive":"******"}'

@@ -14,7 +14,7 @@ from tests.support.service import make_conf
 
 
 def test_lost_transaction_accepts_no_writes(database_url):
-    """A writer that retries would write the rest of the transaction without its beginning."""
+    """A retry in the writer would write the end of the transaction without its beginning."""
     database = Database(make_conf(database_url))
     with pytest.raises(db_exception.RetryRequest), database.write() as connection:
         together = OneTransaction(connection)
@@ -27,7 +27,7 @@ def test_lost_transaction_accepts_no_writes(database_url):
 
 
 def test_deadlock_repeats_the_whole_transaction(database_url, database_kind):
-    """Of two transactions that wait for each other, one is repeated from its beginning."""
+    """If two transactions wait for each other, one is repeated from its beginning."""
     if database_kind == 'sqlite':
         pytest.skip('its writers take turns')
     database, both, events = Database(make_conf(database_url)), threading.Barrier(2), []

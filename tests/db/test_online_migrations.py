@@ -1,4 +1,4 @@
-"""Data migrations in batches, by a migration that rewrites the descriptions of nodes."""
+"""Data migrations in batches. The example rewrites the descriptions of nodes."""
 
 import collections
 import concurrent.futures
@@ -25,7 +25,7 @@ def _count(connection):
 
 def _migrate(connection, number):
     rows = sa.select(_nodes.c.id).where(_is_old).order_by(_nodes.c.id).limit(number)
-    # A second run waits for the rows of the first one, and then finds that they are migrated.
+    # A second run waits for the rows of the first one, which are then migrated.
     ids = list(connection.scalars(rows.with_for_update()))
     form = sa.func.replace(_nodes.c.description, 'old', 'new')
     statement = sa.update(_nodes).where(_nodes.c.id.in_(ids), _is_old).values(description=form)
@@ -37,7 +37,7 @@ DESCRIPTIONS = online_migrations.OnlineMigration('descriptions of nodes', _count
 
 @pytest.fixture
 def url(new_database):
-    """A database with nodes in the old form."""
+    """The URL of a database with nodes in the old form."""
     url = upgraded(new_database())
     with make_app(url) as app:
         client = Client(app)
@@ -62,7 +62,7 @@ def test_batches(url):
 
 
 def test_interruption(url):
-    """What was reported is committed. The next run goes on with the rest."""
+    """The reported rows are committed. The next run continues with the rest."""
     with database(url) as opened:
         with contextlib.closing(online_migrations.run(opened, [DESCRIPTIONS])) as batches:
             assert next(batches) == (DESCRIPTIONS.name, 50)
@@ -82,7 +82,7 @@ def test_failing_batch_leaves_nothing(url):
 
 
 def test_two_runs_beside_writers(url):
-    """Each row is migrated once, and no request of a client is lost."""
+    """Each row is migrated once, and no write of a client is lost."""
 
     def run(_):
         with database(url) as opened:
@@ -104,7 +104,7 @@ def test_two_runs_beside_writers(url):
 
 
 def test_command(url, monkeypatch, capsys):
-    """It exits with 1 as long as rows are left."""
+    """The command exits with 1 as long as rows are left."""
     monkeypatch.setattr(online_migrations, 'MIGRATIONS', (DESCRIPTIONS,))
     settings = types.SimpleNamespace(command=types.SimpleNamespace(max_count=60))
     codes, lines = collections.deque(), []

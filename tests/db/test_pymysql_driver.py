@@ -1,4 +1,4 @@
-"""The driver PyMySQL, with the columns of a result parsed once."""
+"""The driver PyMySQL, which parses the columns of a result once."""
 
 import pymysql
 import pytest
@@ -10,7 +10,7 @@ from tests.support.service import make_conf
 
 DATABASES = ('mariadb',)
 
-#: The second one has the same text each time, and other columns after the table has changed.
+#: Queries. The second one has the same text each time, but other columns after the change of the table.
 STATEMENTS = (
     "SELECT 1 AS a, 'x' AS b, NULL AS c, 1.5 AS d, CAST('1970-01-02' AS DATE) AS f, _binary'g' AS h",
     'SELECT * FROM columns_of_two_types',
@@ -33,7 +33,7 @@ def read(connection, statement):
 
 @pytest.fixture
 def plain(database_url):
-    """A connection of PyMySQL itself."""
+    """A plain connection of PyMySQL."""
     url = sa.make_url(database_url)
     connection = pymysql.connect(
         host=url.host, port=url.port, user=url.username, database=url.database, autocommit=True
@@ -43,7 +43,7 @@ def plain(database_url):
 
 
 def test_results_are_those_of_pymysql(database_url, plain):
-    """Also when the table has changed since the columns were parsed."""
+    """The results are equal, also after the columns of the table have changed."""
     database = Database(make_conf(database_url))
     with database.read() as opened:
         connection = opened.connection.driver_connection

@@ -1,4 +1,4 @@
-"""Several statements in one."""
+"""Several statements in one round trip."""
 
 import contextlib
 import threading
@@ -53,7 +53,7 @@ def is_maria(database_kind):
 
 
 def test_a_block_executes_all(database, is_maria):
-    """With colons and percent signs in it, and parameters that both statements have."""
+    """A block can contain colons, percent signs, and parameters that both statements use."""
     with database.write() as connection:
         connection.execute(sa.insert(tables.traits), {'name': 'CUSTOM_A', 'created_at': now()})
         assert together.has_blocks(connection)
@@ -70,15 +70,15 @@ def test_a_block_executes_all(database, is_maria):
     ],
 )
 def test_no_block(statements, reason):
-    """Two parameters cannot have the same name, and no Python code computes the default of a column."""
+    """Statements are refused if two parameters have the same name, or Python computes the default of a column."""
     with pytest.raises(ValueError, match=reason):
         together.block(*statements)
 
 
 @pytest.mark.parametrize('order', [1, -1])
 def test_a_write_that_fails_leaves_nothing(database, order):
-    """Whether it is the first of several or the last. The error is its own."""
-    # Sources of other tests stay in the database.
+    """A failed write leaves no rows, whether it is the first or the last. The error is that of the write."""
+    # The database keeps the sources of other tests.
     source = str(uuid.uuid4())
     writes = [
         Write(_writer(sa.bindparam('source')), {'source': source}),
@@ -90,7 +90,7 @@ def test_a_write_that_fails_leaves_nothing(database, order):
 
 
 def test_lock_reads_after_the_wait(database):
-    """What another transaction has committed while it waited, and the time after that."""
+    """The lock reads the commit of the other transaction, and a time after it."""
     insert_node(database, 'node')
     has_begun, seen = threading.Event(), []
 
@@ -114,7 +114,7 @@ def test_lock_reads_after_the_wait(database):
 
 
 def test_locks_in_a_circle(database, database_kind):
-    """Of two transactions that wait for each other, one is repeated, and both are committed once."""
+    """If two transactions wait for each other, one is repeated, and both are committed once."""
     if database_kind == 'sqlite':
         pytest.skip('its writers take turns')
     for name in ('one', 'two'):

@@ -1,4 +1,4 @@
-"""Upgrades of the schema while something else happens: another upgrade, a kill, services of the release before."""
+"""Upgrades of the schema next to another upgrade, after a kill, and with services of the previous release."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ from tests.support import commands
 from tests.support.schemas import Column, contractions, differences, inspect
 from tests.support.service import Server, database, upgraded
 
-#: Later revisions only add to the schema, or raise the oldest revision that can use it.
+#: Later revisions only add to the schema, or raise the oldest compatible revision.
 FIRST = '0024'
 
 
@@ -29,7 +29,7 @@ def url_of(opened):
 
 
 def begin_newer(opened, oldest):
-    """Make a database look as if a newer release had upgraded it, which releases from ``oldest`` on can use."""
+    """Make a database look as if a newer release had upgraded it. Releases since ``oldest`` can use it."""
     migrations.upgrade(opened)
     with opened.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
@@ -37,7 +37,7 @@ def begin_newer(opened, oldest):
 
 
 def test_upgrade_waits_for_another(opened, database_kind):
-    """It fails when the other one does not end in time. It never goes on without the lock."""
+    """It fails if the other upgrade does not end in time. It never continues without the lock."""
     if database_kind == 'sqlite':
         pytest.skip('only one transaction can write at a time')
     name, number = migrations.LOCK
@@ -52,7 +52,7 @@ def test_upgrade_waits_for_another(opened, database_kind):
 
 
 def test_killed_upgrades(opened, tmp_path):
-    """``db upgrade`` is killed (-9) after ever longer times, until it succeeds. It can be run again each time."""
+    """``db upgrade`` can be run again after each kill (-9). The kills come later and later, until it succeeds."""
     with (tmp_path / 'output').open('w+') as output:
         for number in itertools.count(1):
             arguments = ['--database', url_of(opened), 'db', 'upgrade']
@@ -69,7 +69,7 @@ def test_killed_upgrades(opened, tmp_path):
 
 
 def test_newer_schema_that_can_be_used(opened, tmp_path):
-    """A service of the release before can be started again after the upgrade. It does not change the schema."""
+    """A service of the previous release can be restarted after the upgrade. It does not change the schema."""
     begin_newer(opened, revisions.newest())
     with Server(url_of(opened), '--nostart-worker', cwd=tmp_path) as server:
         server.wait_for('This release can use it')
@@ -93,7 +93,7 @@ def test_older_release_refuses_to_upgrade(opened):
 
 
 def test_migrations_only_add(opened):
-    """A migration that takes something away says so in schema_compatibility."""
+    """A migration that removes something declares it in schema_compatibility."""
     names = sorted(revisions.names())
     migrations.upgrade(opened, FIRST)
     before = inspect(opened)
@@ -107,7 +107,7 @@ def test_migrations_only_add(opened):
 
 
 def test_contractions_are_found(new_database):
-    """What a release that runs would miss is found: a table, a column, and a value that it does not write."""
+    """The check finds a table, a column or a value that a running release would miss."""
     with database(upgraded(new_database())) as opened:
         before = inspect(opened)
         with opened.write() as connection:
