@@ -127,8 +127,7 @@ class System:
         self.workers[number] = self._worker(number)
 
     def revive(self):
-        """Start the processes that have ended, as a service manager does. A process without a database ends at its
-        start."""
+        """Start the processes that have ended. A process without a database ends at its start."""
         for number, api in enumerate(self.apis):
             if api.process.poll() is not None:
                 self.start_api(number)

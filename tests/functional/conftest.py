@@ -31,7 +31,7 @@ from tests.support.service import ForkedServer, make_app, upgraded
 
 @pytest.fixture
 def clients(database_url):
-    """Clients of two applications on one database, in turns, as of two processes."""
+    """Clients of two applications on one database, alternately, like those of two processes."""
     with make_app(database_url) as first, make_app(database_url) as second:
         yield [Client((first, second)[i % 2]) for i in range(CLIENTS)]
 
@@ -70,7 +70,7 @@ def _is_in(server, node, state):
 
 @pytest.fixture
 def file(tmp_path):
-    """Function that writes a document, or a text, and returns its path."""
+    """Function that writes a document or a text to a file, and returns its path."""
 
     def write(document):
         path = tmp_path / 'rack.yaml'
@@ -103,21 +103,21 @@ ALLOCATED = {
 
 @pytest.fixture(scope='session')
 def access_template(tmp_path_factory, memory_folder):
-    """(path of the database of ``personas.make_template``, uuid of its reservation)."""
+    """The path of the database of ``personas.make_template``, and the uuid of its reservation."""
     path = pathlib.Path(memory_folder or tmp_path_factory.mktemp('access')) / 'template.sqlite'
     return path, personas.make_template(path)
 
 
 @pytest.fixture(scope='session')
 def access_app(access_template):
-    """(application with policy, an AccessCopy). To make one for each of the many tests would take long."""
+    """An application with policy, and its AccessCopy. Creating one for each test would take too long."""
     template = access_template[0]
     with make_app(f'sqlite:///{template.with_name("copy.sqlite")}', api__auth_strategy='noauth2') as app:
         yield app, AccessCopy(template, app)
 
 
 class AccessCopy:
-    """A copy of the template, which is the database of an application.
+    """A copy of the template. It is the database of an application.
 
     :ivar event_uuid: uuid of an entry of the history of its node.
     """
@@ -131,9 +131,9 @@ class AccessCopy:
             self.event_uuid = connection.scalar(entries.limit(1))
 
     def restore(self):
-        """Copy the template again if the test before has written: most are refused, or read."""
+        """Copy the template again if the previous test has written to the database. Most tests have not."""
         if self._written != self._files():
-            # SQLite deletes the log of the old copy when its last connection is closed.
+            # SQLite deletes the log of the old copy with its last connection.
             self._app.service.database.close()
             shutil.copy(self._template, self._path)
             self._written = self._files()
@@ -141,7 +141,7 @@ class AccessCopy:
         self._app.service.retired_traits.forget()
 
     def _files(self):
-        """Return what a write changes: the time and the size of the database, and those of its log."""
+        """Return values that each write changes: the times and the sizes of the database and of its log."""
         log = pathlib.Path(f'{self._path}-wal')
         stats = [path.stat() for path in (self._path, log) if path.exists() and path.stat().st_size]
         return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
@@ -200,7 +200,7 @@ def baremetal(server):
 
 @pytest.fixture
 def sdk(server):
-    """openstacksdk's bare metal proxy, without authentication, as nova's is in a deployment without keystone."""
+    """openstacksdk's bare metal proxy without authentication, like that of nova without keystone."""
     connection = openstack.connect(auth_type='none', endpoint=server.base, baremetal_endpoint_override=server.base)
     yield connection.baremetal
     connection.close()
@@ -208,7 +208,7 @@ def sdk(server):
 
 @pytest.fixture(scope='session')
 def ironic_of_all_modules(tmp_path_factory):
-    """A real Ironic, with the directory of its database. A process starts one at most."""
+    """A real Ironic, with the directory of its database. Each process of the tests starts at most one."""
     directory = tmp_path_factory.mktemp('ironic')
     with peer('tests.support.ironic_server', directory, free_port()) as url:
         yield Ironic(url, directory)
@@ -216,7 +216,7 @@ def ironic_of_all_modules(tmp_path_factory):
 
 @pytest.fixture
 def real_ironic(ironic_of_all_modules):
-    """A real Ironic without nodes, whatever the test before has left behind."""
+    """A real Ironic. Its nodes from earlier tests are deleted."""
     delete_nodes(ironic_of_all_modules.directory)
     return ironic_of_all_modules
 
@@ -238,7 +238,7 @@ def relay(real_ironic, tmp_path, monkeypatch):
 
 @pytest.fixture(scope='session')
 def empty_database(tmp_path_factory):
-    """A SQLite database with the newest schema, which is copied: these tests are not about SQL."""
+    """A SQLite database with the newest schema, for tests that copy it because they do not test SQL."""
     path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
     upgraded(f'sqlite:///{path}')
     return path
@@ -280,7 +280,7 @@ def look_around(tmp_path_factory, memory_folder):
 
 @pytest.fixture(scope='session')
 def user(browser):
-    """A context of the browser, which most tests share: to make one takes a while."""
+    """A browser context. Most tests share it, because creating one takes long."""
     created = browsers.context(browser)
     yield created
     created.close()

@@ -1,6 +1,6 @@
-"""Access by role: tests/data/access.yaml, with each route of both APIs requested by each persona.
+"""Access by role: each persona requests each route of both APIs. tests/data/access.yaml has the expected statuses.
 
-The nodes are owned by the project alpha and leased by the project beta.
+The project alpha owns the nodes, and the project beta leases them.
 """
 
 import pytest
@@ -27,17 +27,17 @@ def test_access(ask, route, body, persona, status):
 
 
 class Unread:
-    """A body that must not be read: one that the client sends slowly, or never."""
+    """A request body that fails the test when the service reads it."""
 
     def read(self, *size):
         raise AssertionError('the body was read')
 
 
-#: Routes whose rule depends on the body: on the node, the fields or the instance that it names.
+#: Routes whose policy depends on the body: on its node, fields or instance.
 BY_BODY = {'PATCH /v1/nodes/{node_ident}', 'POST /v1/ports', 'POST /v1/portgroups'}
 BY_BODY |= {'POST /v1/volume/connectors', 'POST /v1/volume/targets', 'POST /v1/traits/edits'}
 BY_BODY |= {'POST /v1/inspection_rules/preview', 'POST /v1/inspection_rules/apply'}
-#: Routes whose rule allows a caller without a project, who is refused for that later.
+#: Routes whose policy rule allows a caller without a project. A later check refuses them.
 WITH_PROJECT = {
     'POST /v1/nodes',
     'POST /v1/matches',

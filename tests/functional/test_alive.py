@@ -43,7 +43,7 @@ def test_heartbeat_of_a_worker(app, caplog):
 
 
 def test_workers_without_heartbeats(app):
-    """Without heartbeats a worker counts as dead first, and its row is deleted later."""
+    """A worker without heartbeats counts as dead. Its row is deleted later."""
     facts = {'hostname': 'here', 'pid': 1, 'drivers': []}
     for uuid in ('a' * 36, 'b' * 36):
         alive.beat(app.service, uuid, **facts)
@@ -71,7 +71,7 @@ def test_the_longest_wait(app, client):
     ask(client, uuid, 'manage')
     pass_time(app, 100)
     assert 100 <= alive.longest_wait(app.service) < 160
-    # Work that a worker has leased does not wait. Neither does work that is due later.
+    # Work with a lease does not count as waiting, nor does work that is due later.
     with app.service.write() as connection:
         now = connection.scalar(sa.select(tables.transitions.c.due_at)) + datetime.timedelta(seconds=100)
         later = now + datetime.timedelta(hours=1)
@@ -98,7 +98,7 @@ def test_metrics_and_health(database_url):
 
 
 def test_warning(app, client, caplog):
-    """At most once a minute, and only if work has waited for long."""
+    """The warning is logged at most once a minute, and only if work has waited for long."""
     watch = worker_check.WorkerCheck(app.service)
     ask(client, client.node()['uuid'], 'manage')
 

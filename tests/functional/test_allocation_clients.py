@@ -32,7 +32,7 @@ def sdk(server):
 
 
 def test_openstacksdk(sdk):
-    """Create, wait, show, list, change, delete."""
+    """openstacksdk creates, awaits, shows, lists, changes and deletes allocations."""
     allocation = sdk.create_allocation(
         resource_class='gold', name='web1', traits=['CUSTOM_A'], candidate_nodes=['rack1-1', 'rack1-2'], extra={'a': 1}
     )
@@ -59,7 +59,7 @@ def test_openstacksdk(sdk):
 
 
 def test_baremetal(sdk, server):
-    """The commands of python-ironicclient."""
+    """The allocation commands of python-ironicclient work."""
 
     def baremetal(*arguments):
         return json.loads(run(server, 'baremetal', *arguments, '-f', 'json'))

@@ -58,9 +58,9 @@ def make_nodes(app, count):
 
 
 def claim_until_none(client, number, resources):
-    """Claim random candidates for one consumer after the other until there are none, and return (pairs, statuses).
+    """Claim random candidates for one consumer after another until none is left. Return (pairs, statuses).
 
-    Like schedulers, a client claims several candidates of one list, while others claim the same.
+    Like a scheduler, a client claims several candidates of one list while other clients claim the same ones.
     """
     got, seen = [], set()
     while True:
@@ -78,7 +78,7 @@ def claim_until_none(client, number, resources):
 
 
 def claim(client, consumer, allocations):
-    """Claim what a candidate has, and return the status."""
+    """Claim the resources of a candidate, and return the status."""
     body = {
         'allocations': allocations,
         'project_id': 'project',
@@ -90,7 +90,7 @@ def claim(client, consumer, allocations):
 
 
 def reserve_until_none(client, number, uuids):
-    """Reserve for one instance after the other until no node is left, and return (pairs, statuses)."""
+    """Reserve for one instance after another until no node is left. Return (pairs, statuses)."""
     got, seen = [], set()
     while True:
         held = instance(number * 10_000 + len(got))
@@ -102,8 +102,8 @@ def reserve_until_none(client, number, uuids):
 
 
 def _grab(process, wait_for_others, url, uuids):
-    """Run some clients in this process. Every other one reserves, the others claim."""
-    # So many threads may keep the check of a slow database from the processor for seconds.
+    """Run some clients in this process. Half of them reserve, and half claim."""
+    # With so many threads, the check for a slow database may wait seconds for the processor.
     with make_app(url, database__connect_timeout=60) as app:
         client = Client(app)
         wait_for_others()
@@ -136,7 +136,7 @@ def test_a_thousand_providers_and_thirty_two_clients(app, client, database_url):
 
 
 def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
-    """Half of the clients claim, half reserve. Each node goes to one of them."""
+    """Half of the clients claim and half reserve. Each node goes to one client."""
     make_nodes(app, 200)
     uuids = [uuid(number) for number in range(1, 201)]
     got, statuses = grab(database_url, uuids)
@@ -151,7 +151,7 @@ def test_claims_and_reservations_of_the_same_nodes(app, client, database_url):
 
 
 def test_the_last_unit(app, clients):
-    """Of sixteen claims one is a 204. The others are 409s."""
+    """One of sixteen claims succeeds. The others are refused with 409."""
     make_providers(app, 1)
 
     def work(client, number):
@@ -168,7 +168,7 @@ def test_the_last_unit(app, clients):
 
 
 def test_concurrent_creation_of_a_consumer(app, clients):
-    """Sixteen clients create the same consumer, each with another provider. One wins, and the others leave no rows."""
+    """If sixteen clients create one consumer, each with a different provider, one wins and the others leave no rows."""
     make_providers(app, 16)
 
     def work(client, number):
@@ -190,7 +190,7 @@ def test_concurrent_creation_of_a_consumer(app, clients):
 
 
 def test_opposite_moves(app, clients):
-    """POSTs that move allocations in opposite directions do not deadlock, and each is applied as a whole."""
+    """POSTs that move allocations in opposite directions do not deadlock, and each one is atomic."""
     make_providers(app, 2)
 
     def work(client, number):
@@ -213,8 +213,7 @@ def test_opposite_moves(app, clients):
 
 @pytest.mark.parametrize('strategy', ['depth-first', 'breadth-first'])
 def test_a_request_of_many_groups_ends(database_url, strategy):
-    """Twelve groups over two trees of thirty devices each have too many combinations to try them all. The request
-    succeeds."""
+    """Twelve groups over two trees of thirty devices succeed, although they have too many combinations to try."""
     with make_app(database_url, placement__allocation_candidates_generation_strategy=strategy) as app:
         client = Client(app)
         for tree in 'ab':
@@ -234,7 +233,7 @@ def test_a_request_of_many_groups_ends(database_url, strategy):
 
 
 def test_impossible_request_ends(database_url):
-    """Eleven of ten devices: only trying all combinations would prove that there is none. The search stops earlier."""
+    """A request for eleven of ten devices ends before the search has tried all combinations."""
     with make_app(database_url, placement__max_candidate_combinations=1000) as app:
         client = Client(app)
         root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
@@ -250,7 +249,7 @@ def test_impossible_request_ends(database_url):
 
 
 def test_request_for_traits_that_no_combination_has_ends(database_url):
-    """Five classes with thirty devices each in one tree, and traits that no five devices have: the search stops."""
+    """The search ends for five classes with thirty devices each in one tree, and traits that no five devices have."""
     with make_app(database_url, placement__max_candidate_combinations=1000) as app:
         client = Client(app)
         root = client.placement('POST', '/resource_providers', {'name': 'root'}).json['uuid']
@@ -271,7 +270,7 @@ def test_request_for_traits_that_no_combination_has_ends(database_url):
 
 
 def test_candidates_equal_an_evaluation_provider_by_provider(client):
-    """Random providers, nodes among them: required, forbidden and any-of traits, and aggregates."""
+    """On random providers and nodes, for required, forbidden and any-of traits, and aggregates."""
     choose = random.Random(3)
     traits = [f'CUSTOM_{letter}' for letter in 'ABCDE']
     aggregates = [f'b0a1d1c0-0000-4000-8000-{number:012}' for number in range(3)]
@@ -329,14 +328,14 @@ def test_candidates_equal_an_evaluation_provider_by_provider(client):
     ],
 )
 def test_queries_with_too_many_conditions(client, query):
-    """Databases take long to plan very many conditions. Such queries are refused before they reach the database."""
+    """Such queries are refused before they reach the database, which would take long to plan them."""
     response = client.placement('GET', f'/allocation_candidates?resources=VCPU:1&{query}&group_policy=none')
     assert response.status_int == 400
     assert 'at most' in response.json['errors'][0]['detail']
 
 
 def test_query_with_as_many_conditions_as_allowed(client):
-    """A hundred aggregates in as many parameters, fifty traits of each kind, and fifty groups."""
+    """A query may have a hundred aggregates in as many parameters, fifty traits of each kind, and fifty groups."""
     names = [f'CUSTOM_{number}' for number in range(100)]
     for name in names:
         client.placement('PUT', f'/traits/{name}')
@@ -361,13 +360,13 @@ def test_query_with_as_many_conditions_as_allowed(client):
     ],
 )
 def test_paths_that_are_not_ascii(client, method, path, status):
-    """MariaDB refuses to compare them with columns that are ASCII."""
+    """MariaDB would refuse to compare them with ASCII columns."""
     assert client.placement(method, path).status_int == status
 
 
 @pytest.mark.parametrize('present', [False, True], ids=['created', 'deleted'])
 def test_allocations_are_replaced_while_they_are_read(app, client, present):
-    """A response has the allocations of a consumer with its attributes, or neither."""
+    """A response has the allocations and the attributes of a consumer, or neither."""
     make_providers(app, 1)
     allocations = {uuid(1): {'resources': {'VCPU': 1}}}
     body = {'project_id': 'project', 'user_id': 'user', 'consumer_type': 'INSTANCE', 'consumer_generation': None}
@@ -378,7 +377,7 @@ def test_allocations_are_replaced_while_they_are_read(app, client, present):
     writes = [lambda: Client(app).placement(*arguments)]
 
     def write(connection, cursor, statement, *others):
-        """Write between the SELECT of the consumer and that of its allocations, in a thread, as another request."""
+        """Write in another thread, between the SELECT of the consumer and that of its allocations."""
         if writes and 'FROM consumers' in statement:
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 assert pool.submit(writes.pop()).result().status_int == 204

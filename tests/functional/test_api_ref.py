@@ -1,4 +1,4 @@
-"""The API reference: its samples are real responses, and nothing is undocumented.
+"""The API reference is complete, and its samples are real responses.
 
 IRONIC_TRAITS_WRITE_SAMPLES=1 writes the samples anew.
 """
@@ -120,7 +120,7 @@ GIVEN_BY = {
 
 @pytest.mark.parametrize(('name', 'route'), GIVEN_BY.items())
 def test_responses_have_their_declared_types(name, route):
-    """WSME, which parses requests, can parse the responses. So no key is undeclared."""
+    """WSME can parse the responses by the types of the API, so each key is declared."""
     (function,) = [each.function for each in routes() if str(each) == route]
     response = json.loads((SAMPLES / f'{name}.json').read_text())
     assert wsme_json.fromjson(function.definition.return_type, response)
@@ -142,7 +142,7 @@ def test_documented_routes_exist(documented):
     assert sorted(named) == sorted([*map(str, routes()), 'GET /openapi.json', 'GET /healthcheck', 'GET /metrics'])
 
 
-#: Both modules have the base class.
+#: The base class, which both modules have.
 FAILURES = dict.fromkeys(
     each
     for module in (failures, placement_failures)

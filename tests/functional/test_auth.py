@@ -32,7 +32,7 @@ def keystone(url, tmp_path):
 
 
 def test_401_without_a_token(keystone):
-    """The response has the headers of every response."""
+    """The response to a request without a token has all usual headers."""
     response = keystone.ask('GET', '/v1/nodes')
     assert response.status_int == 401
     assert response.headers['WWW-Authenticate'] == 'Keystone uri="http://127.0.0.1:1/v3"'
@@ -53,7 +53,7 @@ def test_forged_identity_headers(keystone):
 
 @pytest.mark.parametrize('rule', ['placement:traits:list', 'placement:traits:show'])
 def test_any_token_can_read_traits(url, rule):
-    """As the specification wants it. The context has the headers that keystonemiddleware set."""
+    """Any token may read traits, as in the specification. The context is built from keystonemiddleware's headers."""
     service = Service(make_conf(url, api__auth_strategy='keystone'))
     nobody = Context(service, BARE_METAL, 37, 'http://localhost', request_id='req-1')
     context = nobody.identified({'HTTP_X_ROLES': '', 'HTTP_X_USER_ID': 'someone', 'HTTP_X_PROJECT_ID': 'project'})
@@ -89,14 +89,14 @@ def test_noauth_allows_everything(url):
 
 
 def test_incomplete_keystone_configuration(url):
-    """The service refuses it when it starts. Otherwise the first request would be a 500."""
+    """The service refuses it at its start. Otherwise the first request would fail with 500."""
     with pytest.raises(cfg.Error, match='auth_type is not set'), make_app(url, api__auth_strategy='keystone'):
         pass
 
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
 def test_noauth_beyond_loopback_is_refused(url, host):
-    """Unless the configuration allows it."""
+    """noauth on other addresses than loopback needs ``noauth_beyond_loopback``."""
     with pytest.raises(cfg.Error, match='Every client that reaches'):
         make_conf(url, '--host', host)
 
@@ -163,7 +163,7 @@ def test_http_basic_refuses(basic, path, headers):
 
 @pytest.mark.parametrize('text', [None, 'operator:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n', 'operator:plain\n'])
 def test_http_basic_without_a_valid_file(url, tmp_path, text):
-    """The file is missing, or has passwords in another format."""
+    """The service refuses a missing file, and passwords in another format."""
     if text:
         (tmp_path / 'htpasswd').write_text(text)
     options = {'api__auth_strategy': 'http_basic', 'api__http_basic_auth_user_file': str(tmp_path / 'htpasswd')}

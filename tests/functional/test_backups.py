@@ -1,6 +1,6 @@
-"""Backups that are made while clients write, and what is restored from them, with the commands of the page.
+"""Backups during writes, and their restoration, with the commands of the page.
 
-What was acknowledged before a backup began is in it, and what began after its end is not.
+A backup has all writes that were acknowledged before its begin, and none that began after its end.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ from tests.support.servers import program
 from tests.support.service import ForkedServer, upgraded
 
 PAGE = (pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'backup.rst').read_text()
-#: The part of the page about each kind of database.
+#: The section of the page about each kind of database.
 TITLES = {'sqlite': 'SQLite', 'postgresql': 'PostgreSQL', 'mariadb': 'MariaDB and MySQL'}
-#: Least writes that are acknowledged before a backup begins, and that begin after its end; seconds between two requests
+#: Minimum number of writes that are acknowledged before a backup, and that begin after it. Seconds between two requests
 #: of a client.
 BEFORE, AFTER, PAUSE = 40, 20, 0.1
-#: Seconds for which a backup runs, and is stopped, in turn.
+#: Seconds for which a backup alternately runs and is stopped.
 RUNNING, STOPPED = 0.01, 0.1
-#: With a character of four bytes.
+#: The text has a character of four bytes.
 TEXT = 'Łódź \N{FILE CABINET}'
 _CONF = f"""
 [inventory]
@@ -43,7 +43,7 @@ lease_seconds = 3
 
 
 class Site:
-    """A database with its clients, and a home where the commands of the page run.
+    """A database with its clients, and a home directory in which the commands of the page run.
 
     :param url: of a database with the newest schema.
     :param home: a new folder.
@@ -66,13 +66,13 @@ class Site:
         }
 
     def service(self):
-        """Return a service that is not started yet."""
+        """Return a service, not yet started."""
         return ForkedServer(self.url, '--config-file', str(self.home / 'service.conf'), cwd=self.home)
 
     def run(self, number, is_slow=False):
-        """Run the commands in a block of the page: the first one makes a backup, the second one restores it.
+        """Run the commands in a block of the page. The first block makes a backup, the second one restores it.
 
-        :param is_slow: whether they are to take so long that much is written meanwhile.
+        :param is_slow: whether to slow the commands down, so that there are many writes while they run.
         """
         commands = _blocks(TITLES[self._kind])[number].replace('DATABASE_URL', self.url)
         if self._kind != 'sqlite':
@@ -92,7 +92,7 @@ class Site:
         assert process.returncode == 0, output
 
     def add_table(self):
-        """Add what the schema of a later release has, and this one has not."""
+        """Add a table of a later schema."""
         with self._engine() as engine, engine.begin() as connection:
             connection.execute(
                 sa.text('CREATE TABLE later (id integer PRIMARY KEY, node_id integer REFERENCES nodes (id))')
@@ -147,7 +147,7 @@ def site(database_kind, new_database, tmp_path, memory_folder):
 
 @dataclasses.dataclass
 class Backup:
-    """A backup that was made while clients wrote: when it was made, as time.monotonic(), and the last token before.
+    """A backup during writes: its begin and end as time.monotonic(), and the last token before it.
 
     :ivar history: record of all requests.
     """
@@ -160,7 +160,7 @@ class Backup:
 
 
 def _backed_up(site):
-    """Make a backup while clients write, and go on writing. Return a Backup."""
+    """Make a backup while clients write. They continue afterwards. Return a Backup."""
     history, times = History(), []
 
     def wait(number, since):
@@ -192,7 +192,7 @@ def _backed_up(site):
 
 
 def _as_stored(backup):
-    """Return the record as the backup must have it: what began after its end must not be in it."""
+    """Return the record that the backup must have: without the writes that began after its end."""
     history = History()
     history.problems = list(backup.history.problems)
     for entry in backup.history.entries:
@@ -207,7 +207,7 @@ def _as_stored(backup):
 
 
 def _problems(site, backup):
-    """Return what is wrong with what was restored."""
+    """Return the problems of the restored database."""
     history = _as_stored(backup)
     with site.service() as service:
         ask = clients.over_http([service.base], random.Random(0))
@@ -230,7 +230,7 @@ def test_a_backup_while_clients_write(site):
     entries = backup.history.entries
     # The backup does not hold up the writers.
     assert [each for each in entries if each.outcome == OK and backup.began < each.began < each.ended < backup.ended]
-    # As after an upgrade that failed.
+    # This is the state after a failed upgrade.
     site.add_table()
     site.run(1)
     assert site.tables() == tables

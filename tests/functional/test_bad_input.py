@@ -133,7 +133,7 @@ def client(shared_database_url):
         yield Client(app)
 
 
-#: Routes, so that most requests reach a controller.
+#: Most requests use a route, so that they reach a controller.
 SERVED = [
     ('GET', '/v1/nodes', LISTS),
     ('GET', '/v1/nodes/detail', LISTS[1:]),
@@ -288,7 +288,7 @@ def _create_all(client):
     ids=str,
 )
 def test_operations_that_are_refused(client, shared_database_url, operation, sentence):
-    """Each noun refuses them alike, and stays unchanged."""
+    """All nouns refuse them in the same way, and stay unchanged."""
     empty(shared_database_url)
     for noun, path in _create_all(client).items():
         before = client.get(path)

@@ -1,4 +1,4 @@
-"""Requests that break off, and requests whose end a proxy and the service may see at different places."""
+"""Requests that break off, and requests whose length a proxy and the service may read differently."""
 
 import socket
 import time
@@ -53,9 +53,9 @@ def exchange(server, sent, *, is_broken=False):
     ],
 )
 def test_a_body_that_breaks_off(server, framing, body):
-    """The route allows requests without a body. This one would have had one."""
+    """A request with an incomplete body is not executed, even where the body is optional."""
     exchange(server, f'PUT /v1/nodes/one/maintenance HTTP/1.1\r\n{HEAD}{framing}\r\n\r\n{body}', is_broken=True)
-    # The service may be busy with the request although the connection is closed.
+    # The service may still process the request after the end of the connection.
     deadline = time.monotonic() + 0.3
     while time.monotonic() < deadline:
         shown = exchange(server, f'GET /v1/nodes/one?fields=maintenance HTTP/1.1\r\n{LAST}\r\n')
@@ -64,7 +64,7 @@ def test_a_body_that_breaks_off(server, framing, body):
 
 @pytest.mark.parametrize('is_length_first', [True, False])
 def test_a_request_with_two_lengths(server, is_length_first):
-    """The connection is closed (RFC 9112, 6.1): what follows may be a part of the body."""
+    """The connection is closed (RFC 9112, 6.1), because the following bytes may be a part of the body."""
     framing = [f'Content-Length: {len(CHUNKED) + len(HIDDEN)}\r\n', 'Transfer-Encoding: chunked\r\n']
     lines = ''.join(framing if is_length_first else framing[::-1])
     received = exchange(server, f'POST /v1/nodes HTTP/1.1\r\n{HEAD}{lines}\r\n{CHUNKED}{HIDDEN}')

@@ -1,4 +1,4 @@
-"""Requests that web pages make browsers send: refused unless [cors] allows the page."""
+"""Cross-site requests of browsers are refused unless [cors] allows the origin."""
 
 import base64
 
@@ -63,7 +63,7 @@ def test_bodies_that_are_json(client, content_type):
 
 
 def test_http_basic_too(basic):
-    """A browser sends the password that its user typed in for another page of the service."""
+    """With http_basic too: a browser sends a stored password with the requests of any page."""
     login = {'Authorization': 'Basic ' + base64.b64encode(b'operator:hush-hush').decode()}
     assert post(basic, 'text/plain', **login).status_int == 415
     assert post(basic, 'application/json', **login).status_int == 201
@@ -87,7 +87,7 @@ def test_http_basic_too(basic):
     ],
 )
 def test_writes_of_other_origins(basic, path, headers, is_refused):
-    """A page can send a POST without a body, of which no Content-Type is known."""
+    """Writes of other origins are refused, also POSTs without a body and a Content-Type."""
     login = {'Authorization': 'Basic ' + base64.b64encode(b'operator:hush-hush').decode()}
     for method in ('POST', 'PUT', 'DELETE'):
         response = basic.ask(method, path, headers={**login, **headers})

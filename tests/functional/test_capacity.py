@@ -1,4 +1,4 @@
-"""Capacity compared with a count node by node, on random inventories; and with what reservations can take."""
+"""Capacity, compared with a count node by node on random inventories, and with the possible reservations."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from tests.support.client import Client, ask_as
 from tests.support.reservations import available, available_of, expire, instance, reserve
 from tests.support.service import make_app
 
-#: In this order, the first reason for which a node is not free counts.
+#: The reasons why a node is not free, in order. The first one counts.
 REASONS = ('provision state', 'maintenance', 'power state')
 HOLDERS = {'instance', 'reserved', 'allocated'}
 #: Nodes without a parent are as likely as those with one.
@@ -57,7 +57,7 @@ def difference(after, before):
 
 @st.composite
 def flavors(draw):
-    """Draw a flavor: its body, and a function of a node, whether it is a child, and its traits: whether it matches."""
+    """Draw a flavor: its body, and a predicate that takes a node, whether it is a child, and its traits."""
     document, owner = draw(requests())
     children = draw(st.booleans())
     body = {name: value for name, value in document.items() if value is not None}
@@ -87,7 +87,7 @@ SUPPOSED = st.fixed_dictionaries(
 
 
 def selected(inventory, children, choice):
-    """Return which nodes of an inventory a change of a what-if is about, as a list of numbers."""
+    """Return the numbers of the nodes that a change in a what-if selects."""
     if isinstance(choice, int):
         return [choice] if choice < len(inventory) else []
     required, forbidden = (set(choice.get(name, ())) for name in ('traits', 'not-traits-any'))
@@ -99,7 +99,7 @@ def selected(inventory, children, choice):
 
 
 def suppose(inventory, children, supposed):
-    """Return the inventory as it is supposed to be, {number: Node}, and the request for that."""
+    """Return the inventory of a what-if, {number: Node}, and the request for it."""
     after = dict(enumerate(dataclasses.replace(node) for node in inventory))
     changes = []
     for choice, traits, is_added in supposed['with']:
@@ -116,7 +116,7 @@ def suppose(inventory, children, supposed):
 
 
 def check(client, inventory, children, drawn, supposed):
-    """Request the capacity for flavors, now and as supposed, broken down, and compare it with counts."""
+    """Request the capacity for flavors, now and in a what-if, with its breakdown, and compare it with counts."""
     after, body = suppose(inventory, children, supposed)
     body |= {'flavors': [flavor for flavor, _, _ in drawn], 'by': ['resource_class', 'owner', 'trait:CUSTOM_A']}
     response = client.ask('POST', '/v1/capacity', body)
@@ -145,7 +145,7 @@ def check(client, inventory, children, drawn, supposed):
 
 
 def change(client, inventory, choose):
-    """Change a node in a way that the index has to follow."""
+    """Change a node, so that the index has to follow."""
     node = choose.choice(inventory)
     number = inventory.index(node)
     node.traits = frozenset(choose.sample(TRAITS, 2))
@@ -167,10 +167,10 @@ def make_children(app, uuids):
 
 
 def take_all(client, flavor):
-    """Reserve nodes for a flavor one by one until none is left, and return how many these are."""
+    """Reserve nodes for a flavor one by one until none is left, and return their number."""
     body = {name: value for name, value in flavor.items() if name != 'name'}
     for number in range(20):
-        # A request without any requirement would be none.
+        # A request needs at least one requirement.
         response = client.ask(
             'POST', '/v1/reservations', {'required': [], **body, 'instance_uuid': instance(200 + number)}
         )
@@ -181,7 +181,7 @@ def take_all(client, flavor):
 
 
 def test_capacity_equals_a_count_node_by_node(database_url):
-    """The figures, their breakdown, what-ifs; after writes; and what reservations can take then."""
+    """The figures, their breakdown and what-ifs equal counts, also after writes, and reservations agree with them."""
     with make_app(database_url) as app:
         client = Client(app)
 
@@ -229,7 +229,7 @@ def empty_reservations(client):
 
 
 def test_an_expired_reservation_holds_nothing(app, client):
-    """Nothing is written when it expires."""
+    """The figures are right after an expiry, although it writes nothing."""
     uuid = available(client)
     assert reserve(client, 1, uuid, expires_in=3600).status_int == 201
     assert count(client, {'required': []}) == {'name': 'one', 'matching': 1, 'free': 0, 'held': 1, 'unavailable': {}}
@@ -238,7 +238,7 @@ def test_an_expired_reservation_holds_nothing(app, client):
 
 
 def test_filters_and_figures_are_of_one_moment(database_url):
-    """A reservation expires, and other nodes are reserved, between the figures and the evaluation of the filters."""
+    """Filters and figures agree if reservations begin and expire between their evaluations."""
     with make_app(database_url) as app, make_app(database_url) as other:
         empty(database_url)
         uuids = [available(Client(app)) for _ in range(3)]
@@ -271,7 +271,7 @@ def test_a_member_counts_only_nodes_that_they_may_see(database_url):
         assert ask('system', 'POST', '/v1/capacity', body).json['flavors'][0]['matching'] == 3
         shown = ask('project', 'POST', '/v1/capacity', body).json['flavors'][0]
         assert (shown['matching'], [each['value'] for each in shown['by']['owner']]) == (2, ['alpha', 'beta'])
-        # A node that they may not see does not exist for them.
+        # A node that the caller may not see counts as missing.
         hidden = ask('project', 'POST', '/v1/capacity', body | {'without': [uuids['gamma']]})
         assert (hidden.status_int, hidden.json['code']) == (404, 'baremetal.node.not_found')
         everything = body | {'with': [{'where': {}, 'add': ['CUSTOM_A']}], 'by': ['trait:CUSTOM_']}
@@ -306,7 +306,7 @@ def test_bad_input(client, body, message):
 
 
 def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
-    """With the failure of the edit; vetoes, which an edit lifts, are reported."""
+    """The failure is that of the edit. Vetoes, which an edit lifts, are reported."""
     with make_app(database_url) as app:
         empty(database_url)
         client = Client(app)
@@ -331,7 +331,7 @@ def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
             supposed, real = suppose(change), edit(change)
             assert (supposed.status_int, supposed.json) == (real.status_int, real.json), change
             assert real.status_int == 400
-        # One after another, as two edits.
+        # As two edits, one after the other.
         assert suppose({'add': ['CUSTOM_A']}, {'add': ['CUSTOM_NEW']}).json['nodes'][0]['traits'] == 51
         fitting = suppose({'add': ['CUSTOM_A']}, {'add': ['CUSTOM_NEW'], 'remove': ['CUSTOM_A']})
         assert fitting.json['flavors'][0]['difference']['matching'] == 2
@@ -341,7 +341,7 @@ def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
             body | {'without': [full], 'with': [{'where': {}, 'add': ['CUSTOM_A', 'CUSTOM_NEW']}]},
         )
         assert without.json['flavors'][0]['difference']['matching'] == 1
-        # Taken from a source: vetoed.
+        # The removal from a source leaves a veto.
         path = f'/v1/nodes/{other}/traits/CUSTOM_NEW'
         assert client.ask('PUT', f'{path}?source=probe').status_int == 204
         assert client.ask('DELETE', path).status_int == 204
@@ -351,7 +351,7 @@ def test_what_ifs_that_a_real_edit_would_be_refused_for(database_url):
 
 
 def test_held_in_all_ways(client):
-    """A reservation, an instance and an allocation count the same, and a node that has two of them once."""
+    """A reservation, an instance and an allocation count equally, and a node with two of them counts once."""
     uuids = [available_of(client, 'gold') for _ in range(4)]
     reserve(client, 0, uuids[0])
     client.ask('PATCH', f'/v1/nodes/{uuids[1]}', [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}])

@@ -1,4 +1,4 @@
-"""The command capacity, against a running service: which of its options go together."""
+"""The command capacity against a running service, and the valid combinations of its options."""
 
 import json
 
@@ -22,7 +22,7 @@ REQUIREMENTS = (
 
 @BOTH
 def test_flavors(server, tmp_path, prefix):
-    """Of a file, or described by options."""
+    """The flavors come from a file or from options."""
     path, capacity = tmp_path / 'flavors.json', (*prefix, 'capacity')
     path.write_text(json.dumps({'fast': {'trait:CUSTOM_FAST': 'required'}, 'any': {'trait:CUSTOM_A': 'required'}}))
     listed = rows(server, *capacity, '--flavors', path)

@@ -20,7 +20,7 @@ LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=Non
 
 
 def start(client):
-    """Return the token of now."""
+    """Return the current token."""
     return client.get('/v1/changes')['token']
 
 
@@ -40,7 +40,7 @@ def test_nothing_has_changed(client):
 
 
 def test_each_write_is_a_change(app, client):
-    """Creations, updates, traits, states, power, maintenance, reservations and deletions."""
+    """Creations, updates, traits, states, power, maintenance, reservations and deletions are changes."""
     token = start(client)
     uuid = client.node(resource_class='gold')['uuid']
     path = f'/v1/nodes/{uuid}'
@@ -96,7 +96,7 @@ def test_traits_of_a_provider(client):
 
 
 def test_changed_nodes(client):
-    """Only what has changed is listed, with any fields. What is not in the list, or no longer, is named."""
+    """The list has only changed nodes, with any fields. It names changed nodes that do not match its filters."""
     uuids = [client.node(name=f'n{number}', resource_class='gold')['uuid'] for number in range(4)]
     token = start(client)
     client.ask('PUT', f'/v1/nodes/{uuids[0]}/traits', {'traits': ['CUSTOM_A']})
@@ -161,7 +161,7 @@ def test_early_versions(client):
 
 
 def test_an_expired_reservation_of_a_deleted_node(app, client):
-    """It goes with the node."""
+    """The deletion of a node also deletes its expired reservation."""
     uuid = client.node()['uuid']
     row = {'uuid': str(uuid4()), 'node_uuid': uuid, 'instance_uuid': str(uuid4())}
     with app.service.write() as connection:
@@ -172,7 +172,7 @@ def test_an_expired_reservation_of_a_deleted_node(app, client):
 
 
 def test_a_token_that_is_too_old(app, client):
-    """After deleted objects were forgotten, older tokens could miss their deletions."""
+    """A token is refused if deletions after it were purged."""
     token = start(client)
     gone, kept = client.node()['uuid'], client.node()['uuid']
     client.ask('DELETE', f'/v1/nodes/{gone}')
@@ -186,7 +186,7 @@ def test_a_token_that_is_too_old(app, client):
 
 
 def test_a_deletion_that_is_forgotten_before_it_has_a_number(app, client):
-    """Tokens that were too old stay too old."""
+    """A token that is too old stays too old."""
     first, second = client.node()['uuid'], client.node()['uuid']
     token = changed(client, client.get('/v1/changes')['token'].partition('-')[0] + '-0')[1]
     for uuid in (second, first):
@@ -206,7 +206,7 @@ def test_a_restored_database(app, client):
 
 
 def test_a_transaction_that_stays_open(app, client):
-    """A change that is committed late, with an early id in the log, is not missed."""
+    """A change with a low id that is committed late is not missed."""
     if app.service.database.url.get_backend_name() == 'sqlite':
         pytest.skip('SQLite has one writer')
     first, second = client.node()['uuid'], client.node()['uuid']
@@ -220,7 +220,7 @@ def test_a_transaction_that_stays_open(app, client):
 
 
 def test_nothing_is_missed(app, client, database_url):
-    """Readers that follow the feed know, in the end, each node as it is, whatever the writers did at the same time."""
+    """Readers that follow the feed during concurrent writes have the final state of each node at the end."""
     ended = threading.Event()
 
     def write(number):
@@ -266,7 +266,7 @@ def test_nothing_is_missed(app, client, database_url):
 
 
 def test_one_number_for_each_change(app):
-    """Numbers are unique and without order errors when several processes number at the same time."""
+    """Numbers are unique and in order when several processes number changes concurrently."""
     with app.service.write() as connection:
         change_feed.record(connection, change_feed.NODE, [f'{number:036}' for number in range(200)])
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -278,7 +278,7 @@ def test_one_number_for_each_change(app):
 
 
 def test_a_worker_keeps_the_log_short(app, client, monkeypatch):
-    """It numbers changes for which no client asks, and forgets deleted objects."""
+    """A worker numbers changes that no client has requested, and purges deleted objects."""
     monkeypatch.setattr(upkeep, 'FIRST', 0.01)
     app.service.conf.set_override('interval', 1, group='changes')
     uuid = client.node()['uuid']
@@ -305,7 +305,7 @@ def test_a_worker_keeps_the_log_short(app, client, monkeypatch):
 
 
 def test_who_may_see_changes(database_url):
-    """Uuids of nodes of all projects are in the feed: it is for readers of the whole system."""
+    """The feed has nodes of all projects, so it needs a reader with the system scope."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
         system = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'reader'}

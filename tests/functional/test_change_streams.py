@@ -35,7 +35,7 @@ OUTDATED = f'{"0" * 32}-0'
 
 
 def begin(app, path='/v1/changes', environ=None, **headers):
-    """Request a stream as granian does, and return the response. An EventSource sends no version."""
+    """Request a stream as granian does, and return the response. There is no version, as from an EventSource."""
     request = Request.blank(path, environ={DETACHED: True} if environ is None else environ)
     request.headers.update(ACCEPT | {name.replace('_', '-'): value for name, value in headers.items()})
     return request.get_response(app)
@@ -50,7 +50,7 @@ def parsed(pieces):
 
 @contextlib.contextmanager
 def opened(app, *arguments, **options):
-    """Provide the events of a stream, after the first, and the first token."""
+    """Provide the events of a stream after the first one, and the first token."""
     response = begin(app, *arguments, **options)
     assert response.status_int == 200, response.text
     assert response.headers['Content-Type'] == 'text/event-stream'
@@ -66,7 +66,7 @@ def opened(app, *arguments, **options):
 
 @pytest.fixture
 def streaming(app):
-    """The application, which looks for changes often."""
+    """The application, with a short interval between its queries for changes."""
     app.service.conf.set_override('stream_interval', 0.05, group='changes')
     app.service.conf.set_override('stream_heartbeat', 1, group='changes')
     yield app
@@ -74,7 +74,7 @@ def streaming(app):
 
 
 def test_changes_are_sent(streaming, client):
-    """They are the entries of the pages. The id of each is a token."""
+    """The events equal the entries of the pages. Their ids are tokens."""
     with opened(streaming) as (events, token):
         uuid = client.node()['uuid']
         event = next(events)
@@ -90,14 +90,14 @@ def test_changes_are_sent(streaming, client):
 
 
 def test_of_some_kinds(streaming, client):
-    """What is not sent moves the place at which a client goes on, with the next heartbeat."""
+    """Changes of other kinds are not sent. The next heartbeat moves the client's token past them."""
     with opened(streaming, '/v1/changes?kind=reservation') as (events, _):
         client.node()
         assert next(events) == {'': 'heartbeat', 'id': client.get('/v1/changes')['token']}
 
 
 def test_a_stream_that_is_behind(streaming, client, monkeypatch):
-    """A client that reads slowly gets all changes, although few are kept for it."""
+    """A client that reads slowly gets all changes, although the queue of its stream is short."""
     monkeypatch.setattr(change_streams, 'MAX_KEPT', 2)
     monkeypatch.setattr(change_streams, 'PAGE', 3)
     with opened(streaming) as (events, token):
@@ -134,7 +134,7 @@ def test_json_is_preferred(app):
 
 
 def test_a_feed_that_begins_again(streaming, client):
-    """The stream says so, and ends. A client that connects again gets a 410."""
+    """The stream reports it, and ends. A client that reconnects gets 410."""
     with opened(streaming) as (events, token):
         change_feed.begin_again(streaming.service)
         client.node()
@@ -145,7 +145,7 @@ def test_a_feed_that_begins_again(streaming, client):
 
 
 def test_limits(streaming):
-    """There are as many streams as allowed, and the end of one makes place for another."""
+    """The number of streams is limited. When one ends, another can begin."""
     streaming.service.conf.set_override('max_streams', 2, group='changes')
     with opened(streaming), opened(streaming):
         response = begin(streaming)
@@ -155,7 +155,7 @@ def test_limits(streaming):
 
 
 def test_the_life_of_a_stream(streaming):
-    """It ends after a while, and when the token of its client expires."""
+    """A stream ends after its maximum duration, and when the client's token expires."""
     streaming.service.conf.set_override('stream_seconds', 2, group='changes')
     with opened(streaming) as (events, _):
         assert [event[''] for event in events] in (['heartbeat'], ['heartbeat'] * 2)
@@ -165,7 +165,7 @@ def test_the_life_of_a_stream(streaming):
 
 
 def test_another_web_server(streaming):
-    """Each stream needs a thread of it: a quarter of them is for streams, and they count as requests."""
+    """Streams need a server with threads, and may use a quarter of them."""
     response = begin(streaming, environ={})
     assert (response.status_int, response.json['code']) == (406, 'baremetal.changes.no_streams')
     environ = {'wsgi.multithread': True}
@@ -180,7 +180,7 @@ def test_another_web_server(streaming):
 
 
 def test_who_may_follow(database_url):
-    """Policy is asked at the beginning and again and again."""
+    """Policy is checked at the begin of a stream, and again at intervals."""
     with make_app(database_url, api__auth_strategy='noauth2', changes__stream_interval=0.05) as app:
         system = {'X_Auth_Token': 'admin', 'OpenStack_System_Scope': 'all', 'X_Roles': 'reader'}
         assert begin(app).status_int == 401
@@ -197,7 +197,7 @@ def test_who_may_follow(database_url):
 
 
 def write(app, number):
-    """Write to nodes. Some transactions stay open, so that changes are not committed in the order of their ids."""
+    """Write to nodes. Some transactions stay open, so changes are not committed in the order of their ids."""
     choose, client, uuids = random.Random(number), Client(app), []
     for step in range(20):
         verb = choose.choice(['create', 'create', 'patch', 'traits', 'delete', 'late'])
@@ -224,10 +224,10 @@ def write_late(service, uuid, description, seconds):
 
 
 class Copy:
-    """A copy of the inventory that follows streams, which break off and go on.
+    """A copy of the inventory. It follows streams, which break off and are resumed.
 
     :param app: Application.
-    :param ended: Event that is set when nothing is written any more.
+    :param ended: Event that is set after the last write.
     :ivar nodes: {uuid: node}.
     """
 
@@ -260,7 +260,7 @@ class Copy:
 
 
 def test_nothing_is_missed(streaming, client):
-    """Copies that follow streams equal the inventory in the end."""
+    """Copies that follow streams equal the inventory at the end."""
     ended = threading.Event()
     copies = [Copy(streaming, client.get('/v1/changes')['token'], ended) for _ in range(2)]
     last = '99999999-0000-4000-8000-000000000001'
@@ -268,7 +268,7 @@ def test_nothing_is_missed(streaming, client):
         followers = [pool.submit(copy.follow, last) for copy in copies]
         try:
             list(pool.map(functools.partial(write, streaming), range(4)))
-            # The changes so far get their numbers now, so this one is the last.
+            # All earlier changes get their numbers now, so this one is the last.
             client.get('/v1/changes')
             client.node(uuid=last)
         finally:
@@ -306,7 +306,7 @@ def children(pid):
 
 
 def test_a_running_service(tmp_path):
-    """Streams leave the threads for requests free, survive kill -9 by their ids, and end with the service."""
+    """Streams do not occupy request threads, resume by their ids after kill -9, and end with the service."""
     conf = tmp_path / 'streams.conf'
     conf.write_text('[api]\nthreads = 2\n[changes]\nstream_interval = 0.05\nmax_streams = 6\n')
     arguments = ['--config-file', str(conf), '--workers', '1', '--nostart-worker']
@@ -334,6 +334,6 @@ def test_a_running_service(tmp_path):
         with pytest.raises(Failed, match='too old'):
             next(library.follow(OUTDATED))
         server.process.send_signal(signal.SIGTERM)
-        # The end of the body, and not of the connection in the middle of it.
+        # The body is complete: the connection does not end before it.
         response.read()
         assert response.isclosed()

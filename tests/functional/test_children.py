@@ -1,4 +1,4 @@
-"""Children of nodes: which requests find them, who may make them, what Placement shows of them, and files of them."""
+"""Children of nodes: in lists, in policy, in Placement, and in inventory files."""
 
 import json
 
@@ -18,7 +18,7 @@ REFUSED = "Unable to apply the requested parent_node '{}'. Requested value was i
 
 @pytest.fixture
 def parent(client):
-    """The uuid of an available node of the class "gold", whose child of the same class is available, too."""
+    """The uuid of an available node of the class "gold". Its child of the same class is available, too."""
     uuid, child = available(client, name='server'), available(client, name='dpu')
     of_class = [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}]
     assert client.ask('PATCH', f'/v1/nodes/{uuid}', of_class).status_int == 200
@@ -108,7 +108,7 @@ def test_a_child_is_deployed_on_its_own(app, client, parent):
 
 
 def test_power_off_stays_disabled_in_provisioning(app, client):
-    """A node that must not be powered off stays on after it is undeployed and cleaned."""
+    """A node with ``disable_power_off`` stays on after undeploy and cleaning."""
     uuid = available(client)
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/disable_power_off', 'value': True}])
     client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/instance_name', 'value': 'web1'}])
@@ -121,7 +121,7 @@ def test_power_off_stays_disabled_in_provisioning(app, client):
 
 
 def test_a_step_that_powers_off(app, client):
-    """It fails on a node that must not be powered off."""
+    """The step fails on a node with ``disable_power_off``."""
     uuid = client.node(disable_power_off=True)['uuid']
     client.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'manage'})
     finish_work(app)
@@ -135,7 +135,7 @@ def test_a_step_that_powers_off(app, client):
 
 
 def test_a_node_from_before_firmware_interfaces(app, client):
-    """Such a node has none. A change in a state that forbids changes of interfaces gives it the default."""
+    """A node without a firmware interface gets the default with its next change, in any state."""
     uuid = available(client)
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(firmware_interface=None, provision_state='active'))
@@ -149,7 +149,7 @@ def test_a_node_from_before_firmware_interfaces(app, client):
 
 
 def test_files_have_children(client, app, tmp_path, new_database, parent):
-    """An export has them, and an import creates parents first, whatever their order."""
+    """An export has children, and an import creates parents first, in any order of the file."""
     client.ask('PATCH', '/v1/nodes/dpu', [{'op': 'add', 'path': '/disable_power_off', 'value': True}])
     part = {'name': 'part', 'driver': 'fake-hardware', 'parent_node': 'dpu', 'instance_name': 'x'}
     client.node(**part)
@@ -173,7 +173,7 @@ def test_files_have_children(client, app, tmp_path, new_database, parent):
 
 
 def test_children_of_children_of_themselves_in_a_file(tmp_path, new_database):
-    """A circle of parents in a file is refused by the service, not by an endless loop."""
+    """A file with a circle of parents is refused, without an endless loop."""
     nodes = [
         {'name': name, 'driver': 'fake-hardware', 'parent_node': parent}
         for name, parent in (('a', 'b'), ('b', 'c'), ('c', 'a'), ('d', 'd'))
@@ -186,7 +186,7 @@ def test_children_of_children_of_themselves_in_a_file(tmp_path, new_database):
 
 
 def test_a_parent_must_be_visible_and_of_the_same_owner(ask):
-    """All refusals have the same message, which does not tell whether there is such a node."""
+    """All refusals have the same message, which does not disclose whether the node exists."""
     own = {'driver': 'fake-hardware', 'parent_node': NODE}
     assert ask('owner_admin', 'POST /v1/nodes', own).json['parent_node'] == NODE
     for persona in ('stranger_admin', 'lessee_admin'):

@@ -1,4 +1,4 @@
-"""Names and uuids in the paths of the Python library: each is one segment, or is refused."""
+"""In the paths of the Python library, a name or uuid is one segment, or is refused."""
 
 import pytest
 from keystoneauth1 import noauth, session
@@ -6,9 +6,9 @@ from keystoneauth1 import noauth, session
 from ironic_traits.client import Client, Failed, segment
 from tests.support.cli import run
 
-#: They would be no segment, or several.
+#: Names that would be no segment, or several.
 IMPOSSIBLE = ('', '.', '..', '/', 'CUSTOM_A/veto', '../two/traits')
-#: They are no traits, and no nodes. What follows "#" or "?" must not be left out.
+#: Names of neither traits nor nodes. The path must keep the part after "#" or "?".
 STRANGE = (
     'CUSTOM_A#x',
     'CUSTOM_A?x',
@@ -18,7 +18,7 @@ STRANGE = (
     'CUSTOM_Ä',
     'CUSTOM_A;x',
 )
-#: Functions of a client and of a name, each of which has it in its path.
+#: Functions that take a client and a name, and send a request with the name in its path.
 CALLS = {
     'reservation': lambda client, name: client.reservation(name),
     'renew': lambda client, name: client.renew(name),
@@ -48,7 +48,7 @@ def client(server):
 
 
 def inventory(client):
-    """Return what the calls could change: the nodes with their traits, and the catalogue."""
+    """Return the data that the calls could change: the nodes with their traits, and the catalogue."""
     nodes = client.nodes(fields='uuid,name,traits,target_provision_state')
     return list(nodes), list(client.catalogue(custom=True))
 
@@ -75,7 +75,7 @@ def test_segments():
 
 
 def test_commands(server, client):
-    """They use the same paths. The other names of a command are still handled."""
+    """The commands use the same paths. After a refused name, a command handles its other names."""
     before, trait = inventory(client), ('baremetal', 'node', 'trait')
     errors = run(server, *trait, 'unset', 'one', '..', 'CUSTOM_A#x', code=1)
     assert "..: '..' cannot be a name or UUID in a path." in errors

@@ -34,7 +34,7 @@ def server(tmp_path_factory):
 
 
 def test_baremetal(baremetal):
-    """The life of a node on the command line."""
+    """The commands create, change, list and delete a node."""
     created = baremetal(
         'node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one',
         '--resource-class', 'gold', '--property', 'cpus=8', '--extra', 'rack=1', '-f', 'json',
@@ -74,7 +74,7 @@ def test_baremetal(baremetal):
 
 
 def test_baremetal_records_of_a_node(baremetal):
-    """Ports, port groups, volumes and VIFs on the command line."""
+    """The commands for ports, port groups, volumes and VIFs work."""
     chassis = baremetal('chassis', 'create', '--description', 'row 1', '-f', 'json')['uuid']
     baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--name', 'one', '--chassis-uuid', chassis)
     assert len(baremetal('chassis', 'list', '-f', 'json')) == 1
@@ -113,7 +113,7 @@ def test_baremetal_records_of_a_node(baremetal):
 
 
 def test_baremetal_fields_of_newer_versions(baremetal):
-    """Children of nodes, and the fields of versions up to 1.115."""
+    """The commands support children of nodes, and the fields of versions up to 1.115."""
     baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'server', '--uuid', UUID)
     options = ('--parent-node', UUID, '--disable-power-off', '--firmware-interface', 'no-firmware')
     child = baremetal('node', 'create', '--driver', 'fake-hardware', '--name', 'dpu', *options, '-f', 'json')
@@ -145,7 +145,7 @@ def test_baremetal_fields_of_newer_versions(baremetal):
 
 
 def test_baremetal_from_enroll_to_active(baremetal, server):
-    """The provision states on the command line."""
+    """The commands take a node from enroll to active."""
 
     def shows(**expected):
         # Not --wait, which polls every ten seconds.
@@ -198,7 +198,7 @@ def _get(server, path):
 
 
 def test_openstacksdk(sdk):
-    """What nova and scripts do through openstacksdk."""
+    """openstacksdk's calls of nova and of scripts work."""
     node = sdk.create_node(driver='fake-hardware', name='one', resource_class='gold', provision_state='enroll')
     assert node.provision_state == 'enroll'
     sdk.set_node_traits(node, ['CUSTOM_A', 'CUSTOM_B'])
@@ -209,7 +209,7 @@ def test_openstacksdk(sdk):
     assert (polled.id, polled.resource_class, polled.is_maintenance) == (node.id, 'gold', False)
 
     instance = 'a8b2c1c0-0000-4000-8000-000000000001'
-    # A new resource: the SDK would send the traits that it remembers, which no server accepts in a patch.
+    # Use a new resource: otherwise the SDK would send its cached traits, which no server accepts in a patch.
     node = sdk.get_node(node.id)
     node = sdk.update_node(node, instance_id=instance)
     assert [match.id for match in sdk.nodes(fields=NOVA_FIELDS, instance_id=instance)] == [node.id]
@@ -223,7 +223,7 @@ def test_openstacksdk(sdk):
 
 
 def test_openstacksdk_deploys(sdk):
-    """From enroll to active and back, as nova's driver does it."""
+    """openstacksdk takes a node from enroll to active and back, like nova's driver."""
     node = sdk.create_node(driver='fake-hardware', name='one', driver_info={'fake_delays': {'deploy': 1}})
     node = sdk.set_node_provision_state(node, 'manage', wait=True, timeout=30)
     node = sdk.set_node_provision_state(node, 'provide', wait=True, timeout=30)
@@ -240,7 +240,7 @@ def test_openstacksdk_deploys(sdk):
     with pytest.raises(openstack.exceptions.BadRequestException, match='missing traits CUSTOM_A'):
         sdk.set_node_provision_state(node, 'active')
     sdk.add_node_trait(node, 'CUSTOM_A')
-    # nova builds a config drive from these fields, and reads the others when it cleans up.
+    # nova builds a config drive from these fields, and reads the others for its cleanup.
     assert list(sdk.ports(details=True, node=node.id)) == list(sdk.port_groups(details=True, node=node.id)) == []
     assert list(sdk.volume_targets(details=True, node=node.id)) == []
     assert all(sdk.validate_node(node)[interface].result for interface in ('deploy', 'power', 'storage'))
@@ -260,7 +260,7 @@ def test_openstacksdk_deploys(sdk):
 
     node = sdk.set_node_provision_state(node, 'deleted', wait=True, timeout=30)
     assert (node.provision_state, node.instance_id, node.instance_info) == ('available', None, {})
-    # The VIF was detached with the instance. nova detaches it nevertheless.
+    # The VIF was detached with the instance. nova still sends the request.
     assert sdk.detach_vif_from_node(node, 'vif-1') is False
     assert list(sdk.nodes(instance_id=instance)) == []
     sdk.update_node(node, driver_info={'fake_failures': ['deploy']})
@@ -284,7 +284,7 @@ def test_openstacksdk_children(sdk):
 
 
 def test_openstacksdk_pages(sdk):
-    """The SDK follows ``next``, and stops by itself at a limit."""
+    """The SDK follows ``next``, and stops at a limit."""
     uuids = [sdk.create_node(driver='fake-hardware').id for _ in range(5)]
     assert [node.id for node in sdk.nodes(fields=['uuid'], limit=2)] == uuids
     for uuid in uuids:
@@ -292,7 +292,7 @@ def test_openstacksdk_pages(sdk):
 
 
 def test_openstacksdk_records(sdk):
-    """The networks and volumes of a node, as nova reads and writes them."""
+    """openstacksdk reads and writes the networks and volumes of a node like nova."""
     node = sdk.create_node(driver='fake-hardware')
     group = sdk.create_port_group(node_id=node.id, name='bond0')
     port = sdk.create_port(node_id=node.id, address='52:54:00:cf:2d:31', port_group_id=group.id)
@@ -324,7 +324,7 @@ def placement(server):
 
 
 def test_openstack_placement(baremetal, placement):
-    """Traits and resource providers on the command line. One of the providers is a node."""
+    """The commands for traits and resource providers work, also for the provider of a node."""
     baremetal('node', 'create', '--driver', 'fake-hardware', '--uuid', UUID, '--resource-class', 'gold')
     baremetal('node', 'add', 'trait', UUID, 'CUSTOM_A')
     node = placement('resource', 'provider', 'show', UUID, '-f', 'json')

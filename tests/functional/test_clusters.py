@@ -1,6 +1,6 @@
-"""The service on a cluster of databases: a node of it is killed, frozen, isolated, while clients write.
+"""The service on a database cluster, one node of which is killed, frozen or isolated while clients write.
 
-Nothing that was acknowledged is lost, no node gets two holders, and the next requests are answered soon.
+No acknowledged write is lost, no node gets two holders, and requests soon succeed again.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from tests.support.reservations import available
 from tests.support.schemas import differences
 from tests.support.service import database, make_app, upgraded
 
-#: Seconds in which the service responds again. It takes 2 to 4 seconds on a machine that has nothing else to do.
+#: Seconds within which the service must respond again. It takes 2 to 4 seconds on an idle machine.
 SOON = 10
 WRITERS, FREE = 4, 24
 
@@ -40,9 +40,10 @@ def cluster(request):
 
 
 class Writers:
-    """Clients that write without a pause: each the traits of its node, in turn with reservations of free nodes.
+    """Clients that write without a pause: each one alternates between traits of its node and reservations of free
+    nodes.
 
-    :param apps: WSGI applications, as of several processes.
+    :param apps: WSGI applications that stand for several processes.
     """
 
     def __init__(self, apps):
@@ -50,9 +51,9 @@ class Writers:
         self._clients = [Client(apps[number % len(apps)]) for number in range(WRITERS)]
         self._nodes = [self.client.node()['uuid'] for _ in range(WRITERS)]
         self._free = [available(self.client) for _ in range(FREE)]
-        #: [number of the last write that was acknowledged, …] and that was sent.
+        #: [number of the last acknowledged write, …], and of the last write that was sent.
         self._acknowledged, self._sent = [0] * WRITERS, [0] * WRITERS
-        #: {uuid of a free node: instances whose reservation was acknowledged}.
+        #: {uuid of a free node: instances with an acknowledged reservation}.
         self._held = {node: [] for node in self._free}
         self._unexpected, self._successes = [], [time.monotonic()]
         self._ended = threading.Event()
@@ -78,7 +79,7 @@ class Writers:
         return max(later - earlier for earlier, later in itertools.pairwise(times))
 
     def check(self):
-        """Assert that what was acknowledged is stored, and nothing that was refused."""
+        """Assert that acknowledged writes are stored, and refused ones are not."""
         assert not self._unexpected
         assert not [thread for thread in self._threads if thread.is_alive()]
         for node, acknowledged, sent in zip(self._nodes, self._acknowledged, self._sent, strict=True):
@@ -118,7 +119,7 @@ class Writers:
 
 
 def test_upgrades_through_two_nodes(cluster, tmp_path):
-    """The nodes of Galera do not know of each other's locks. If an upgrade fails, it succeeds when it runs again."""
+    """Galera nodes do not share locks, so concurrent upgrades may fail. A second run succeeds."""
     if cluster.name != 'galera':
         pytest.skip('only its primary can be written to')
     url = cluster.create('upgrades')
@@ -140,7 +141,7 @@ def test_upgrades_through_two_nodes(cluster, tmp_path):
 
 
 def test_upgrade_that_is_overtaken_through_another_node(cluster):
-    """An upgrade of an empty database fails if another one has ended before it stores its first revision."""
+    """An upgrade of an empty database fails if another one ends before it stores its first revision."""
     if cluster.name != 'galera':
         pytest.skip('only its primary can be written to')
     url = cluster.create('overtaken')
@@ -164,7 +165,7 @@ def test_upgrade_that_is_overtaken_through_another_node(cluster):
 
 
 def urls_by_node(cluster, url):
-    """Return the URLs of a database at each node of a cluster.
+    """Return the URLs of a database on each node of a cluster.
 
     :param url: URL of the database with all nodes, as ``cluster.create`` returns it.
     """
@@ -173,9 +174,9 @@ def urls_by_node(cluster, url):
 
 
 def test_faults(cluster, real_ironic, tmp_path):
-    """Both processes of the service answer again soon after each fault, when the cluster does, without a restart.
+    """Both processes of the service recover soon after the cluster, after each fault, without a restart.
 
-    So does the mirror of a real Ironic: nothing that has changed on one side is lost on the other one.
+    The mirror of a real Ironic recovers, too: no change on one side is lost on the other side.
     """
     url = upgraded(cluster.create('faults'))
     options = {'database__connect_timeout': 1.5}
@@ -197,7 +198,7 @@ def test_faults(cluster, real_ironic, tmp_path):
 
 
 def _of_galera(cluster):
-    """Yield functions. All of them hit the first node, which is in use whenever it can be."""
+    """Yield functions that cause faults. All of them hit the first node, which is in use whenever possible."""
     first = cluster.nodes[0]
     yield first.freeze
     yield first.thaw
@@ -205,7 +206,7 @@ def _of_galera(cluster):
     yield first.kill
     yield first.start
     cluster.settle()
-    # It is cut off from the other nodes, and answers: "WSREP has not yet prepared node for application use".
+    # The node is cut off from the others, and responds: "WSREP has not yet prepared node for application use".
     yield lambda: first.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 1'")
 
 
@@ -214,9 +215,9 @@ def _of_postgresql(cluster):
 
     def fail_over():
         primary.freeze()
-        # Long enough for each process to wait for it.
+        # Wait until each process has noticed the fault.
         time.sleep(3)
-        # As a manager of the pair does: the old primary must not come back.
+        # Like a failover manager, keep the old primary from coming back.
         primary.kill()
         cluster.promote()
 

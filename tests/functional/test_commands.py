@@ -83,7 +83,7 @@ def test_a_reservation_and_a_deploy(server):
 
 
 def test_history(server):
-    """Commands of python-ironicclient."""
+    """The history commands of python-ironicclient work."""
     run(server, 'baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', 'watched')
     run(server, 'baremetal', 'node', 'manage', 'watched', '--wait')
     run(server, 'baremetal', 'node', 'add', 'trait', 'watched', 'CUSTOM_A')
@@ -147,7 +147,7 @@ def test_traits_of_placement(server):
 
 
 def test_adding_and_removing_traits_of_providers(server):
-    """The provider's other traits stay."""
+    """Adding and removing traits keeps the provider's other traits."""
     path, trait = '/placement', ('openstack', 'trait')
     provider = rows(server, 'openstack', 'resource', 'provider', 'create', 'storage', path=path)['uuid']
     names = rows(server, *trait, 'add', provider, 'STORAGE_DISK_SSD', 'HW_NIC_SRIOV', path=path)
@@ -202,7 +202,7 @@ def test_the_library(server):
 
 
 def test_an_inventory(server, tmp_path):
-    """By commands, and by the library."""
+    """Exports and imports work with commands and with the library."""
     inventory, file = ('openstack', 'baremetal', 'inventory'), tmp_path / 'rack.yaml'
     file.write_text(
         'nodes: [{name: new, driver: fake-hardware, traits: [CUSTOM_X], ports: [{address: 52:54:00:0:0:1}]}]'
@@ -232,7 +232,7 @@ def test_an_inventory(server, tmp_path):
 
 
 def test_a_protected_node_is_imported_where_it_cannot_be_active(server, tmp_path):
-    """Importing it again changes nothing. The reason of the maintenance is imported, too."""
+    """A second import changes nothing. The maintenance reason is imported, too."""
     file = tmp_path / 'rack.yaml'
     node = {'name': 'new', 'driver': 'fake-hardware', 'provision_state': 'active', 'protected': True}
     node |= {'maintenance': True, 'maintenance_reason': 'fan'}

@@ -46,7 +46,7 @@ def test_unchanged(client):
 
 
 def test_unchanged_lists_are_not_read(app, client, monkeypatch):
-    """The second conditional request reads the version only."""
+    """The second conditional request reads no nodes."""
     client.node()
     tag = ask(client, '/v1/nodes').headers['ETag']
     assert ask(client, '/v1/nodes', tag).status_int == 304
@@ -75,7 +75,7 @@ def test_each_change_changes_the_tag(app, client):
 
 
 def test_what_changes_without_a_write(app, client, available):
-    """A reservation expires, and a conductor starts."""
+    """The ETag changes when a reservation expires, and when a conductor starts."""
     uuid = available()
     path = '/v1/nodes?fields=uuid,reservation_uuid,conductor&reserved=true'
     body = {'node_uuid': [uuid], 'instance_uuid': str(uuid4()), 'expires_in': 1}
@@ -98,7 +98,7 @@ def test_what_changes_without_a_write(app, client, available):
 
 
 def test_callers_and_versions_have_tags_of_their_own(database_url):
-    """One caller's list says nothing about another's."""
+    """The ETag of one caller or version does not match the list of another one."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
         admin = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}
@@ -112,7 +112,7 @@ def test_callers_and_versions_have_tags_of_their_own(database_url):
 
 
 def test_never_stale(app, client, database_url):
-    """Clients in two processes' worth of applications poll with ETags while others write: each sees the last state."""
+    """Clients of two applications that poll with ETags during writes see the latest state."""
     ended = threading.Event()
     uuids = [client.node(name=f'n{number}')['uuid'] for number in range(4)]
 

@@ -1,4 +1,4 @@
-"""Conductors: which there are, which nodes they have, and which work they do."""
+"""Conductors, their nodes, and their work."""
 
 import datetime
 
@@ -144,7 +144,7 @@ def test_workers_do_the_work_of_their_drivers_only(app, client, monkeypatch):
     [('PUT', 'states/provision', {'target': 'manage'}), ('PUT', 'states/power', {'target': 'power on'})],
 )
 def test_work_that_no_alive_worker_does_is_refused(client, worker, method, path, document):
-    """Without any worker it waits: the first one starts after the service."""
+    """Work waits if there is no worker at all, because workers may start after the service."""
     uuid = client.node(conductor_group='rack1')['uuid']
     worker('a')
     worker('b', 'rack1', drivers=['x'])

@@ -1,9 +1,8 @@
 """Recorded responses of Ironic 39.0.0, compared with those of this service to the same requests in the same order.
 
-The files ``ironic-*.json`` that CALLS names hold the recorded calls that the service covers, with hosts (HOST), times
-(TIME) and the maximum version (MAX) normalised.  Compared are the status, the headers kept there, and the body: keys
-and values, the prose of a 404 or 409 too, but of no other failure.  Every difference that was decided stands in
-DIFFERENCES, with its reason; nothing else may differ.
+The files ``ironic-*.json`` of CALLS hold the recorded calls that the service covers. Hosts (HOST), times (TIME) and the
+maximum version (MAX) are normalised. The tests compare the status, the recorded headers, and the keys and values of the
+body. They compare messages only of 404 and 409. DIFFERENCES has each intended difference, with its reason.
 """
 
 import copy
@@ -23,9 +22,9 @@ from tests.support.service import finish_work, make_app
 MAXIMUM = '1.115'
 #: A user with all permissions.
 ADMIN = {'X-Auth-Token': 'admin', 'X-Roles': 'admin,member,reader', 'OpenStack-System-Scope': 'all'}
-#: The uuid that Ironic generated for the one node that was created without.
+#: The uuid that Ironic generated for the one node that was created without a uuid.
 GIVEN = 'd63e9c6f-16bc-4229-b5d3-7c5034d91d18'
-#: {name of a call: the request before it that changed something and was not recorded}.
+#: {name of a call: an unrecorded write before it}.
 NOT_RECORDED = {
     'list at None': ('PUT', f'/v1/nodes/{FIRST}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']}),
     'validate wrong type': (
@@ -38,12 +37,12 @@ _TIME = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 
 
 def is_trait_filter(call):
-    """Whether Ironic refuses the call, and the specification wants it from 1.37 on."""
+    """Whether Ironic refuses the call, but the specification requires it since 1.37."""
     return call['name'].startswith('SPEC FILTER') or call['name'] == 'detail traits filter'
 
 
 def expected(call):
-    """Return the recorded call with the differences that were decided."""
+    """Return the recorded call with the intended differences."""
     call = copy.deepcopy(call)
     for _, concerns, change in DIFFERENCES:
         if concerns(call):
@@ -59,15 +58,15 @@ def normalised(response):
     body = json.loads(text.replace(f'"{MAXIMUM}"', '"MAX"'))
     if 'error_message' in body:
         body['error_message'] = json.loads(body['error_message'])
-        # Ours. Ironic has no codes.
+        # Codes are an addition of this service.
         assert body.pop('code').startswith('baremetal.')
-    # Ours, in the body of /.
+    # An addition of this service, in the body of /.
     body.pop('ironic_traits_version', None)
     return body
 
 
 def normal(body, status):
-    """Remove from a body what is not compared: prose, and the order of the parameters in a link to the next page."""
+    """Remove the parts of a body that are not compared: messages, and the order of the parameters in a next link."""
     if not isinstance(body, dict):
         return body
     message = body.get('error_message', {})
@@ -76,7 +75,7 @@ def normal(body, status):
             message[prose] = 'PROSE'
     for allocation in allocations_in(body):
         if allocation.get('last_error') not in (None, 'PROSE'):
-            # Ours has more reasons. Ironic does not expect that the uuid is on a node.
+            # This service states more reasons. Ironic does not expect the uuid on a node.
             failed = f'Failed to process allocation {allocation["uuid"]}: '
             assert allocation['last_error'].startswith((failed, 'Unexpected exception during allocation: Instance'))
             allocation['last_error'] = 'PROSE'
@@ -85,12 +84,12 @@ def normal(body, status):
 
 @pytest.fixture(scope='module')
 def sent(shared_database_url):
-    """({name of a call: response}, the comparison with the description of the API).
+    """{name of a call: response}, and the comparison with the description of the API.
 
-    All calls are sent once, in their order.
+    Each call is sent once, in the recorded order.
     """
     empty(shared_database_url)
-    # Ironic was recorded with noauth, and accepted bodies that are not JSON. Ours refuses those under noauth.
+    # Ironic was recorded with noauth, where it accepts bodies that are not JSON. This service refuses them.
     hooks = ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture']
     with make_app(shared_database_url, api__auth_strategy='noauth2', inspection__hooks=hooks) as app:
         described = Described(app)
@@ -118,12 +117,12 @@ def responses(sent):
 
 def test_the_description_of_the_api_allows_the_responses(sent):
     assert sent[1].problems == []
-    # Routes and statuses: a comparison that compares nothing would find no problem.
+    # Check the number of compared routes and statuses: an empty comparison would have no problems.
     assert len(sent[1].compared) > 100
 
 
 def _as_recorded(response, ours):
-    """Replace our uuid of the node that was created without one by Ironic's."""
+    """Replace the uuid that this service generated with the one that Ironic generated."""
     response.body = response.body.replace(ours.encode(), GIVEN.encode())
     if 'Location' in response.headers:
         response.headers['Location'] = response.headers['Location'].replace(ours, GIVEN)

@@ -1,4 +1,4 @@
-"""The connections to database servers: they are checked without a round trip, and lost ones are replaced."""
+"""Connections to database servers are checked without a round trip, and replaced when they are lost."""
 
 import contextlib
 import time
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ironic_traits.db import kept as kept_connections
 from ironic_traits.db import pool, tables
 
-#: Statements that end all other connections to the database, of a connection of its own.
+#: Statements that end all other connections to the database. A separate connection executes them.
 _END_OTHERS = {
     'postgresql': 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() '
     'AND pid <> pg_backend_pid()',
@@ -20,7 +20,7 @@ _END_OTHERS = {
 
 @pytest.fixture
 def server_app(app):
-    """The application on a database server: SQLite has no connections that a server could close."""
+    """The application on a database server. SQLite has no connections that a server could close."""
     if app.service.database.url.get_backend_name() == 'sqlite':
         pytest.skip('SQLite has no server')
     return app
@@ -46,13 +46,13 @@ def test_closed_connections_are_replaced(server_app, client):
     assert _write(client, 'a').status_int == 204
     _end_connections(server_app)
     time.sleep(0.2)
-    # The connections were used a moment ago, so they are not pinged. Their sockets tell.
+    # The connections were used a moment ago, so they are not pinged. Their sockets show that they are closed.
     assert client.ask('GET', '/v1/nodes/a/traits').json == {'traits': ['CUSTOM_A']}
     assert _write(client, 'a').status_int == 204
 
 
 def test_idle_connections_are_pinged(server_app, client, monkeypatch):
-    # None of those that are kept returns to the pool by its age.
+    # Connections do not return to the pool because of their age.
     monkeypatch.setattr(kept_connections, 'MAX_AGE', 600)
     for each in server_app.service.database.kept().values():
         each.release()
@@ -90,7 +90,7 @@ def test_what_is_not_committed_is_rolled_back(server_app, client):
 
 
 def test_round_trips_of_a_read_and_of_a_write(server_app, client):
-    """A read is one statement; a write of traits is its statements and COMMIT (and BEGIN), without a ping."""
+    """A read has one statement. A write of traits has its statements and COMMIT (and BEGIN), without a ping."""
     client.node(name='a')
     names = [f'CUSTOM_{number}' for number in range(20)]
     for traits in (names[:10], names[10:]):
@@ -102,7 +102,7 @@ def test_round_trips_of_a_read_and_of_a_write(server_app, client):
     assert len(statements) == 1
     statements.clear()
     client.ask('PUT', '/v1/nodes/a/traits', {'traits': names[:10]})
-    # Once a second, a process reads which traits are retired.
+    # A process reads the retired traits once a second.
     statements = [statement for statement in statements if 'trait_notes' not in statement]
-    # The lock with the change feed, the traits (on MariaDB with the node), and all other writes together.
+    # The lock with the change feed, the traits (on MariaDB with the node), and all other writes in one.
     assert len(statements) == 3

@@ -1,4 +1,4 @@
-"""Deploy templates: which steps they contribute to a deploy, and what they are for matches."""
+"""Deploy templates: the steps that they contribute to a deploy, and their effect on matches."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def node(client, available):
 
 @pytest.fixture
 def tasks(app, monkeypatch):
-    """The tasks that the driver gets."""
+    """A list of the tasks that the driver gets."""
     driver = app.service.drivers['fake-hardware']
     work, result = driver.work, []
     monkeypatch.setattr(driver, 'work', lambda task: result.append(task) or work(task))
@@ -74,7 +74,7 @@ def test_templates_contribute_their_steps(app, client, node, template, tasks, st
 
 
 def test_other_traits_contribute_nothing(app, client, node, template, tasks):
-    """It is the traits of the instance that count, not those of the node."""
+    """Templates apply to the traits of the instance, not to those of the node."""
     template('CUSTOM_A', BURN)
     deploy(app, client, node)
     require(client, node, 'CUSTOM_B')
@@ -149,7 +149,7 @@ def test_malformed_traits_are_refused_as_before(client, node, template, traits):
 
 
 def test_a_conflict_that_comes_after_the_request(app, client, node, template):
-    """The worker checks the templates again: they may have changed."""
+    """The worker checks the templates again, because they may have changed since the request."""
     template('CUSTOM_A', BURN)
     require(client, node, 'CUSTOM_A', 'CUSTOM_B')
     assert client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'}).status_int == 202

@@ -1,4 +1,4 @@
-"""The description of both APIs, /openapi.json: it is valid OpenAPI, equal to the routes, and true of real responses."""
+"""The description of both APIs, /openapi.json, is valid OpenAPI, and matches the routes and real responses."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def test_every_route_is_described_and_nothing_else():
 @pytest.mark.parametrize(('api', 'minor'), VERSIONS)
 def test_documents_are_valid(api, minor):
     described = document(api, minor, 'http_basic')
-    # It takes a second to import, in each process that collects the tests.
+    # Import this late: it takes a second in each process that collects the tests.
     import schemathesis
 
     schemathesis.openapi.from_dict(described).validate()
@@ -56,7 +56,7 @@ def test_documents_are_valid(api, minor):
 
 @pytest.fixture(scope='module')
 def samples(tmp_path_factory):
-    """The application that has responded to the requests of the API reference."""
+    """The application, after the requests of the API reference."""
     with make_app(f'sqlite:///{tmp_path_factory.mktemp("samples")}/samples.sqlite') as app:
         migrations.upgrade(app.service.database)
         compared = Described(app)
@@ -70,7 +70,7 @@ def test_responses_of_the_reference(samples):
 
 
 class Spoiled:
-    """An application whose responses have a status, headers or a body that they should not have."""
+    """An application with a wrong status, headers or body in its responses."""
 
     def __init__(self, app, **changes):
         self._app = app
@@ -100,14 +100,14 @@ def test_the_comparison_notices(samples, changes, problem):
 
 
 def test_versions_of_query_parameters(samples):
-    """A parameter is described from the version on that accepts it."""
+    """A parameter is described since the version that accepts it."""
     client, wrong = Client(samples), []
     for minor in range(protocols.BARE_METAL.minimum, protocols.BARE_METAL.maximum):
         before, after = described('baremetal', minor), described('baremetal', minor + 1)
         for route in before.keys() & after.keys():
             for each in _query(after[route]).keys() - _query(before[route]).keys():
                 if (route.rpartition('/')[2], each) == ('detail', 'fields'):
-                    # A 400 at every version.
+                    # Refused with 400 at every version.
                     continue
                 statuses = [_ask(client, route, each, after[route], version) for version in (minor, minor + 1)]
                 if statuses[0] != 406 or statuses[1] == 406:
@@ -142,7 +142,7 @@ def ask(tmp_path):
 
 
 def test_the_latest_version_without_parameters(ask):
-    """Without authentication, which other paths need."""
+    """The description needs no authentication."""
     response = ask(api__auth_strategy='noauth2')
     assert (response.status_int, response.content_type) == (200, 'application/json')
     latest = protocols.BARE_METAL.maximum

@@ -67,7 +67,7 @@ def test_bad_images(client, images):
 
 
 def test_metrics_of_flavors(database_url, tmp_path):
-    """Of the flavors of a file, and of all nodes: there is no caller to limit them to."""
+    """The metrics are about the flavors of a file, and all nodes: there is no caller to limit them."""
     from tests.support.client import Client
 
     path = tmp_path / 'flavors.yaml'

@@ -99,7 +99,7 @@ def test_it_asks(server, client, tmp_path):
 
 
 def test_it_counts_the_seconds(tmp_path):
-    """While another process has the lock of the database."""
+    """The command shows the seconds while another process has the lock of the database."""
     with ForkedServer(None, '--nostart-worker', cwd=tmp_path) as running:
         http_client.make(running.base, name='one')
         lock = sqlite3.connect(tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite', isolation_level=None)

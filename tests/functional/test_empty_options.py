@@ -1,4 +1,4 @@
-"""Empty arguments of the commands, as of a shell variable that is not set: each is refused, and nothing changes."""
+"""Empty arguments of commands, as from an unset shell variable, are refused, and nothing changes."""
 
 import json
 
@@ -35,7 +35,7 @@ def traits(server, node):
 @BOTH
 @pytest.mark.parametrize('empty', EMPTY)
 def test_traits_of_a_node(server, prefix, empty):
-    """Two arguments, of which one is empty, are refused as well: both traits were meant."""
+    """A command with a trait and an empty argument is refused, too."""
     trait = (*prefix, 'node', 'trait')
     for names in ((empty,), ('CUSTOM_B', empty)):
         message = "Name the traits to set. To remove all traits, use 'baremetal node trait unset --all'."
@@ -64,7 +64,7 @@ def test_options(server, option):
     ],
 )
 def test_names(server, tmp_path, command):
-    """A path that ends in a slash is that of a list."""
+    """An empty name is refused: a path that ends in a slash would be that of a list."""
     more = {'node trait set --source cmdb --add': ['CUSTOM_B'], 'node inventory set': [tmp_path / 'data.json']}
     (tmp_path / 'data.json').write_text('{}')
     errors = run(server, *BAREMETAL, *command.split(), '', *more.get(command, ()), code=1)

@@ -1,4 +1,4 @@
-"""Work that does not end: it has a time limit, and an operator can break the lock."""
+"""Work that does not end has a time limit, and an operator can break the lock."""
 
 import datetime
 import logging
@@ -13,7 +13,8 @@ from ironic_traits.inventory import transitions as carried
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
-#: {action: (initial state, body, option with the limit, state after the timeout, error)}. {} in the error is the node.
+#: {action: (initial state, body, option with the limit, state after the timeout, error)}. {} in the error stands for
+#: the node.
 ENDLESS = {
     'verify': ('enroll', {'target': 'manage'}, 'deploy_callback_timeout', 'enroll', '"verify" did not finish'),
     'inspect': (
@@ -93,7 +94,7 @@ def make_due(app):
 
 @pytest.mark.parametrize('action', ENDLESS)
 def test_work_has_a_time_limit(endless, client, action):
-    """The work ends at the limit, even if the driver wants to be called later."""
+    """The work ends at the limit, even if the driver asks for a later call."""
     _, _, option, failed, error = ENDLESS[action]
     uuid = begin(endless, client, action)
     limit = endless.service.conf.deploy[option]
@@ -167,7 +168,7 @@ def test_a_lock_is_broken(endless, client, action):
 
 
 def test_a_lock_without_work_is_broken(app, client):
-    """No request can cause this. If a bug does, the operator can still unlock the node."""
+    """No request can cause this, but after a bug the operator can still unlock the node."""
     uuid = client.node()['uuid']
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(reservation='gone', target_power_state='power on'))

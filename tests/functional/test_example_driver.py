@@ -1,4 +1,4 @@
-"""The driver in the guide about provisioning, used as the guide says."""
+"""The example driver of the guide about provisioning works as the guide says."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'provisioning.rst
 
 @pytest.fixture
 def power(app):
-    """A list with the state of the outlet that the example drivers switch."""
+    """The state of the outlet that the example drivers switch, in a list."""
     code = ''.join(map(textwrap.dedent, re.findall(r'code-block:: python\n\n((?:   .*\n|\n)+)', GUIDE.read_text())[:3]))
     state = ['power off']
     names = {

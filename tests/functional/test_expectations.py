@@ -1,4 +1,4 @@
-"""Nodes that do not meet the expectations of inspection rules are not for instances, on each database."""
+"""Nodes that do not meet the expectations of inspection rules are not available for instances, on each database."""
 
 import uuid as uuids
 
@@ -37,7 +37,7 @@ def test_a_mismatch_withholds_the_node(app, client, nodes):
     assert refused.json['reasons'] == [
         {'node': one, 'reason': 'expectation', 'rule': 'cpus', 'message': f'It does not meet {sentence}.'}
     ]
-    # Not in Placement: nova would take its allocations for lost.
+    # Placement still shows the node. Otherwise nova would consider its allocations lost.
     assert provider(client, one) == before
     run(app, one, data(cpu={'count': 32}), [expect('cpus', 16)])
     assert client.get(f'/v1/nodes/{one}/validate')['inspect'] == {'result': True}
@@ -79,7 +79,7 @@ def test_many_rules_share_a_clause(app, client, nodes):
     run(app, nodes[1], rules=[expect(name, 16) for name in names[20:]])
     refused = reserve(client, resource_class='gold')
     clauses = {each['clause']: each['rejected'] for each in refused.json['explanation']['clauses']}
-    # Those with the most mismatches have one of their own.
+    # The rules with the most mismatches have their own clauses.
     named = [*names[20:], *names[:15]]
     assert {name for name in clauses if name.startswith('expect')} == {'expect', *(f'expect:{name}' for name in named)}
     assert (clauses['expect'], clauses['expect:r24'], clauses['expect:r00']) == (1, 2, 1)

@@ -45,7 +45,7 @@ def test_counts(client, uuids):
 
 @pytest.mark.parametrize('way', ['few nodes', 'many nodes', 'index'])
 def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
-    """Few and many nodes are counted in different ways, and from the index of nodes once the process has it."""
+    """The counts are equal for few nodes, for many nodes, and from the index of nodes."""
     monkeypatch.setattr(node_index, 'MANY_NODES', 20000 if way == 'few nodes' else 0)
     if way == 'index':
         assert counted(client, 'by=traits')[0] == 3
@@ -60,7 +60,7 @@ def test_counts_of_filtered_nodes(app, client, uuids, monkeypatch, way):
 
 
 def test_the_index_is_not_stale(app, client, uuids, monkeypatch):
-    """The next count has what was written before it."""
+    """Each count has all earlier writes."""
     monkeypatch.setattr(node_index, 'MANY_NODES', 0)
     counted(client, 'by=traits')
     app.service.node_index.wait()
@@ -106,7 +106,7 @@ def test_the_index_is_not_made_for_few_nodes_nor_for_too_many(app, client, uuids
     monkeypatch.setattr(facets, '_by_index', None)
     counted(client, 'by=traits')
     monkeypatch.setattr(node_index, 'MANY_NODES', 0)
-    # There are four, with the child.
+    # With the child, there are four nodes.
     monkeypatch.setattr(node_index, 'MAX_NODES', 3)
     counted(client, 'by=traits')
     app.service.node_index.wait()
@@ -126,7 +126,7 @@ def test_the_index_is_not_made_for_few_nodes_nor_for_too_many(app, client, uuids
     ],
 )
 def test_nodes_without_values(client, uuids, names, nodes):
-    """The list has as many nodes as the facet of each field counts for null."""
+    """For each field, the facet counts as many nodes without a value as the list has."""
     listed = client.get(f'/v1/nodes?fields=name&without={names}&sort_key=id')['nodes']
     assert [each['name'] for each in listed] == nodes
     number, counts = counted(client, f'by=owner,shard&without={names}')
@@ -149,13 +149,13 @@ def test_what_is_refused(client):
         response = client.ask('GET', f'/v1/nodes?without={names}')
         assert response.status_int == 400
         assert 'owner, parent_node, resource_class, shard' in response.text
-    # A field that the version of the request does not have.
+    # The version of the request does not have this field.
     for minor, status in ((49, 406), (50, 200)):
         assert client.ask('GET', '/v1/nodes?without=owner', version=f'1.{minor}').status_int == status
 
 
 def test_only_visible_nodes_count(ask):
-    """An owner does not learn how many nodes others have, nor their traits."""
+    """An owner sees neither the number nor the traits of other projects' nodes."""
     for persona, number in (('system_reader', None), ('owner_reader', None), ('stranger_reader', 0)):
         response = ask(persona, 'GET /v1/facets?by=traits,owner')
         listed = ask(persona, 'GET /v1/nodes').json['nodes']
@@ -180,7 +180,7 @@ def test_only_visible_nodes_count(ask):
     ],
 )
 def test_search(client, uuids, text, names):
-    # The beginning of a uuid matches, too, and "e" is one of its digits.
+    # The beginning of a uuid matches, too, and "e" is a hexadecimal digit.
     nodes = client.get(f'/v1/nodes?search={text}&fields=name,uuid')['nodes']
     assert [node['name'] for node in nodes if not node['uuid'].startswith('e')] == [
         name for name in names if not uuids[name].startswith('e')

@@ -1,4 +1,4 @@
-"""The service does what the table of nodes (ironic_traits/resources/nodes.py) says of each field and filter."""
+"""The service implements the table of nodes (ironic_traits/resources/nodes.py) for each field and filter."""
 
 import pytest
 
@@ -23,7 +23,7 @@ UUIDS = ('uuid', 'instance_uuid')
 
 
 class Recorder:
-    """A policy enforcer that allows everything, and records the rules that it is asked.
+    """A policy enforcer that allows everything, and records the checked rules.
 
     :ivar rules: names of the rules.
     """

@@ -1,4 +1,4 @@
-"""Trait filters and pages on random inventories, compared with a few lines of Python."""
+"""Trait filters and pages on random inventories, compared with a simple evaluation in Python."""
 
 import hypothesis
 import pytest
@@ -84,7 +84,7 @@ def test_lists(inventory, trait_filters, resource_class, sort_key, sort_dir, lim
 
 
 def test_more_names_than_a_node_can_carry(inventory):
-    """Long lists work on each database."""
+    """Filters with long lists work on each database."""
     client, nodes = inventory
     many = [f'CUSTOM_MANY_{i}' for i in range(200)]
     for argument, expected in zip(ARGUMENTS, (0, 0, len(nodes), len(nodes)), strict=True):
@@ -103,7 +103,7 @@ def test_more_names_than_a_node_can_carry(inventory):
 
 
 def test_many_required_traits(inventory):
-    """More than the query has subqueries for."""
+    """Filters work with more traits than the query has subqueries."""
     client, _ = inventory
     names = [f'CUSTOM_REQUIRED_{i}' for i in range(8)]
     uuid = client.node()['uuid']

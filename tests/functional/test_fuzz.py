@@ -6,12 +6,12 @@ REQUESTS, SEED = 2000, 0
 
 
 def test_search(tmp_path):
-    # It imports schemathesis, which takes a second, in each process that collects the tests.
+    # Import this late: schemathesis takes a second in each process that collects the tests.
     from tests.fuzz.search import search
 
     figures = search(upgraded(f'sqlite:///{tmp_path}/x.sqlite'), REQUESTS, SEED)
     assert figures.problems == [], '\n'.join(map(ascii, figures.problems))
-    # Many requests are refused, but a search that only meets early checks would find little.
+    # Many requests are refused, but enough must pass the early checks.
     succeeded = sum(number for status, number in figures.statuses.items() if status < 300)
     assert min(succeeded, figures.statuses[400]) > REQUESTS / 10
 

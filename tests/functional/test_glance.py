@@ -47,7 +47,7 @@ def tell(method, url, document, content_type='application/json'):
 
 
 def test_a_real_image(glance, tmp_path):
-    """Its traits count, its other properties do not, and changes count at once."""
+    """The traits of a real image count, its other properties do not, and a change counts at once."""
     properties = {'trait:CUSTOM_A': 'required', 'trait:CUSTOM_B': 'forbidden', 'os_distro': 'debian'}
     document = {'name': 'one', 'disk_format': 'raw', 'container_format': 'bare', **properties}
     image = tell('POST', f'{glance}/v2/images', document)
@@ -77,7 +77,7 @@ def test_there_is_no_such_image(glance, tmp_path):
 
 @pytest.mark.parametrize('image', [{'id': 'my-image'}, {'id': 5}, {'id': f'{IMAGE}/../x'}])
 def test_no_id(tmp_path, image):
-    """Glance is not even queried."""
+    """A request without an id does not query Glance."""
     with service(tmp_path, 'http://127.0.0.1:1') as client:
         response = match(client, image)
         assert response.status_int == 400
@@ -89,9 +89,9 @@ def test_without_glance(tmp_path):
         response = match(client, {'id': IMAGE})
         assert response.status_int == 400
         assert f'Image {IMAGE} cannot be looked up, because [glance] endpoint_override is not set.' in response.text
-        # A request that has the properties may name the id, too.
+        # A request with the properties may contain the id, too.
         assert match(client, {'id': 'mine', 'properties': {}}).status_int == 200
-        # Null is as if it were absent.
+        # Null counts as absent.
         assert match(client, {'id': IMAGE, 'properties': None}).status_int == 400
         assert match(client, {'id': None}).status_int == 200
 
@@ -107,7 +107,7 @@ class Stub(simple_server.WSGIRequestHandler):
 def stub(respond):
     """Run a WSGI server that behaves like Glance until an image is requested.
 
-    :param answer: function of the WSGI environment that gives (status, body) for an image.
+    :param answer: function that takes the WSGI environment, and returns (status, body) for an image.
     """
 
     def application(environ, start_response):
@@ -169,7 +169,7 @@ def test_a_glance_that_never_answers(tmp_path):
 
 
 def test_glance_gets_the_token_of_the_caller(tmp_path):
-    """And no other token."""
+    """Glance gets the token of the caller, and no other one."""
     tokens = []
 
     def respond(environ):
@@ -185,5 +185,5 @@ def test_glance_gets_the_token_of_the_caller(tmp_path):
         tokens.clear()
         with service(tmp_path, endpoint) as client:
             assert match(client, {'id': IMAGE}).status_int == 200
-            # Like any OpenStack client without a token.
+            # Glance gets no token if the caller has none.
             assert set(tokens) == {'notused'}

@@ -1,6 +1,6 @@
 """The transcripts of the guides, run with the real clients, a live service, and real keystone, nova and Glance.
 
-IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the guides anew.
+With IRONIC_TRAITS_WRITE_SAMPLES=1, the output of the commands is written into the guides.
 """
 
 import os
@@ -20,10 +20,10 @@ from tests.support.peers import peer
 from tests.support.servers import free_port
 from tests.support.service import ForkedServer
 
-#: So that the lines of stdout and stderr come in the order in which a command prints them.
+#: Keep the lines of stdout and stderr in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 SOURCE = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
-#: In this order, in one shell: the later ones use what the earlier ones have created.
+#: The guides, in the order in which one shell runs them: later ones use objects of earlier ones.
 GUIDES = ('traits', 'capacity')
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 OPENRC = """
@@ -42,7 +42,7 @@ WHO = {
 
 @pytest.fixture(scope='module')
 def shell(tmp_path_factory):
-    """A shell of a cloud administrator on the machine of the service, with the guides' examples."""
+    """The shell of a cloud administrator on the host of the service, with the examples of the guides."""
     home, where = tmp_path_factory.mktemp('home'), tmp_path_factory.mktemp('keystone')
     with (
         peer('tests.support.keystone_server', where, free_port()) as url,
@@ -82,7 +82,7 @@ def shell(tmp_path_factory):
 class Shell:
     """A bash that keeps its variables from command to command.
 
-    :param home: its home, and where it is.
+    :param home: its home and working directory.
     """
 
     _END = '-- end of the output --'
@@ -130,7 +130,7 @@ def commands(block):
 
 
 def as_printed(lines):
-    """Return lines without what differs in each run."""
+    """Return lines without the parts that differ in each run."""
     return [
         re.sub(
             r'(?<=sqlite:///)\S+?\.sqlite|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+',

@@ -13,7 +13,7 @@ from tests.support.reservations import available, expire, instance, reserve
 
 
 def test_reserved_node_stays_held_beside_other_allocations(client):
-    """Only an allocation of the node itself replaces the reservation."""
+    """A reserved node stays held unless its own provider is allocated."""
     held, other = golden(client), golden(client)
     assert reserve(client, 1, [held]).status_int == 201
     assert allocate(client, 1, other).status_int == 204
@@ -34,7 +34,7 @@ def generations(client, node):
 
 
 def test_expiry_increments_the_generation(app, client):
-    """Every route shows it without any write. Deleting the expired row does not change it again."""
+    """All routes show the new generation without a write. Deleting the expired row does not change it again."""
     node = golden(client)
     reserve(client, 1, [node], expires_in=60)
     before = provider(client, node)[0]
@@ -63,7 +63,7 @@ def test_a_generation_from_before_the_expiry_is_a_conflict(app, client):
 
 
 def test_a_node_is_held_again_after_an_expiry(app, client):
-    """By a reservation of the same or another instance, of this or another node, or by an allocation."""
+    """After an expiry, a reservation or an allocation, of the same or another instance, can hold the node."""
     node, other = golden(client), golden(client)
     for number in (1, 1, 2):
         with moves(client, node, 1, used={GOLD: 1}):
@@ -80,7 +80,7 @@ def test_a_node_is_held_again_after_an_expiry(app, client):
 
 
 def test_expiry_of_an_allocated_node(app, client):
-    """The generation stays. When the instance gives the node back, it is incremented once."""
+    """The expiry keeps the generation. The release by the instance increments it once."""
     node = golden(client)
     reserve(client, 1, [node], expires_in=60)
     assert allocate(client, 1, node).status_int == 204
@@ -104,7 +104,7 @@ def test_many_expired_reservations_are_purged(app, client, monkeypatch):
 
 
 def test_concurrent_reservation_and_use_by_one_instance(clients):
-    """The instance ends up with exactly one of the nodes."""
+    """At the end, the instance has exactly one of the nodes."""
     held, on, new = available(clients[0]), available(clients[0]), {'driver': 'fake-hardware'}
     for number in range(40):
         who = instance(number)
@@ -127,7 +127,7 @@ def test_concurrent_reservation_and_use_by_one_instance(clients):
 
 
 def test_reservation_waits_for_the_end_of_a_transaction(app, client):
-    """On MariaDB, a key does not count any more while the transaction that wrote it ends, and its writes do not yet."""
+    """On MariaDB, while a transaction ends, its keys may already be free and its writes not yet visible."""
     if app.service.database.url.get_backend_name() != 'mysql':
         pytest.skip('the key counts until others see what its transaction wrote')
     held, on = available(client), available(client)
@@ -142,7 +142,7 @@ def test_reservation_waits_for_the_end_of_a_transaction(app, client):
 
 
 def test_concurrent_requests_count_each_expiry_once(app, clients):
-    """Four clients reserve the nodes again, and one purges."""
+    """If four clients reserve nodes again while one purges, each expiry counts once."""
     nodes = [golden(clients[0]) for _ in range(4)]
     for _ in range(10):
         for number, node in enumerate(nodes):
@@ -162,7 +162,7 @@ def test_concurrent_requests_count_each_expiry_once(app, clients):
 
 
 def test_instance_stays_during_a_deploy(app, client):
-    """In maintenance, too. A node that is stuck there without a lock can lose its instance."""
+    """An instance stays during a deploy, also in maintenance. A node stuck without a lock can lose its instance."""
     node = available(client)
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     assert client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'}).status_int == 202

@@ -1,4 +1,4 @@
-"""The history of nodes: which events leave entries, and how they are listed."""
+"""The history of nodes: the events that leave entries, and the lists of entries."""
 
 import datetime
 import re
@@ -19,7 +19,7 @@ HOST = '127.0.0.1'
 
 
 class Recorder:
-    """Returns what has been written to the history of a node since the last call."""
+    """Returns the history entries of a node since the last call."""
 
     def __init__(self, client, node):
         self.client, self.node, self.seen = client, node, 0
@@ -63,7 +63,7 @@ def test_provision_cycle(app, client):
 
 
 def test_waits_leave_no_entries(app, client):
-    """A driver may wait many times. Only the start and the end of a transition leave entries."""
+    """Only the start and the end of a transition leave entries, however often the driver waits."""
     node = client.node(driver_info={'fake_delays': {'inspect': 1000}})['uuid']
     ask(client, node, 'manage')
     finish_work(app)
@@ -110,7 +110,7 @@ def test_errors(app, client, action, error):
 
 
 def test_failed_cleaning_leaves_one_entry(app, client):
-    """The same write sets maintenance, too."""
+    """A failed cleaning leaves one entry, although it also sets maintenance."""
     node = client.node(driver_info={'fake_failures': ['clean']})['uuid']
     ask(client, node, 'manage')
     finish_work(app)
@@ -124,7 +124,7 @@ def test_failed_cleaning_leaves_one_entry(app, client):
 
 
 def test_requests_that_end_work(app, client):
-    """An abort, and a broken lock."""
+    """An abort and a broken lock leave entries."""
     node = client.node(driver_info={'fake_delays': {'inspect': 1000}})['uuid']
     ask(client, node, 'manage')
     finish_work(app)
@@ -247,7 +247,7 @@ def test_writes_of_traits(client):
 
 
 def test_imported_nodes(database_url, file):
-    """Nodes that are created in bulk have the same history as others."""
+    """Nodes that are created in bulk have the same history as single ones."""
     rows = [{'name': f'node{number}', 'driver': 'fake-hardware', 'traits': ['CUSTOM_A']} for number in range(3)]
     rows[2]['instance_uuid'] = INSTANCE
     manage(database_url, 'import', file({'nodes': [*rows, {'name': 'plain', 'driver': 'fake-hardware'}]}))

@@ -1,4 +1,4 @@
-"""Which entries of the history are kept."""
+"""The purge of history entries."""
 
 import datetime
 import time
@@ -45,11 +45,11 @@ def test_purge(app, client, monkeypatch):
     for node in nodes:
         assert entries(client, node) == before[node][-3:]
         last, earlier = (before[node][position]['created_at'] for position in (-3, -4))
-        # One entry is the creation. The clock of SQLite counts milliseconds: several writes may be of one moment.
+        # One entry is the creation. SQLite's clock has milliseconds, so several writes may have the same time.
         until = [entry for entry in before[node] if entry['created_at'] <= last]
         assert len(client.get(f'/v1/nodes/{node}/traits?{urlencode({"at": last})}')['traits']) == len(until) - 1
         assert client.ask('GET', f'/v1/nodes/{node}/traits?{urlencode({"at": earlier})}').status_int in (200, 410)
-    # The number of entries of a deleted node has no limit; their age has.
+    # The entries of a deleted node are limited by age, not by number.
     assert len(entries(client, gone)) == 9
     for node in (gone, nodes[0]):
         _age(app, node, 10)

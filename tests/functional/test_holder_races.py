@@ -53,7 +53,7 @@ def release(client, node):
 
 
 def test_sixteen_clients_of_four_kinds(clients):
-    """A reservation, an allocation, an instance_uuid and an allocation of Placement compete. Exactly one wins."""
+    """If a reservation, an allocation, an instance_uuid and a Placement allocation compete, exactly one wins."""
     node = golden(clients[0])
     winners = []
     for round_ in range(6):
@@ -82,7 +82,7 @@ def test_sixteen_clients_of_four_kinds(clients):
 
 
 def test_one_node_for_an_instance_of_three_kinds(clients):
-    """All clients want a node of their own, for the same instance. It gets one."""
+    """If all clients want different nodes for one instance, it gets exactly one node."""
     nodes = [golden(clients[0]) for _ in clients]
     kinds = ('reservation', 'allocation', 'instance')
     for _ in range(3):
@@ -92,7 +92,7 @@ def test_one_node_for_an_instance_of_three_kinds(clients):
 
         responses = at_once(clients, take)
         assert max(response.status_int for response in responses) < 500
-        # Several requests may get the same reservation: it is made once.
+        # Several requests may get the same reservation, which is created once.
         held = [
             node
             for node in clients[0].get('/v1/nodes?fields=uuid,instance_uuid,reservation_uuid')['nodes']
@@ -104,7 +104,7 @@ def test_one_node_for_an_instance_of_three_kinds(clients):
 
 
 def test_many_allocations_at_once(clients):
-    """Each node is allocated once, with and without candidates, and the last requests end in "error"."""
+    """Each node is allocated once, with and without candidates. The excess requests end in "error"."""
     nodes = {golden(clients[0]) for _ in range(40)}
 
     def take(client, number):
@@ -122,7 +122,7 @@ def test_many_allocations_at_once(clients):
 
 
 def test_allocations_begin_and_end_at_once(app, clients):
-    """Whatever happens, a node has an allocation exactly while the allocation has the node, and its instance_uuid."""
+    """A node refers to an allocation exactly while the allocation refers to the node, and has its instance_uuid."""
     node = golden(clients[0])
 
     def work(client, number):
@@ -148,7 +148,7 @@ def test_allocations_begin_and_end_at_once(app, clients):
 
 
 def test_a_name_at_once(clients):
-    """One of the clients gets the name. The nodes of the others stay free."""
+    """One client gets the name. The nodes of the others stay free."""
     nodes = [golden(clients[0]) for _ in clients]
 
     def take(client, number):

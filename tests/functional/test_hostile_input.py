@@ -1,4 +1,4 @@
-"""Hostile input: documents nested too deep, numbers too large, and patches that probe for secrets."""
+"""Hostile input: documents nested too deeply, numbers too large, and patches that probe for secrets."""
 
 import json
 
@@ -12,10 +12,10 @@ from tests.support.client import Client, message
 from tests.support.service import make_app
 
 NODE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
-#: Nesting depths just below limits of parts of the service.
+#: Nesting depths just below the limits of some parts of the service.
 DEPTHS = (MAX_DEPTH + 1, 250, 251, 252, 253, 254, 255, 500, 990, 1023, 1024, 5000)
 
-#: {noun: (body of a new one, its fields that are JSON objects)}.
+#: {noun: (body of a new record, its fields that are JSON objects)}.
 NOUNS = {
     'nodes': (
         {'driver': 'fake-hardware'},
@@ -31,7 +31,7 @@ NOUNS = {
     ),
 }
 FIELDS = [(noun, field) for noun, (_, fields) in NOUNS.items() for field in fields]
-#: Fields that accept certain keys only.
+#: Fields that accept only certain keys.
 PICKY = {'local_link_connection', 'network_data'}
 
 
@@ -52,7 +52,7 @@ def nested(levels, inner=b'1'):
 
 
 def with_field(document, field, value):
-    """Return a JSON document with one more field, whose value is JSON already."""
+    """Return a JSON document with one more field, whose value is JSON text."""
     return json.dumps({**document, field: 'VALUE'}).encode().replace(b'"VALUE"', value)
 
 
@@ -77,7 +77,7 @@ def test_deep_documents_are_refused(client, noun, field, levels):
 
 @pytest.mark.parametrize(('noun', 'field'), [each for each in FIELDS if each[1] not in PICKY])
 def test_patches_cannot_exceed_the_depth(client, noun, field):
-    """Each patch is small. The resulting document counts."""
+    """The limit applies to the resulting document, not to the small patch."""
     document, _ = NOUNS[noun]
     # The document itself is the first level.
     response = client.ask('POST', f'/v1/{noun}', raw=with_field(document, field, nested(MAX_DEPTH - 1)))
@@ -121,7 +121,7 @@ def test_deep_bodies_are_refused_everywhere(client, method, path, field, levels)
 
 
 def test_a_deep_row_does_not_break_lists(client):
-    """An earlier release may have stored one."""
+    """Lists work with a row nested too deeply, which an earlier release may have stored."""
     deep = nested(300).decode()
     uuids = {'nodes': NODE}
     for noun in ('ports', 'portgroups', 'volume/targets'):
@@ -150,7 +150,7 @@ PATCHES = [
     [{'op': 'replace', 'path': '/{}/list/-', 'value': 1}],
     [{'op': 'add', 'path': '/{}/~2', 'value': 1}],
     [{'op': 'add', 'path': '/{}/number/a/b', 'value': 1}],
-    # The first operation fits. Its result is in the way of the second.
+    # The first operation is valid, but the second one does not fit its result.
     [{'op': 'add', 'path': '/{}/new', 'value': SECRET}, {'op': 'remove', 'path': '/{}/new/a'}],
 ]
 

@@ -1,6 +1,6 @@
-"""Hostile rules and hostile inspection data over HTTP: a 400, or a rule that fails, in bounded time.
+"""Hostile rules and inspection data over HTTP are refused with 400, or fail the rule, in bounded time.
 
-The limits are counted in work, not in seconds. A limit that did not hold would let these tests run for minutes.
+The limits count work, not seconds. Without the limits, these tests would run for minutes.
 """
 
 import json
@@ -27,7 +27,7 @@ def preview(client, **body):
 
 
 def outcome(client, inventory, *conditions, actions=(('add-trait', {'name': 'CUSTOM_A'}),)):
-    """Return what a rule does on an inventory."""
+    """Return the result of a rule on an inventory."""
     response = preview(client, rules=[rule('a', *actions, conditions=list(conditions))], inventory=data(**inventory))
     assert response.status_int == 200, response.text
     (result,) = (each for each in response.json['nodes'][0]['rules'] if each['rule'] == 'a')
@@ -58,7 +58,7 @@ def test_rules_that_are_refused(client):
 
 
 def test_rules_that_take_long_fail(client):
-    """An expression from the data, in a loop."""
+    """A regular expression from the data in a loop fails the rule."""
     text = {'x': 'a' * 60_000, 'list': ['(.*a){20}b'] * 130}
     slow = BOMB | {'args': {'value': '{inventory[x]}', 'regex': '{item}'}, 'loop': '{inventory[list]}'}
     result = outcome(client, text, *[slow | {'op': '!matches', 'multiple': 'all'}] * 50)
@@ -79,7 +79,7 @@ def test_templates_in_the_data_are_not_expanded(app, client):
 
 
 def test_secrets_stay_secret(app, client):
-    """Neither in traits, nor in a preview, the history or a validation."""
+    """Secrets appear neither in traits nor in a preview, the history or a validation."""
     uuid = client.node(driver_info={'ipmi_password': 'hush-hush', 'token': 'hush-hush'})['uuid']
     secret = {'op': 'eq', 'args': {'values': ['{node.driver_info}', '{inventory[bmc_password]}', 'x']}}
     documents = [
@@ -116,7 +116,7 @@ def test_data_that_is_refused(client):
 
 
 def test_a_ramdisk_cannot_stop_the_workers(app, client):
-    """With the largest facts that rules can use, and texts that no column holds."""
+    """Workers survive the largest facts that rules can use, and texts too long for any column."""
     store_rules(
         app,
         rule('end', ('fail', {'msg': '{plugin_data[text]}'}), conditions=[

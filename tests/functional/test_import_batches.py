@@ -1,4 +1,4 @@
-"""Imports in batches have the same results and messages as one request per record."""
+"""Imports in batches have the same results and messages as single requests."""
 
 import contextlib
 import re
@@ -75,7 +75,7 @@ def with_traits_of_sources(node):
     return node | {'traits': [*node.get('traits', ()), *traits]} if traits else node
 
 
-# No two nodes have the same name, nor the same uuid. Otherwise the document is invalid.
+# Names and uuids are unique. Otherwise the document is invalid.
 NODES = st.lists(
     NODE.map(with_traits_of_sources),
     max_size=6,
@@ -89,7 +89,7 @@ class Undone(Exception):
 
 
 def one_by_one(client, together, some, source):
-    """Import units by requests alone."""
+    """Import units with single requests."""
     refused = []
     for noun, each in some:
         try:
@@ -101,14 +101,14 @@ def one_by_one(client, together, some, source):
 
 
 def in_batches(client, together, some, source):
-    """Import units as the command does."""
+    """Import units in batches, like the command."""
     importer = local.LocalImporter(client, together, lambda count: None, source)
     importer.import_units(some)
     return importer.refused
 
 
 def outcome(app, database, bring, source, *documents):
-    """Return the inventory and the messages after imports into an empty database, without what differs in each run."""
+    """Import into an empty database. Return the inventory and the messages, without values that differ in each run."""
     with contextlib.suppress(Undone), database.write() as connection:
         together = OneTransaction(connection)
         client = local.LocalClient(app, app.service, together)
@@ -138,7 +138,7 @@ def masked(match):
 
 
 def test_batches_equal_requests(database_url):
-    """The messages are the same, too. The second document is imported on top of the first one."""
+    """Batches and single requests give the same inventory and messages, also for a second document after the first."""
     database = Database(make_conf(database_url))
     with make_app(database_url) as app:
         app.service.enforcer = local.Everything()
@@ -170,7 +170,7 @@ def test_one_invalid_node_among_many(database_url, client, file):
 
 
 def test_existing_provider_is_adopted(database_url, client, file):
-    """nova may have created it before the import."""
+    """An import adopts a provider that nova has created before."""
     response = client.placement('POST', '/resource_providers', {'uuid': UUIDS[0], 'name': UUIDS[0]})
     assert response.status_int == 200
     node = {'uuid': UUIDS[0], 'driver': 'fake-hardware', 'resource_class': 'gold', 'traits': ['CUSTOM_A']}
@@ -180,7 +180,7 @@ def test_existing_provider_is_adopted(database_url, client, file):
 
 
 def test_warning_about_a_long_lock(tmp_path, file):
-    """SQLite only, because its writers wait for each other. With --continue each node has its own transaction."""
+    """Only SQLite's writers block each other. With --continue, each node has its own transaction."""
     url = f'sqlite:///{tmp_path}/new.sqlite'
     upgraded(url)
     rack = file({'nodes': [{'name': f'node{number}', 'driver': 'fake-hardware'} for number in range(1500)]})

@@ -18,7 +18,7 @@ nodes:
 
 
 def test_all_problems_of_a_document(database_url, client, file):
-    """Each has its line, node and key, in YAML and in JSON."""
+    """Each problem has its line, node and key, in YAML and in JSON."""
     path = file(WRONG)
     errors = manage(database_url, 'import', path, code=1)
     assert errors.splitlines() == [
@@ -42,7 +42,7 @@ PORT = {'address': '52:54:00:00:00:01'}
 
 
 def test_a_dry_run_shows_each_difference(database_url, client, file):
-    """Secrets are masked."""
+    """A dry run shows each difference, with masked secrets."""
     secret = {'redfish_password': 'hush-hush', 'redfish_address': 'https://a'}
     first = NODE | {'driver_info': secret, 'provision_state': 'active', 'ports': [PORT]}
     new = {'name': 'new', 'driver': 'fake-hardware', 'ports': [{'address': '52:54:00:00:00:03'}]}

@@ -21,12 +21,12 @@ def sources(client, name):
 
 
 def counts(output):
-    """Return the lines of a report before the last one."""
+    """Return the lines of a report except the last one."""
     return output.splitlines()[:-1]
 
 
 def test_an_import_with_a_source(database_url, client, file):
-    """It writes what its source holds, also on new nodes."""
+    """An import with a source sets the traits of that source, also on new nodes."""
     manage(database_url, 'import', '--source', 'cmdb', file({'nodes': [node('one', 'CUSTOM_A', 'CUSTOM_B')]}))
     assert sources(client, 'one') == {'CUSTOM_A': ['cmdb'], 'CUSTOM_B': ['cmdb']}
     since = client.get('/v1/nodes/one/traits?detail=true')['traits'][0]['sources'][0]['since']
@@ -56,7 +56,7 @@ def test_without_a_source_it_is_the_operator(database_url, client, file):
 
 
 def test_pruning(database_url, client, file):
-    """Nodes without traits in the file, and nodes that are not in it, lose the traits of the source alone."""
+    """Nodes without traits in the file, and nodes that are not in it, lose only the traits of the source."""
     rack = {'nodes': [node(name, 'CUSTOM_A') for name in ('one', 'two', 'three', 'four')]}
     manage(database_url, 'import', '--source', 'cmdb', file(rack))
     client.ask('PUT', '/v1/nodes/one/traits/CUSTOM_A?source=hook')
@@ -85,7 +85,7 @@ def test_pruning(database_url, client, file):
 
 
 def test_vetoed_traits_are_reported(database_url, client, file, capfd):
-    """The rest is imported."""
+    """Vetoed traits are reported. The other traits are imported."""
     rack = file({'nodes': [node('one', 'CUSTOM_A', 'CUSTOM_B')]})
     manage(database_url, 'import', '--source', 'cmdb', rack)
     client.ask('DELETE', '/v1/nodes/one/traits/CUSTOM_A')
@@ -93,7 +93,7 @@ def test_vetoed_traits_are_reported(database_url, client, file, capfd):
         report = counts(manage(database_url, 'import', '--source', 'cmdb', option, rack))
         assert report == ['nodes: 1 same', 'traits: 1 vetoed']
     assert sources(client, 'one') == {'CUSTOM_B': ['cmdb']}
-    # With a node that is refused, the errors are shown.
+    # If a node is refused, the report has the errors.
     wrong = file({'nodes': [node('one', 'CUSTOM_A', 'CUSTOM_C'), node('two', 'none')]})
     errors = manage(database_url, 'import', '--source', 'cmdb', '--continue', wrong, code=1)
     assert 'node one: the source cmdb cannot add vetoed traits: CUSTOM_A.' in errors
@@ -117,7 +117,7 @@ def test_wrong_options(database_url, client, file, options, problem):
 
 
 def test_the_export_carries_sources(database_url, client, new_database, file, tmp_path):
-    """Only if a node has another source than the operator. Imported again, it changes nothing."""
+    """The export has sources only if a node has another source than the operator. Its import changes nothing."""
     other, path = upgraded(new_database()), tmp_path / 'all.yaml'
     manage(database_url, 'import', file({'nodes': [node('one', 'CUSTOM_A', 'CUSTOM_B'), node('two', 'CUSTOM_A')]}))
     client.ask('PUT', '/v1/nodes/one/traits?source=cmdb', {'traits': ['CUSTOM_B', 'CUSTOM_C']})
@@ -137,7 +137,7 @@ def test_the_export_carries_sources(database_url, client, new_database, file, tm
 
 
 def test_an_import_of_sources_onto_other_traits(database_url, client, file):
-    """The node has exactly these traits after it. A source that the file does not name keeps what it has of them."""
+    """Afterwards, the node has exactly the traits of the file. Other sources keep their holds on these traits."""
     client.node(name='one')
     client.ask('PUT', '/v1/nodes/one/traits?source=hook', {'traits': ['CUSTOM_A', 'CUSTOM_X']})
     client.ask('PUT', '/v1/nodes/one/traits?source=cmdb', {'traits': ['CUSTOM_Y']})
@@ -154,13 +154,13 @@ def test_an_import_of_sources_onto_other_traits(database_url, client, file):
     for count in ('changed', 'same'):
         assert counts(manage(database_url, 'import', rack)) == [f'nodes: 1 {count}']
     assert sources(client, 'one') == {'CUSTOM_A': ['cmdb', 'hook'], 'CUSTOM_B': ['cmdb']}
-    # As by any plain removal.
+    # Any plain removal does the same.
     vetoes = client.get('/v1/nodes/one/traits?detail=true')['vetoes']
     assert [veto['trait'] for veto in vetoes] == ['CUSTOM_X']
 
 
 def test_reserved_sources_become_the_operator(database_url, client, file):
-    """The report says so once."""
+    """Reserved sources become the operator, and the report says so once."""
     rack = [
         node(f'node{n}', 'CUSTOM_A', 'CUSTOM_B', trait_sources={'rule:cpu': ['CUSTOM_A'], 'mirror:x': ['CUSTOM_B']})
         for n in range(3)
@@ -178,7 +178,7 @@ def test_the_limit_counts_traits_once(database_url, client, file):
     names = [f'CUSTOM_T{number}' for number in range(51)]
     rack = node('one', *names[:50], trait_sources={'cmdb': names[:30], 'hook': names[20:50]})
     assert counts(manage(database_url, 'import', file({'nodes': [rack]}))) == ['nodes: 1 created']
-    # One source loses as many as the other one gets.
+    # One source loses as many traits as the other one gets.
     swapped = node('one', *names[1:], trait_sources={'cmdb': names[1:20], 'hook': names[20:]})
     assert counts(manage(database_url, 'import', file({'nodes': [swapped]}))) == ['nodes: 1 changed']
     errors = manage(database_url, 'import', '--source', 'more', file({'nodes': [node('one', names[0])]}), code=1)
@@ -187,7 +187,7 @@ def test_the_limit_counts_traits_once(database_url, client, file):
 
 
 def test_bulk_writes_are_recorded(database_url, client, file):
-    """The nodes that an import creates in bulk have an entry in the history for each source."""
+    """Nodes that an import creates in bulk have a history entry for each source."""
     rack = {'nodes': [node('one', 'CUSTOM_A', 'CUSTOM_B', trait_sources={'cmdb': ['CUSTOM_B'], 'hook': ['CUSTOM_B']})]}
     manage(database_url, 'import', file(rack))
     history = client.get('/v1/nodes/one/history/?detail=true')['history']

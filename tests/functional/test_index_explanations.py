@@ -1,4 +1,4 @@
-"""Explanations of matches from the index of nodes say what the statement says that counts all nodes."""
+"""Explanations of matches from the index of nodes equal those of the SQL statement."""
 
 import random
 
@@ -32,11 +32,11 @@ def prepare(app):
 
 
 def explained(result):
-    """Return all that a Result says, in a form that can be compared."""
+    """Return the content of a Result, in a form that can be compared."""
     explanation = result.explanation
     failing = {frozenset(explanation.names(mask)): number for mask, number in explanation.failing.items() if number}
     misses = [(miss.uuid, miss.name, frozenset(explanation.names(miss.mask))) for miss in result.misses]
-    # Of sets with as many clauses and nodes, the order of the clauses decides, which differs for rules only.
+    # Ties are broken by the order of the clauses, which differs for rules only.
     return explanation.clauses, failing, sorted(misses)
 
 
@@ -49,7 +49,7 @@ def compare(app, node_request, holder=None, **ids):
 
 
 def change(app, inventory, choose):
-    """Let some nodes be children, mirrored, or without what rules expect, and rewrite the index."""
+    """Make some nodes children, mirrored or mismatched, and rewrite the index."""
     with app.service.write() as connection:
         for node in inventory:
             values = {'parent_node': choose.choice([None, None, instance(0)]), 'origin': choose.choice([None, 'cloud'])}
@@ -62,13 +62,13 @@ def change(app, inventory, choose):
             ]
             if rows:
                 connection.execute(sa.insert(tables.node_mismatches), rows)
-    # Those writes have left no rows in the log of changes.
+    # These writes leave no rows in the log of changes.
     app.service.node_index._forget()
     prepare(app)
 
 
 def test_both_explanations_are_the_same(database_url, monkeypatch):
-    """On random inventories, with children, mirrored nodes, mismatches, and an instance with an allocation."""
+    """Both explanations are equal on random inventories with children, mirrored nodes, mismatches and an allocation."""
     for module in (explanations, index_explanations):
         monkeypatch.setattr(module, 'MAX_RULES', 2)
     with make_app(database_url) as app:
@@ -97,7 +97,7 @@ def test_both_explanations_are_the_same(database_url, monkeypatch):
 
 
 def test_an_explanation_is_never_stale(client, app, monkeypatch):
-    """Each write is in the next explanation, which needs no statement over all nodes."""
+    """The next explanation has each write, and needs no statement over all nodes."""
     monkeypatch.setattr(explanations, '_counted', None)
     uuids = [available(client) for _ in range(3)]
     prepare(app)
@@ -119,7 +119,7 @@ def test_an_explanation_is_never_stale(client, app, monkeypatch):
 
 
 def test_the_command_describes_every_condition(app):
-    """The clauses of all conditions that make a node eligible, of both explanations."""
+    """The command describes the clauses of all eligibility conditions, of both explanations."""
     prepare(app)
     node_request = NodeRequest(Grant(()), excluded=Exclusions())
     for explain in (index_explanations.explain, explanations._counted):
@@ -141,7 +141,7 @@ def test_filters_and_lists_need_the_statement(app, client):
 
 
 def test_the_index_is_made_in_the_background(app, client, monkeypatch):
-    """After a request that it would have been quicker for, and anew after many changes."""
+    """The index is built after a request that needed it, and rebuilt after many changes."""
     monkeypatch.setattr(index_explanations, 'MIN_NODES', 2)
     node_request, context = NodeRequest(Grant(())), context_of(app)
     available(client)
@@ -151,7 +151,7 @@ def test_the_index_is_made_in_the_background(app, client, monkeypatch):
     assert explanations.explain(context, node_request)['considered'] == 2
     app.service.node_index.wait()
     assert index_explanations.explain(context, node_request, None).explanation.considered == 2
-    # More changes than one statement reads.
+    # There are more changes than one statement reads.
     monkeypatch.setattr(node_index, '_BATCH', 1)
     available(client), available(client)
     assert index_explanations.explain(context, node_request, None) is None
@@ -181,7 +181,7 @@ def test_a_process_that_ends_reads_no_more_nodes(app, client):
 
 
 def test_nothing_to_count(app, client):
-    """No nodes; a class that no node has; and nodes that the caller may not see."""
+    """The explanations are equal without nodes, for a class without nodes, and for a caller who may see no node."""
     prepare(app)
     compare(app, NodeRequest(Grant(())))
     available(client)

@@ -1,4 +1,4 @@
-"""Inspections with the real ramdisk, with the real clients, and with the library, against a running service."""
+"""Inspections with the real ramdisk, the real clients and the library, against a running service."""
 
 import json
 
@@ -16,7 +16,7 @@ MACS = list(ramdisk.interfaces().values())
 
 @pytest.mark.skipif(not MACS, reason='This machine has no network interface.')
 def test_the_real_ramdisk(server, baremetal, sdk, tmp_path):
-    """It inspects this machine. Then the real clients show the data, and store it for another node."""
+    """The real ramdisk inspects this machine. The real clients show the data, and store it for another node."""
     node = sdk.create_node(driver='fake-hardware', name='inspected', inspect_interface='agent')
     sdk.create_port(node_id=node.id, address=MACS[0])
     sdk.set_node_provision_state(node, 'manage', wait=True)
@@ -31,7 +31,7 @@ def test_the_real_ramdisk(server, baremetal, sdk, tmp_path):
     data = sdk.get_node_inventory('inspected')
     assert data['inventory']['cpu']['model_name']
     assert data['plugin_data']['configuration']['collectors'] == ['default']
-    # The traits of this machine's CPU, without a rule of ours.
+    # The standard rules set the traits of this machine's CPU.
     traits = set(sdk.get_node('inspected').traits)
     assert traits == set(rule_evaluation.evaluate(standard(), rule_evaluation.facts_of(data)).traits)
     if ramdisk.ARCHITECTURE == 'x86_64':

@@ -1,7 +1,7 @@
-"""What follows from the data of inspections, compared with what Ironic 39.0.0 has made of the same data.
+"""The results of the inspection hooks, compared with those of Ironic 39.0.0 for the same data.
 
-``tests/data/ironic-inspection-hooks.json`` has the data, and what Ironic has made of it for values of [inspector]
-add_ports and keep_ports, with all the hooks that this service has.
+``tests/data/ironic-inspection-hooks.json`` has the data, and Ironic's results for values of [inspector] add_ports and
+keep_ports, with all hooks that this service has.
 """
 
 import json
@@ -24,7 +24,7 @@ HOOKS = [
 
 @pytest.fixture(scope='module')
 def url(tmp_path_factory):
-    """The URL of a database. The hooks have no SQL, so one kind is enough."""
+    """The URL of a database. The hooks have no SQL, so one kind of database is enough."""
     return upgraded(f'sqlite:///{tmp_path_factory.mktemp("hooks")}/hooks.sqlite')
 
 
@@ -51,14 +51,14 @@ def test_same_data_as_ironic(url, name):
 
 
 def unchanged(recorded, case, uuid):
-    """Return a recorded failure with what this service makes of it: it leaves the node and its ports as they were."""
+    """Return a recorded failure, changed to that of this service: the node and its ports stay as they were."""
     reason = recorded['error'].partition('hooks: ')[2].partition(' Error: ')[0]
     reason = reason.replace(reason.partition('for node ')[2][:36], uuid)
     return recorded | {'error': reason, 'properties': case['properties'], 'ports': []}
 
 
 def outcome(client, uuid, recorded):
-    """Return what has become of a node, as it was recorded."""
+    """Return the resulting node, in the form of the records."""
     node = client.get(f'/v1/nodes/{uuid}')
     rows = client.get(f'/v1/nodes/{uuid}/ports?fields=address,pxe_enabled,extra&sort_key=address')['ports']
     reason = node['last_error']

@@ -1,4 +1,4 @@
-"""Which node the data of an inspection is for, and what a ramdisk learns about the others: nothing."""
+"""The lookup of the node of inspection data. A ramdisk learns nothing about other nodes."""
 
 import pytest
 
@@ -16,7 +16,7 @@ NO_NODE = 'aaaaaaaa-0000-4000-8000-00000000000f'
 
 @pytest.fixture
 def nodes(app, client):
-    """Two nodes that wait, with ports and BMCs, and one with both that does not: their uuids."""
+    """The uuids of three nodes with ports and BMCs. Two of them wait for inspection data."""
     first = waiting(app, client, name='first', driver_info={'ipmi_address': '198.51.100.1', 'ipmi_password': SECRET})
     second = waiting(app, client, name='second', driver_info={'redfish_address': 'https://BMC2.example.org/redfish/v1'})
     idle = client.node(name='idle', driver_info={'ipmi_address': '198.51.100.3'})['uuid']
@@ -71,7 +71,7 @@ def test_all_others_get_the_same_response(client, nodes):
 
 
 def test_a_node_whose_inspection_is_the_work_of_others(app, client):
-    """Such as a mirrored node."""
+    """Data is refused for a node that this service does not inspect, such as a mirrored node."""
     uuid = client.node()['uuid']
     add_port(client, uuid, MACS[0])
     put_in(app, uuid, 'inspect wait')
@@ -80,7 +80,7 @@ def test_a_node_whose_inspection_is_the_work_of_others(app, client):
 
 
 def test_nodes_behind_one_bmc(app, client):
-    """They need ports."""
+    """Nodes behind one BMC need ports."""
     for _ in range(2):
         waiting(app, client, driver_info={'ipmi_address': '198.51.100.1'})
     assert post(client, ramdisk_data(MACS[0], bmc='198.51.100.1')).status_int == 404
@@ -139,7 +139,7 @@ def test_versions(client):
     assert (response.status_int, '1.84' in message(response)) == (404, True)
 
 
-#: Bodies that a ramdisk must not send: {name: (body, what the message says)}.
+#: Invalid bodies of a ramdisk: {name: (body, part of the message)}.
 BAD = {
     'list': ([], 'is a JSON object'),
     'no inventory': ({}, "'inventory' is required"),
@@ -163,7 +163,7 @@ def test_only_some_problems_are_named(client):
 
 
 def test_ramdisks_and_an_abort_at_once(app, client, clients):
-    """The inspection ends, or is aborted. Data that was accepted is stored."""
+    """The inspection is aborted. Data is stored exactly if a request with data was accepted."""
     uuid = waiting(app, client)
     add_port(client, uuid, MACS[0])
 

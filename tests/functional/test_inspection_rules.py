@@ -1,4 +1,4 @@
-"""Inspection rules over HTTP: hostile ones, and writers that race."""
+"""Inspection rules over HTTP: invalid rules, and concurrent writers."""
 
 from tests.support.concurrency import at_once
 
@@ -14,7 +14,7 @@ def nested(levels):
     return value
 
 
-#: {what is wrong: (fields of the rule, a part of the message)}.
+#: {problem: (fields of the rule, part of the message)}.
 HOSTILE = {
     'deep': ({'conditions': [{'op': 'eq', 'args': {'values': nested(50)}}]}, 'nested deeper than 12'),
     'too deep for JSON': ({'conditions': [{'op': 'eq', 'args': {'values': nested(70)}}]}, 'nested too deep'),
@@ -64,7 +64,7 @@ def test_a_patch_cannot_exceed_the_limits(client):
 
 
 def test_a_name_is_given_once(clients):
-    """However many create a rule with the name, or change one to it, at the same time."""
+    """One rule gets the name, although many clients create or rename rules at the same time."""
     uuids = [client.ask('POST', RULES, {'actions': [ADD]}).json['uuid'] for client in clients]
     rename = [{'op': 'add', 'path': '/name', 'value': 'gold'}]
 

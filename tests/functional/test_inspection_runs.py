@@ -1,4 +1,4 @@
-"""What inspection rules do at the end of an inspection, and when a client stores data, on each database."""
+"""Runs of inspection rules at the end of an inspection, and when a client stores data, on each database."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def errors(client, uuid):
 
 
 def test_an_inspection_gives_traits(app, client):
-    """The standard rules are enough."""
+    """The standard rules add traits."""
     uuid = inspected(app, client)
     assert state(client, uuid) == ('manageable', None)
     assert sources(client, uuid) == {
@@ -41,7 +41,7 @@ def test_an_inspection_gives_traits(app, client):
         'STORAGE_DISK_HDD': ['rule:standard.disks'],
         'STORAGE_DISK_SSD': ['rule:standard.disks'],
     }
-    # The fact goes, the trait goes.
+    # Without the fact, the trait is removed.
     inspect(app, client, uuid)
     one_disk = ramdisk_data(MACS[0])
     del one_disk['inventory']['disks'][1:]
@@ -56,7 +56,7 @@ def test_an_inspection_gives_traits(app, client):
 
 
 def test_rules_change_the_node_its_ports_and_the_plugin_data(app, client):
-    """They see what the hooks have found."""
+    """Rules change the node, its ports and the plugin data. They see the results of the hooks."""
     uuid = inspected(
         app,
         client,
@@ -85,13 +85,13 @@ def test_rules_change_the_node_its_ports_and_the_plugin_data(app, client):
     assert (port['extra'], port['physical_network'], port['name']) == ({'rack': 'r7'}, 'net1', None)
     with app.service.read() as connection:
         assert 'hush' in connection.exec_driver_sql('SELECT driver_info FROM nodes').scalar_one()
-    # It has a provider now, with these traits.
+    # The node has a provider now, with these traits.
     assert 'CUSTOM_GOLD_GOLD' in client.placement('GET', f'/resource_providers/{uuid}/traits').json['traits']
     assert errors(client, uuid) == []
 
 
 def test_a_rule_ends_the_inspection(app, client):
-    """Nothing else changes. The data stays."""
+    """The data is stored. Nothing else changes."""
     fail = rule('fail', ('fail', {'msg': 'no rack {plugin_data[rack]}'}), priority=1)
     uuid = inspected(app, client, fail, add('a', 'CUSTOM_A', priority=2), rule('b', ('set-attribute', SET), priority=2))
     error = 'Failed to finish inspection: Failed to inspect hardware. Reason: no rack r7'
@@ -120,7 +120,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(('change', 'reason'), REFUSED.values(), ids=REFUSED)
 def test_changes_that_are_not_allowed(app, client, change, reason):
-    """All changes of the rule are left out, and its traits stay. Other rules are not affected."""
+    """None of the rule's changes are applied, and its traits stay. Other rules are not affected."""
     other = client.node(name='taken')['uuid']
     add_port(client, other, MACS[1], name='taken')
     kind, path, value, *port = change
@@ -137,7 +137,7 @@ def test_changes_that_are_not_allowed(app, client, change, reason):
 
 
 def test_changes_of_sensitive_rules_that_are_not_allowed(app, client):
-    """The history does not show what only these rules see."""
+    """The history does not show values that only sensitive rules see."""
     action = ('set-attribute', {'path': 'name', 'value': '{node.driver_info[token]}'})
     bad = rule('bad', action, sensitive=True)
     uuid = inspected(app, client, bad, driver_info={'token': 'hush/hush'})
@@ -155,7 +155,7 @@ def test_the_class_of_a_node_that_is_held(app, client):
 
 
 def test_a_client_stores_data(app, client):
-    """Only traits and expectations change. Storing the same again changes nothing."""
+    """Only traits and expectations change. Storing the same data again changes nothing."""
     store_rules(app, rule('a', ('add-trait', {'name': 'CUSTOM_A'}), ('set-attribute', {'path': 'extra/x', 'value': 1}),
                           ('set-plugin-data', {'path': 'x', 'value': 1})), expect('cpus', 16))  # fmt: skip
     uuid = client.node(name='one')['uuid']
@@ -172,7 +172,7 @@ def test_a_client_stores_data(app, client):
 
 
 def test_rules_and_the_ramdisk_hooks_agree_with_a_later_run(app, client):
-    """What an inspection has left, a run over the stored data does not change."""
+    """A run over the stored data does not change the result of the inspection."""
     tier = rule('tier', ('set-plugin-data', {'path': 'tier', 'value': 'GOLD'}), priority=5)
     uuid = inspected(
         app, client, tier, rule('b', ('add-trait', {'name': 'CUSTOM_{plugin_data[tier]}', 'format': True}))

@@ -9,7 +9,7 @@ from tests.support.transitions import ask, pass_time
 
 
 def shown(client, uuid):
-    """Return the state of a node, its error and its properties."""
+    """Return the state, the error and the properties of a node."""
     node = client.get(f'/v1/nodes/{uuid}')
     return node['provision_state'], node['last_error'], node['properties']
 
@@ -43,7 +43,7 @@ def test_a_ramdisk_that_sends_its_data_twice(app, client):
 
 
 def test_a_client_does_not_replace_data_that_a_worker_still_has_to_read(database_url):
-    """The properties follow from the data of the ramdisk, not from that of a client."""
+    """The properties come from the ramdisk's data, although a client stores other data before the worker reads it."""
     with make_app(database_url, deploy__node_locked_retry_attempts=0) as app:
         client = Client(app)
         uuid = waiting(app, client)
@@ -94,7 +94,7 @@ def test_an_inspection_that_is_aborted(app, client):
     assert shown(client, uuid)[:2] == ('inspect failed', 'Inspection was aborted by request.')
 
 
-#: {name: (data of the ramdisk, what last_error says)}.
+#: {name: (data of the ramdisk, part of last_error)}.
 FAILURES = {
     'error of the ramdisk': (ramdisk_data(MACS[0], error='it burns'), 'Ramdisk reported error: it burns'),
     'long error': (ramdisk_data(MACS[0], error='x' * 100_000), f'Ramdisk reported error: {"x" * 4096}…'),
@@ -110,7 +110,7 @@ FAILURES = {
 
 
 def test_an_inspection_that_fails(app, client, caplog):
-    """The data stays, and nothing else does."""
+    """A failed inspection keeps the data, and changes nothing else."""
     uuid = waiting(app, client, properties={'cpus': 1})
     add_port(client, uuid, MACS[0])
     for case, (data, reason) in FAILURES.items():
@@ -154,7 +154,7 @@ def test_the_node_in_the_response_from_1_84(app, client):
 
 
 def test_data_of_a_client(client):
-    """As a ramdisk sends it, and as ``baremetal node inventory save`` writes it."""
+    """A client may store data as a ramdisk sends it, and as ``baremetal node inventory save`` writes it."""
     path = f'/v1/nodes/{client.node()["uuid"]}/inventory'
     for body in ({'inventory': {'a': 1}, 'lldp': 2}, {'inventory': {'a': 1}, 'plugin_data': {'lldp': 2, 'logs': 'x'}}):
         response = client.ask('PUT', path, body, version='1.81')
@@ -186,7 +186,7 @@ def test_bad_data_of_a_client(client):
 
 
 def test_the_size_of_data(shared_database_url, client):
-    """It has a limit of its own. Other requests keep theirs."""
+    """Inspection data has its own size limit. Other requests keep theirs."""
     uuid = client.node()['uuid']
     options = {'api__max_request_body_size': 1000, 'inspection__max_data_size': 3000}
     with make_app(shared_database_url, **options) as small:

@@ -14,7 +14,7 @@ from tests.support.service import make_app, upgraded
 
 INSTANCE = 'a8b2c1c0-0000-4000-8000-000000000001'
 CHASSIS = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
-#: A YAML 1.1 parser reads the MAC address as a number to the base of 60, and the description as a date.
+#: A YAML 1.1 parser reads the MAC address as a base 60 number, and the description as a date.
 RACK = f"""
 chassis:
 - uuid: {CHASSIS}
@@ -109,7 +109,7 @@ def test_import_changes_only_what_the_document_names(database_url, client, file)
 
 
 def test_import_removes_finished_states(database_url, client, new_database, file, tmp_path):
-    """The first export is imported days before the last one."""
+    """An import removes states that have ended since the previous import."""
     other, path = upgraded(new_database()), tmp_path / 'all.yaml'
     client.node(name='one', maintenance=True, description='old', instance_uuid=INSTANCE, extra={'a': 1}, owner='x')
     client.ask('PUT', '/v1/nodes/one/traits', {'traits': ['CUSTOM_A']})
@@ -121,7 +121,7 @@ def test_import_removes_finished_states(database_url, client, new_database, file
         manage(database_url, 'import', file({'nodes': [{'name': 'one', 'traits': [], **ended}]}))
 
 
-#: Values that the service normalises, and values that are the defaults.
+#: Values that the service normalises, and default values.
 ODD = """
 chassis:
 - {uuid: 5C2D0A5E2F0C4B7B9A6B27D3B7D0A002, extra: null}
@@ -147,7 +147,7 @@ nodes:
 
 
 def test_normalised_values_are_unchanged(database_url, client, file):
-    """Invalid names are reported, and the rest can be imported again."""
+    """A second import changes nothing. Invalid names are reported, and the other nodes can be imported."""
     errors = manage(database_url, 'import', '--continue', file(ODD), code=1)
     assert '\u00e9 is none: ' in errors
     assert 'detail: The word "detail" is reserved' in errors
@@ -165,7 +165,7 @@ STATES = [
 
 
 def test_dry_run_reports_each_node(database_url, client, file):
-    """Also nodes in a new chassis, and nodes that conflict with others of the file."""
+    """A dry run also reports nodes in a new chassis, and nodes that conflict with others of the file."""
     chassis = {'uuid': CHASSIS, 'nodes': STATES}
     for arguments in (['--dry-run'], []):
         errors = manage(database_url, 'import', '--continue', *arguments, file({'chassis': [chassis]}), code=1)
@@ -185,7 +185,7 @@ def test_port_moves_into_a_new_portgroup(database_url, client, file):
 
 
 def test_export_into_another_service(database_url, new_database, file, tmp_path):
-    """The file has the secrets, and only its owner can read it."""
+    """The export has the secrets, and only the owner of the file can read it."""
     manage(database_url, 'import', file(RACK))
     document = exported(database_url)
     assert [node['driver_info'] for node in document['nodes'] if node['name'] == 'one'] == [
@@ -227,7 +227,7 @@ def test_import_with_continue(database_url, client, file):
 
 
 def test_concurrent_imports(database_url, client, tmp_path):
-    """They write in opposite orders. The one that loses a lock begins again, so one of them comes last as a whole."""
+    """Of imports in opposite orders, the one that loses a lock begins again. The last one wins as a whole."""
     names = [f'node{number}' for number in range(30)]
     paths = [tmp_path / 'up.json', tmp_path / 'down.json']
     for name in names:
@@ -251,7 +251,7 @@ def test_invalid_files(database_url, client, file):
 
 
 def test_export_of_mirrored_nodes(database_url, app, client, new_database, tmp_path):
-    """They are left out, unless the operator asks for them; an import makes them own nodes."""
+    """Mirrored nodes are exported only on request. An import makes them own nodes."""
     client.node(name='own')
     client.node(name='far')
     with app.service.write() as connection:

@@ -1,4 +1,4 @@
-"""Ironic's allocations: how they hold a node, and how they end, on each database."""
+"""Ironic's allocations: how they begin, hold a node and end, on each database."""
 
 import pytest
 import sqlalchemy as sa
@@ -36,7 +36,7 @@ def failed(client, **body):
 
 
 def shown(client, node, *names):
-    """Return fields of a node; one of them as it is, several as a list."""
+    """Return one field of a node, or a list of several."""
     document = client.get(f'/v1/nodes/{node}?fields={",".join(names)}')
     return document[names[0]] if len(names) == 1 else [document[name] for name in names]
 
@@ -58,7 +58,7 @@ def events(client, node):
 
 
 def test_active_at_once(client, node):
-    """The response has the node. The node has the instance and its traits, and nobody else can take it."""
+    """The response has the node. The node has the instance and its traits, and no other request can take it."""
     client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_B']})
     with moves(client, node, 1, reserved={GOLD: 1}):
         allocation = request(client, name='one', traits=['CUSTOM_B', 'CUSTOM_A'], extra={'a': 1})
@@ -87,11 +87,11 @@ def reserve_uuid(client, uuid, node):
 
 
 def test_reasons(client, node):
-    """``last_error`` has the reasons that a reservation's 409 has."""
+    """``last_error`` has the same reasons as the 409 of a reservation."""
     assert failed(client, resource_class='tin') == (
         '0 of 1 nodes match, 1 is wanted. Rejected by resource_class:tin 1. Without resource_class:tin, 1 would match.'
     )
-    # The node's own name of its class counts, as in Ironic, not that of Placement.
+    # The class has Ironic's name here, not Placement's.
     assert 'resource_class:CUSTOM_GOLD 1' in failed(client, resource_class='CUSTOM_GOLD')
     assert 'required:CUSTOM_A 1' in failed(client, traits=['CUSTOM_A'])
     assert 'project:other 1' in failed(client, owner='other')
@@ -108,7 +108,7 @@ def test_reasons(client, node):
 
 @pytest.mark.parametrize('path', ['allocation', 'node'])
 def test_deleted(client, node, path):
-    """The node is free again, without the traits of the allocation."""
+    """A deleted allocation leaves the node free, without its traits."""
     patch(client, node, {'op': 'add', 'path': '/instance_info/image_source', 'value': 'http://image'})
     uuid = request(client)['uuid']
     assert shown(client, node, 'instance_info') == {'image_source': 'http://image', 'traits': []}
@@ -124,7 +124,7 @@ def test_deleted(client, node, path):
 
 
 def test_a_deploy_and_an_undeploy(app, client, node):
-    """While the node is active the allocation stays, and with undeploy it ends."""
+    """The allocation stays while the node is active, and ends with undeploy."""
     uuid = request(client, name='one')['uuid']
     response = client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'active'})
     assert response.status_int == 202, response.text
@@ -167,7 +167,7 @@ def test_an_active_node_in_maintenance_loses_its_allocation(app, client, node, w
 
 
 def test_the_instance_is_removed(client, node):
-    """The allocation ends with it, unless that is refused. Fields of the same PATCH are kept."""
+    """Removing the instance ends the allocation, unless it is refused. Other fields of the PATCH are kept."""
     uuid = request(client)['uuid']
     with moves(client, node, 1, reserved={GOLD: 0}):
         patch(client, node, REMOVE, {'op': 'add', 'path': '/instance_info', 'value': {'a': 1}})
@@ -186,7 +186,7 @@ def test_the_node_is_deleted(client, node):
 
 
 def test_the_owner_of_an_allocated_node(client, node):
-    """As in Ironic, it cannot be changed if a project owns the allocation."""
+    """As in Ironic, the owner of the node cannot change if a project owns the allocation."""
     change = {'op': 'add', 'path': '/owner', 'value': 'two'}
     patch(client, node, {'op': 'add', 'path': '/owner', 'value': 'one'})
     request(client, owner='one', name='one')
@@ -205,7 +205,7 @@ def test_the_node_of_its_name_comes_first(client):
 
 
 def test_candidates(client, node):
-    """They are shown as uuids, in the order of the request, and must exist."""
+    """Candidates must exist, and are shown as uuids in the order of the request."""
     other = golden(client, name='rack1-2')
     allocation = request(client, candidate_nodes=['rack1-2', node, 'rack1-2'])
     assert allocation['candidate_nodes'] == [other, node, other]
@@ -234,7 +234,7 @@ def test_names_and_uuids_are_unique(client, node):
 
 
 def test_the_instance_is_held_already(client, node):
-    """An allocation with the uuid of an instance that has a node, or a reservation, gets none."""
+    """An allocation fails if its uuid is that of an instance with a node or a reservation."""
     other = golden(client)
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     assert 'is already associated with a node' in failed(client, uuid=instance(1))
@@ -256,7 +256,7 @@ def test_a_reservation_that_has_expired(app, client, node):
 
 
 def test_a_consumer_of_placement(client, node):
-    """A node that is allocated in Placement goes to that consumer only."""
+    """A node that is allocated in Placement is only for that consumer."""
     other = golden(client)
     assert allocate(client, 1, other).status_int == 204
     assert request(client, uuid=instance(1))['node_uuid'] == other
@@ -293,7 +293,7 @@ def test_backfill(app, client, node):
 
 
 def test_backfill_without_an_instance(app, client, node):
-    """A node that was deployed without one gets the uuid of the allocation, unless something else holds either."""
+    """A node that was deployed without an instance gets the uuid of the allocation, unless something holds either."""
     provision(client, app, node, 'active')
     other = golden(client)
     assert reserve(client, 1, [other]).status_int == 201
@@ -307,7 +307,7 @@ def test_backfill_without_an_instance(app, client, node):
 
 
 def test_the_row_of_an_allocation_that_an_earlier_release_left_behind(app, client, node):
-    """A worker of the release before allocations undeploys the node. Afterwards, it can be allocated again."""
+    """A node that a worker of an older release has undeployed can be allocated again."""
     uuid = request(client, name='one')['uuid']
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(instance_uuid=None))

@@ -1,4 +1,4 @@
-"""Nodes that a search has found for one reservation, and that the next ones take without a search, on each database."""
+"""Spare nodes of one search, which the next reservations take without a search, on each database."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.service import make_app
 
 @pytest.fixture
 def clients(database_url):
-    """Clients of two applications that keep found nodes for a minute."""
+    """Clients of two applications that keep spare nodes for a minute."""
     with make_app(database_url) as first, make_app(database_url) as second:
         for each in (first, second):
             each.service.places = Places(longest=60)
@@ -24,7 +24,7 @@ def _reserve(client, number):
 
 
 def test_node_is_in_maintenance_by_now(clients):
-    """A kept node that is not free any more is passed."""
+    """A kept node that is no longer free is skipped."""
     nodes = [available(clients[0]) for _ in range(4)]
     assert _reserve(clients[0], 1) == nodes[0]
     clients[1].ask('PUT', f'/v1/nodes/{nodes[1]}/maintenance', {'reason': 'a fan'})
@@ -33,7 +33,7 @@ def test_node_is_in_maintenance_by_now(clients):
 
 
 def test_node_is_deleted_by_now(clients):
-    """A kept node that does not exist any more is passed."""
+    """A kept node that no longer exists is skipped."""
     nodes = [available(clients[0]) for _ in range(3)]
     _reserve(clients[0], 1)
     clients[1].ask('DELETE', f'/v1/nodes/{nodes[1]}')
@@ -41,7 +41,7 @@ def test_node_is_deleted_by_now(clients):
 
 
 def test_two_processes_keep_the_same_nodes(clients):
-    """Each node is given out once, and all of them are."""
+    """Each node is reserved exactly once."""
     nodes = [available(clients[0]) for _ in range(12)]
     held = [_reserve(clients[number % 2], number) for number in range(12)]
     assert sorted(held) == sorted(nodes)
@@ -49,7 +49,7 @@ def test_two_processes_keep_the_same_nodes(clients):
 
 
 def test_one_search_serves_many_requests_of_several_nodes(clients):
-    """Each of them gets its nodes, and only the first one searches: the others execute fewer statements."""
+    """Only the first request searches. The others execute fewer statements, and get their nodes."""
     nodes = [available(clients[0]) for _ in range(44)]
     counts, held = [], []
     for number in range(4):
@@ -64,7 +64,7 @@ def test_one_search_serves_many_requests_of_several_nodes(clients):
 
 
 def test_node_that_is_free_again(clients):
-    """It is found when no other node is left, although the place of the search is behind it."""
+    """A node that is free again is found, although the search has passed it."""
     nodes = [available(clients[0]) for _ in range(3)]
     for number in range(3):
         _reserve(clients[0], number)

@@ -21,7 +21,7 @@ from tests.support.service import make_app
 
 @contextlib.contextmanager
 def service(directory, url, timeout=60):
-    """Provide a client of a service that uses a keystone, and waits for it for some seconds."""
+    """Provide a client of a service that uses a keystone, with a timeout of some seconds."""
     (directory / 'service.conf').write_text(OPTIONS.format(url=url, timeout=timeout))
     arguments = ['--config-file', f'{directory}/service.conf']
     with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
@@ -52,7 +52,7 @@ NODE = {'driver': 'fake-hardware'}
 
 
 def test_scope_decides_the_owner(keystone, client):
-    """The system administrator creates nodes without an owner, a project administrator creates nodes of the project."""
+    """The system administrator creates nodes without an owner. A project administrator creates nodes of the project."""
     system, project = keystone.login('admin', PASSWORD), keystone.token
     responses = [client.ask('POST', '/v1/nodes', NODE, headers={'X-Auth-Token': token}) for token in (system, project)]
     assert [response.status_int for response in responses] == [201, 201]
@@ -102,7 +102,7 @@ def test_roles(keystone, client):
 
 
 def test_application_credentials(keystone, client):
-    """They have their own roles and no more."""
+    """Application credentials have only their own roles."""
     token = keystone.user('owner', 'admin', 'racks')
     limited = keystone.credential(token, 'owner', roles=[{'name': 'reader'}])
     assert status(client, limited) == 200
@@ -111,7 +111,7 @@ def test_application_credentials(keystone, client):
 
 
 def test_refused_tokens(keystone, client):
-    """Missing, invalid, revoked or expired: a 401 with the URL of keystone."""
+    """Missing, invalid, revoked and expired tokens are refused with 401 and the URL of keystone."""
     revoked = keystone.user('gone', 'reader', 'people2')
     assert status(client, revoked) == 200
     keystone.ask('DELETE', '/auth/tokens', **{'X-Subject-Token': revoked})
@@ -141,7 +141,7 @@ def stream(client, token, last=None):
 
 
 def test_a_token_expires_during_a_stream(keystone, client):
-    """The stream ends then, although changes go on. With a new token it continues after its last change."""
+    """The stream ends with the token. With a new token, it continues after its last change."""
     system, token = keystone.login('admin', PASSWORD), keystone.user('follower', 'service', 'service')
     ends = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=5)
     short = keystone.credential(token, 'follower', expires_at=ends.strftime('%Y-%m-%dT%H:%M:%S'))
@@ -160,7 +160,7 @@ def test_a_token_expires_during_a_stream(keystone, client):
         assert datetime.datetime.now(datetime.UTC) < ends + datetime.timedelta(seconds=30)
         assert status(client, system, 'PUT', f'/v1/nodes/{node}/traits/CUSTOM_{number}') == 204
     response.app_iter.close()
-    # The token's time has seconds.
+    # The expiry of a token has a resolution of a second.
     assert datetime.datetime.now(datetime.UTC) > ends - datetime.timedelta(seconds=1)
     events = b''.join(pieces).decode()
     assert node in events
@@ -177,7 +177,7 @@ def test_a_token_expires_during_a_stream(keystone, client):
 
 
 def test_service_tokens(keystone, client):
-    """A service forwards a user's token. The user's scope and roles decide, not the service's."""
+    """If a service forwards a user's token, the user's scope and roles decide, not the service's."""
     reader = keystone.user('reader', 'reader', 'people4')
     token = keystone.user('project-admin', 'admin', 'people5')
     service_token = keystone.login('traits', SECRET, 'service')
@@ -185,7 +185,7 @@ def test_service_tokens(keystone, client):
     system = keystone.login('admin', PASSWORD)
     assert status(client, reader, **{'X-Service-Token': service_token}) == 200
     assert status(client, reader, **{'X-Service-Token': 'nonsense'}) == 401
-    # A project administrator sees nothing of other projects, also through a service with the system scope.
+    # A project administrator does not see other projects, even through a service with the system scope.
     for other in (service_token, of_system):
         headers = {'X-Auth-Token': token, 'X-Service-Token': other}
         assert client.get('/v1/nodes', headers=headers)['nodes'] == []
@@ -195,7 +195,7 @@ def test_service_tokens(keystone, client):
 
 
 def test_keystone_is_down(tmp_path):
-    """The message says so, and public routes still work."""
+    """The message says that keystone is down. Public routes still work."""
     (tmp_path / 'keystone').mkdir()
     port = free_port()
     with peer('tests.support.keystone_server', tmp_path / 'keystone', port) as url, service(tmp_path, url) as client:
@@ -213,7 +213,7 @@ def test_keystone_is_down(tmp_path):
 
 
 def test_keystone_times_out(tmp_path):
-    """Something listens and sends no response: a 503, not a 500."""
+    """If keystone does not respond, requests fail with 503, not with 500."""
     with socket.socket() as listening:
         listening.bind(('127.0.0.1', 0))
         listening.listen()

@@ -1,4 +1,4 @@
-"""A short form of benchmarks.leaks: descriptors are given back. Its figures of memory are in the documentation."""
+"""A short form of benchmarks.leaks: the service leaks no descriptors. The documentation has its memory figures."""
 
 import time
 
@@ -22,7 +22,7 @@ def test_descriptors_are_given_back(tmp_path):
             assert descriptors() >= 300
         statuses = leaks.load(server.base, node, 416, 8)
         assert set(statuses) == {200, 204, 400, 404}
-        # The idle connections and those that broke off are closed. A few of the database may be more than before.
+        # Idle and broken connections are closed. There may be a few more database connections than before.
         while (number := descriptors()) > 80:
             assert time.monotonic() < deadline, number
             time.sleep(0.1)

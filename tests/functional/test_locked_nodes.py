@@ -1,4 +1,4 @@
-"""Requests for locked nodes: they wait for the lock, and do not block other requests meanwhile."""
+"""Requests for locked nodes wait for the lock, and do not block other requests."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +14,7 @@ from ironic_traits.db import tables
 from tests.support.client import Client
 from tests.support.service import ForkedServer, finish_work, make_app, worker
 
-#: Longer than any request takes, and shorter than the tests wait.
+#: Seconds: longer than any request takes, and shorter than the tests wait.
 LONG = {'deploy__node_locked_retry_attempts': 60}
 SHORT = {'deploy__node_locked_retry_attempts': 2, 'deploy__node_locked_retry_interval': 0.1}
 OFF = {'deploy__node_locked_retry_attempts': 0}
@@ -97,7 +97,7 @@ def test_the_wait_ends(database_url, options):
 
 
 def test_number_of_waiting_requests_is_limited(database_url):
-    """With four threads one request may wait. Others for locked nodes are refused at once, and reads are served."""
+    """With four threads, one request may wait. More requests for locked nodes are refused. Reads succeed."""
     with (
         clients(database_url, **LONG, api__threads=4) as (app, client),
         concurrent.futures.ThreadPoolExecutor() as pool,
@@ -128,7 +128,7 @@ def test_a_service_with_one_thread_does_not_wait(database_url):
 
 
 def test_no_request_waits_for_a_node_in_a_wait_state(app, client):
-    """Such a state may last half an hour."""
+    """Requests do not wait for a wait state, which may last half an hour."""
     node = client.node(driver_info={'fake_delays': {'inspect': 300}})['uuid']
     with app.service.write() as connection:
         connection.execute(
@@ -141,7 +141,7 @@ def test_no_request_waits_for_a_node_in_a_wait_state(app, client):
 
 
 def test_consecutive_requests(app, client, database_url):
-    """A client without retries succeeds, as it does with Ironic."""
+    """As with Ironic, consecutive requests of a client without retries succeed."""
     node = client.node()['uuid']
     states = f'/v1/nodes/{node}/states'
     with worker(database_url):
@@ -155,9 +155,9 @@ def test_consecutive_requests(app, client, database_url):
 
 
 def test_a_request_wakes_the_worker(client, database_url, tmp_path):
-    """A worker with a poll interval of five minutes begins at once, and stops at once."""
+    """A request wakes a worker with a poll interval of five minutes at once. The worker also stops at once."""
     config = tmp_path / 'slow.conf'
-    # Long enough for the worker to start.
+    # Give the worker time to start.
     config.write_text('[deploy]\npoll_interval = 300\nnode_locked_retry_attempts = 60\n')
     node = client.node()['uuid']
     with ForkedServer(database_url, '--config-file', str(config)) as server:

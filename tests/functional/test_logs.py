@@ -1,4 +1,4 @@
-"""Secrets in logs: conftest.py checks after each test. These tests check that it would find one."""
+"""The check for secrets in logs, which conftest.py runs after each test, finds them."""
 
 import logging
 

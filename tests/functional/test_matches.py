@@ -1,4 +1,4 @@
-"""Matches compared with an evaluation node by node, on random inventories and each database; matches of instances."""
+"""Matches, compared with an evaluation node by node on random inventories, and matches of instances."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ HOLDERS = ['reserved', 'allocated']
 class Node:
     """A node of a random inventory.
 
-    :ivar flaws: keys of STATES, and one of HOLDERS at most.
+    :ivar flaws: keys of STATES, and at most one of HOLDERS.
     """
 
     resource_class: str | None
@@ -153,7 +153,7 @@ def check(client, inventory, document, owner):
     if request.resource_class and not owner:
         same = client.placement('GET', f'/allocation_candidates?{result["request"]["placement_query"]}')
         if same.status_int == 400:
-            # Placement does not know a class that no node ever had.
+            # Placement does not have a class until a node uses it.
             assert 'resource class' in same.text.lower()
             assert not any(node.resource_class == document['resource_class'] for node in inventory)
             return
@@ -162,7 +162,7 @@ def check(client, inventory, document, owner):
 
 
 def test_matches_equal_an_evaluation_node_by_node(database_url):
-    """The matches, their order, every number of the explanation, and Placement's candidates."""
+    """The matches, their order, all numbers of the explanation and Placement's candidates equal the evaluation."""
     with make_app(database_url) as app:
 
         @hypothesis.settings(
@@ -180,7 +180,7 @@ def test_matches_equal_an_evaluation_node_by_node(database_url):
 
 
 def satisfied(client, number, **requested):
-    """Request whether what an instance holds matches: (whether it does, {provider: (missing, forbidden)})."""
+    """Request whether the resources of an instance match: (whether it does, {provider: (missing, forbidden)})."""
     response = client.ask('POST', '/v1/matches', {'instance_uuid': instance(number), **requested})
     assert response.status_int == 200, response.text
     differences = {each['uuid']: (each['missing'], each['forbidden']) for each in response.json['providers']}
@@ -188,7 +188,7 @@ def satisfied(client, number, **requested):
 
 
 def test_every_kind_of_holder_counts(client):
-    """A reservation, an instance_uuid or an allocation holds a node. A full node still matches its own instance."""
+    """A reservation, an instance_uuid and an allocation all hold a node. A full node still matches its own instance."""
     uuids = [available(client, name=f'node-{number}') for number in range(3)]
     for uuid in uuids:
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
@@ -204,7 +204,7 @@ def test_every_kind_of_holder_counts(client):
 
 
 def test_traits_of_others_do_not_count_for_a_rebuild(client):
-    """Only the node's own traits count for the instance, as they do for a rebuild."""
+    """As for a rebuild, only the node's own traits count for the instance."""
     uuid = available(client)
     for path, value in (('resource_class', 'gold'), ('instance_uuid', instance(1))):
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': f'/{path}', 'value': value}])
@@ -248,7 +248,7 @@ def provider(client, uuid, traits, parent=None):
 
 
 def test_nested_providers_match_as_one(client):
-    """As in the image-traits specification: another provider of the tree may have a missing trait."""
+    """As in the image-traits specification, any provider of the tree may have a required trait."""
     root, child = (f'cccccccc-0000-4000-8000-00000000000{number}' for number in range(2))
     provider(client, root, ['CUSTOM_A'])
     provider(client, child, ['CUSTOM_B'], root)
@@ -300,7 +300,7 @@ def test_foreign_nodes_are_invisible(database_url):
 
 
 def test_instance_on_a_foreign_node(database_url):
-    """An instance holds a node of another project, and a child provider. A response would be about one of them only."""
+    """A match is refused if the instance holds a node of another project, besides a child provider."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         system = {'X-Auth-Token': 'x', 'X-Roles': 'admin,member,reader,service', 'OpenStack-System-Scope': 'all'}
         mine = {'X-Auth-Token': 'user:alpha', 'X-Roles': 'member,reader'}
@@ -334,7 +334,7 @@ def test_instance_on_a_foreign_node(database_url):
 
 
 def test_allocated_node_comes_first(client):
-    """A reservation by request takes the node that is already allocated to the instance."""
+    """A reservation by request takes the node that is allocated to the instance."""
     first, second = (available(client, name=f'node-{number}') for number in range(2))
     for uuid in (first, second):
         client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
@@ -378,7 +378,7 @@ def test_warnings_about_ignored_values_are_short(client):
 
 
 def test_refusals_are_small(client):
-    """However long the list and the request are."""
+    """Refusals are small, however long the list and the request are."""
     uuids = [available(client) for _ in range(100)]
     names = [f'CUSTOM_{number:03}_{"A" * 244}' for number in range(200)]
     body = {'instance_uuid': instance(1), 'node_uuid': uuids, 'shard': ['x' * 100_000], 'required': names}

@@ -1,4 +1,4 @@
-"""metalsmith holds a node with an allocation, deploys on it and undeploys it. Images and networks are left out."""
+"""metalsmith allocates a node, deploys on it and undeploys it. Images and networks are left out."""
 
 import metalsmith
 import openstack
@@ -34,7 +34,7 @@ def provisioner(cloud):
     return metalsmith.Provisioner(cloud_region=cloud.config)
 
 
-#: An image whose checksum is known, so that metalsmith fetches nothing.
+#: An image with a checksum, so that metalsmith fetches nothing.
 IMAGE = sources.HttpWholeDiskImage('http://127.0.0.1/image.raw', checksum='0' * 64)
 
 
@@ -65,7 +65,7 @@ def test_no_node_is_free(cloud, provisioner):
 
 
 def test_a_node_that_is_not_reserved_yet(cloud, provisioner):
-    """A deploy reserves it, and an undeploy that metalsmith knows by the name of the node frees it."""
+    """A deploy reserves the node. An undeploy, for which metalsmith needs the name of the node, frees it."""
     instance = provisioner.provision_node('rack1-1', IMAGE, wait=TIMEOUT)
     assert instance.hostname == 'rack1-1'
     with pytest.raises(SDKException, match='the node is active'):
@@ -75,7 +75,7 @@ def test_a_node_that_is_not_reserved_yet(cloud, provisioner):
 
 
 def test_a_failed_deploy_is_cleaned_up(cloud, provisioner):
-    """The instance needs a trait that the node lacks, so the deploy is refused. The node is free afterwards."""
+    """If the node lacks a trait of the instance, the deploy is refused. The node is free afterwards."""
     node = provisioner.reserve_node('gold', candidates=['rack1-1'], hostname='web1')
     with pytest.raises(exceptions.DeploymentFailed):
         provisioner.provision_node(node, IMAGE, hostname='web1', traits=['CUSTOM_FAST'], wait=TIMEOUT)

@@ -89,7 +89,7 @@ def test_metrics_are_off_by_default(client):
 
 @pytest.mark.parametrize('url', ['sqlite:///{}/none.sqlite', 'postgresql+psycopg2://nobody@127.0.0.1:1/nowhere'])
 def test_without_a_database(tmp_path, url):
-    """The metrics of the process are still shown."""
+    """Without a database, the metrics of the process are still shown."""
     with make_app(url.format(tmp_path), metrics__enabled=True) as app:
         Client(app).ask('GET', '/v1')
         values = metrics(Client(app))

@@ -23,7 +23,7 @@ from tests.support.service import Server, make_app, upgraded
 
 INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 _MAC = '52:54:00:00:00:01'
-#: What a ramdisk sends.
+#: Data of a ramdisk.
 _DATA = {
     'inventory': {
         'interfaces': [{'name': 'eth0', 'mac_address': _MAC, 'has_carrier': True}],
@@ -35,7 +35,7 @@ _DATA = {
         'system_vendor': {'manufacturer': 'Acme', 'product_name': 'One'},
     }
 }
-#: Traits that the standard rules give it.
+#: Traits that the standard rules add for this data.
 _TRAITS = {'HW_CPU_X86_VMX', 'HW_CPU_X86_AESNI'}
 
 
@@ -49,13 +49,13 @@ def ironic(real_ironic, tmp_path, monkeypatch):
 
 @pytest.fixture
 def new_app(tmp_path):
-    """The application on a SQLite database: these tests are not about SQL."""
+    """The application on SQLite, because these tests do not test SQL."""
     with make_app(upgraded(f'sqlite:///{tmp_path}/mirror.sqlite')) as application:
         yield application
 
 
 def test_mirror_has_all_fields(ironic, app, client):
-    """Of nodes of all kinds, of ports and portgroups; after the first pass, and after all kinds of changes."""
+    """The mirror has all fields of nodes, ports and portgroups, after the first pass and after all kinds of changes."""
     uuids = ironic.nodes(25, resource_class='gold')
     chassis = ironic.ask('POST', '/v1/chassis', {'description': 'Rack 1'})['uuid']
     first = ironic.node(
@@ -109,7 +109,7 @@ def proxy(ironic, tmp_path):
 
 @pytest.mark.parametrize('failure', ['401', '500', 'half', 'silence'])
 def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
-    """Reads go on, the mirror tries again after longer and longer pauses, and goes on where it was."""
+    """Reads still succeed. The mirror retries after increasing pauses, and continues where it stopped."""
     client = Client(new_app)
     uuids = ironic.nodes(12)
     mirror = follower(new_app, timeout=1, max_pause=4)
@@ -117,7 +117,7 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
     proxy.failure = failure
     before = len(proxy.requests)
     assert [mirror.work() for _ in range(4)] == [1, 2, 4, 4]
-    # With those by which openstacksdk looks for the version.
+    # These include the requests of openstacksdk's version discovery.
     assert len(proxy.requests) - before <= 12
     shown = client.get('/v1/mirrors/far')
     assert (shown['state'], bool(shown['last_error'])) == ('failing', True)
@@ -136,7 +136,7 @@ def test_failures_of_the_cloud(ironic, proxy, new_app, failure):
 
 
 def test_lists_without_half_of_their_items(ironic, proxy, new_app):
-    """Nothing is deleted, and not each missing node is asked for."""
+    """Nothing is deleted, and the mirror does not request each missing node."""
     client = Client(new_app)
     ironic.nodes(30)
     mirror = follower(new_app, page_size=100)
@@ -153,7 +153,7 @@ def test_lists_without_half_of_their_items(ironic, proxy, new_app):
 
 
 def test_new_process_goes_on(ironic, new_app):
-    """After a kill in the middle of the first read, and after one while changes are read."""
+    """A new process continues the first read of a killed one. Later, it does not read everything again."""
     client = Client(new_app)
     ironic.nodes(25, maintenance=False)
     killed = follower(new_app)
@@ -163,10 +163,10 @@ def test_new_process_goes_on(ironic, new_app):
     assert 0 < nodes < 25
     new_app.service.conf.set_override('lease_seconds', 5, group='mirror')
     mirror = follower(new_app)
-    # Its name is that of a process that has ended, because this process has the same.
+    # The turn has the name of this process, so the mirror considers its old holder ended.
     assert mirror.catch_up()
     assert list(differences(client, ironic, 'far')) == []
-    # The first one notices that it has lost its turn, and takes it back only when the other one has ended.
+    # The first process notices that it has lost its turn, and takes it back only after the end of the other one.
     requests = client.get('/v1/mirrors/far')['requests']
     again = follower(new_app)
     assert again.catch_up()
@@ -175,7 +175,7 @@ def test_new_process_goes_on(ironic, new_app):
 
 
 def test_anchor_that_has_gone(ironic, new_app):
-    """Nodes that the mirror has noted as where to go on are deleted, and changed, before it goes on."""
+    """The mirror continues correctly after the nodes of its anchor are deleted or changed."""
     client = Client(new_app)
     uuids = ironic.nodes(12)
     mirror = follower(new_app)
@@ -207,7 +207,7 @@ def test_changes_on_many_pages(ironic, new_app):
 
 
 def test_deletion_is_noticed_soon(ironic, new_app):
-    """Long before all uuids are compared: the number of the nodes shows it, also when another node was created."""
+    """The number of nodes shows a deletion long before all uuids are compared, also when another node was created."""
     client = Client(new_app)
     uuids = ironic.nodes(12)
     mirror = follower(new_app, interval=0.1, deletions_interval=3600)
@@ -216,14 +216,14 @@ def test_deletion_is_noticed_soon(ironic, new_app):
         ironic.ask('DELETE', f'/v1/nodes/{uuids[number]}')
         ironic.node(name=f'new{number}')
         deadline = time.monotonic() + 60
-        # Only which nodes there are: Ironic shows another conductor of a node without a change of the node.
+        # Compare only the uuids: Ironic may show another conductor without a change of the node.
         while nodes_here(client, 'far').keys() != (there := ironic.all('nodes').keys()):
             assert time.monotonic() < deadline, nodes_here(client, 'far').keys() ^ there
             time.sleep(mirror.work())
 
 
 def test_uuids_are_not_compared_while_their_number_fits(ironic, new_app, tmp_path):
-    """A comparison is the largest part of what an idle mirror costs its cloud."""
+    """Comparisons are the main load of an idle mirror on its cloud, so they wait while the number of nodes fits."""
     ironic.nodes(3)
     with hostile(ironic.url) as proxy:
         clouds_file(tmp_path / 'clouds.yaml', far=proxy.url)
@@ -243,7 +243,7 @@ def _is_comparison(path, resource):
 
 
 def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
-    """The user of the mirror may have lost the permission to list them."""
+    """The mirror does not trust the deletion of most nodes: its user may have lost the permission to list them."""
     client = Client(new_app)
     ironic.nodes(60)
     mirror = follower(new_app, page_size=100)
@@ -255,7 +255,7 @@ def test_deletion_of_most_nodes_is_not_believed(ironic, new_app):
 
 
 def test_allocations(ironic, app, client):
-    """As they are there: with and without a node, after changes, and when they are deleted with or without the node."""
+    """Allocations are mirrored with and without a node, after changes, and after deletion with or without the node."""
     nodes = ironic.nodes(2, resource_class='gold')
     ironic.ask('PUT', f'/v1/nodes/{nodes[0]}/traits', {'traits': ['CUSTOM_A']})
     make_available(ironic.directory)
@@ -278,7 +278,7 @@ def test_allocations(ironic, app, client):
     assert list(differences(client, ironic, 'far')) == []
 
     ironic.ask('DELETE', f'/v1/allocations/{first["uuid"]}')
-    # Without a list of all uuids: its node has changed.
+    # The mirror needs no list of all uuids for this, because the node has changed.
     deadline = time.monotonic() + 30
     while client.ask('GET', f'/v1/nodes/{nodes[0]}/allocation').status_int == 200:
         assert time.monotonic() < deadline
@@ -300,7 +300,7 @@ class _Restricted(Cloud):
 
 
 def test_allocations_that_may_not_be_listed(ironic, new_app):
-    """Everything else is mirrored."""
+    """If the user may not list allocations, everything else is mirrored."""
     client = Client(new_app)
     node = ironic.node(name='one', resource_class='gold')
     make_available(ironic.directory)
@@ -315,7 +315,7 @@ def test_allocations_that_may_not_be_listed(ironic, new_app):
 
 
 def test_service_starts_the_mirror(ironic, tmp_path):
-    """With ``[mirror] clouds``; and the commands show it."""
+    """The service starts the mirror for ``[mirror] clouds``, and the commands show it."""
     uuid = ironic.node(name='node1')
     (tmp_path / 'mirror.conf').write_text('[mirror]\nclouds = far\ninterval = 0.2\n')
     with Server(f'sqlite:///{tmp_path}/x.sqlite', '--config-file', str(tmp_path / 'mirror.conf')) as server:
@@ -329,7 +329,7 @@ def test_service_starts_the_mirror(ironic, tmp_path):
 
 
 def _inspect(ironic, uuid, data):
-    """Inspect a node there: its ramdisk sends data."""
+    """Inspect a node in the cloud: its ramdisk sends data."""
     ironic.ask('PUT', f'/v1/nodes/{uuid}/states/provision', {'target': 'inspect'})
     _wait_for(ironic, uuid, 'inspect wait')
     ironic.ask('POST', f'/v1/continue_inspection?node_uuid={uuid}', data)
@@ -347,7 +347,7 @@ def _requests_for_data(proxy):
 
 
 def test_rules_run_on_data_of_the_cloud(ironic, proxy, app, client):
-    """Once per inspection; what is no data, and a cloud without data, do not stop the mirror."""
+    """Rules run once per inspection. Invalid data, or a cloud without data, does not stop the mirror."""
     uuid = ironic.node(name='one', inspect_interface='agent')
     ironic.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': _MAC})
     ironic.node(name='never-inspected')

@@ -1,4 +1,4 @@
-"""Mirrors of a real Ironic whose clients authenticate: with http_basic, and with a real keystone."""
+"""Mirrors of a real Ironic with authentication: http_basic, and a real keystone."""
 
 import base64
 import pathlib
@@ -22,7 +22,7 @@ _INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 
 @pytest.fixture
 def new_app(tmp_path, empty_database):
-    """The application on a SQLite database: these tests are not about SQL."""
+    """The application on SQLite, because these tests do not test SQL."""
     shutil.copy(empty_database, tmp_path / 'mirror.sqlite')
     with make_app(f'sqlite:///{tmp_path}/mirror.sqlite', mirror__claims='instance_uuid') as application:
         yield application
@@ -47,7 +47,7 @@ def keystone(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def ironic(keystone, tmp_path_factory):
-    """A client of the administrator of a real Ironic with that keystone, and the policy of the guide for "mirror"."""
+    """An administrator's client of a real Ironic with that keystone, and the guide's policy for "mirror"."""
     keystone.user('reader', 'reader', 'mirror')
     keystone.user('writer', 'member', 'mirror')
     directory, port = tmp_path_factory.mktemp('ironic'), free_port()
@@ -79,7 +79,7 @@ def _credential(keystone, far, user, project, **fields):
 
 
 def _error(client):
-    """Return why the cloud cannot be read; None if it can. It is one line, without the password."""
+    """Return why the cloud cannot be read; None if it can. Check that it is one line without the password."""
     error = client.get('/v1/mirrors/far')['last_error']
     assert error is None or ('\n' not in error and SECRET not in error)
     return error
@@ -98,7 +98,7 @@ def test_http_basic(far, new_app, tmp_path_factory):
         far('http_basic', endpoint=url, username='mirror', password='wrong')
         assert not mirror.catch_up()
         assert _error(client) == 'The response to GET /chassis/detail is 401: Incorrect username or password'
-        # With and without the version.
+        # The URL has the version, or not.
         for endpoint in (url, f'{url}/v1'):
             far('http_basic', endpoint=endpoint, username='mirror', password=SECRET)
             mirror = follower(new_app)
@@ -108,7 +108,7 @@ def test_http_basic(far, new_app, tmp_path_factory):
 
 
 def test_reader_of_the_system(keystone, ironic, far, new_app):
-    """All that Ironic shows is mirrored, chassis included."""
+    """A reader of the system mirrors everything that Ironic shows, including chassis."""
     client, mirror = Client(new_app), follower(new_app)
     keystone.user('system', 'reader')
     user = {'auth_url': keystone.url, 'username': 'system', 'user_domain_name': 'Default', 'system_scope': 'all'}
@@ -123,12 +123,12 @@ def test_reader_of_the_system(keystone, ironic, far, new_app):
 
 
 def test_application_credentials(keystone, ironic, far, new_app):
-    """A reader reads; what it may not write is stated; a revoked one is an error; a member writes."""
+    """A reader reads, and a refused write is reported. A revoked credential is an error. A member writes."""
     client, mirror = Client(new_app), writer(new_app)
     path = _credential(keystone, far, 'reader', 'mirror', roles=[{'name': 'reader'}])
     assert mirror.catch_up()
     assert list(differences(client, ironic, 'far')) == []
-    # The chassis of the node is known, but not its fields.
+    # The mirror has the uuid of the node's chassis, but not its fields.
     assert [each['description'] for each in client.get('/v1/chassis/detail')['chassis']] == [None]
 
     node = next(iter(ironic.all('nodes')))
@@ -155,7 +155,7 @@ def test_application_credentials(keystone, ironic, far, new_app):
 
 
 def test_credential_of_another_project(keystone, ironic, far, new_app):
-    """Only the nodes of the project are mirrored."""
+    """A credential of another project mirrors only the nodes of that project."""
     keystone.user('other', 'reader', 'racks')
     node = ironic.node(name='node2', owner=keystone.projects['racks'])
     _credential(keystone, far, 'other', 'racks')

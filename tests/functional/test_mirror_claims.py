@@ -1,4 +1,4 @@
-"""Nodes of a real Ironic that are held there, too (``[mirror] claims``)."""
+"""Claims: nodes of a real Ironic that are held in both services (``[mirror] claims``)."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def any_side(real_ironic, relay, database_url):
 
 
 def test_reservation_is_held_on_both_sides(side):
-    """Until it is deleted; and again and again for the same instance."""
+    """A reservation holds the node on both sides until it is deleted, also repeatedly for one instance."""
     reservation = side.reserve()
     node = reservation['node_uuid']
     assert (node, side.there(node)) == (side.nodes[0], INSTANCES[0])
@@ -48,7 +48,7 @@ def _allocate(side, number, *nodes, generation=None):
 
 
 def test_holder_can_allocate_the_node_in_placement(side):
-    """As without claims; and nobody else can. Then the node is held there as long as one of the two holds it here."""
+    """Only the holder can allocate the node. The cloud holds it while the reservation or the allocation exists."""
     reservation = side.reserve()
     node = reservation['node_uuid']
     assert _allocate(side, 1, node) == 409
@@ -61,14 +61,14 @@ def test_holder_can_allocate_the_node_in_placement(side):
 
 
 def test_allocation_in_placement(side):
-    """It is held there, too, until it ends; all of a request, or nothing."""
+    """An allocation also holds the nodes in the cloud until it ends. A request is atomic."""
     first, second, third = side.nodes
     assert _allocate(side, 0, first) == 204
     assert (side.there(first), side.here(first)) == (INSTANCES[0], (INSTANCES[0], None))
     side.pass_time()
     assert side.mirror.catch_up()
     assert (side.there(first), side.client.get('/v1/mirrors/far')['unsettled_claims']) == (INSTANCES[0], 0)
-    # What it has already is written again; the generation is checked after the second node was held.
+    # The first node is written again. The generation is checked after the second node is held.
     assert _allocate(side, 0, first, generation=1) == 204
     assert _allocate(side, 1, second, generation=7) == 409
     assert side.is_free(second)
@@ -89,7 +89,7 @@ def test_allocation_in_placement(side):
 
 
 def test_allocated_node_cannot_be_reserved(side):
-    """Its consumer holds it already, on both sides. The message says so, for this node and for any one."""
+    """The consumer holds the node on both sides. The message says so, for a named node and for any node."""
     node = side.nodes[0]
     assert _allocate(side, 0, node) == 204
     for body in ({'node_uuid': node}, GOLD):
@@ -101,7 +101,7 @@ def test_allocated_node_cannot_be_reserved(side):
 
 
 def test_instance_of_an_allocation_is_removed_there(any_side, real_ironic):
-    """The allocation stays, and is a conflict until it ends, or until the node has the instance there again."""
+    """The allocation stays. It is a conflict until it ends, or the node in the cloud has the instance again."""
     side, node = any_side, any_side.nodes[0]
     remove = [{'op': 'remove', 'path': '/instance_uuid'}]
 
@@ -140,7 +140,7 @@ def test_instance_of_an_allocation_is_removed_there(any_side, real_ironic):
 
 
 def test_reshape(side):
-    """It does not hold nodes there, and refuses those that are not held."""
+    """A reshape holds no nodes in the cloud, and refuses nodes that are not held."""
     node = side.nodes[0]
 
     def document():
@@ -157,7 +157,7 @@ def test_reshape(side):
 
 @pytest.mark.parametrize('is_written', [True, False])
 def test_process_is_killed_while_it_allocates(side, relay, is_written):
-    """The reservation that it has left behind expires, and the mirror decides by the allocation."""
+    """Its reservation expires, and the mirror decides by the allocation."""
     node = side.nodes[0]
     if is_written:
         assert _allocate(side, 0, node) == 204
@@ -183,7 +183,7 @@ def _allocate_elsewhere(url, clouds, node):
 
 
 def test_lost_race(side):
-    """The next node is tried; without one, the reason is stated, and nothing is held here."""
+    """After a lost race, the next node is tried. If there is none, the response has the reason, and no node is held."""
     side.ironic.patch(f'/v1/nodes/{side.nodes[0]}', instance_uuid=INSTANCES[8])
     reservation = side.reserve()
     assert reservation['node_uuid'] == side.nodes[1]
@@ -196,7 +196,7 @@ def test_lost_race(side):
 
 
 def test_instance_on_another_node_there(side):
-    """The mirror does not know it yet."""
+    """The instance has another node in the cloud, which the mirror has not read yet."""
     side.ironic.patch(f'/v1/nodes/{side.nodes[2]}', instance_uuid=INSTANCES[0])
     response = side.reserve(status=409)
     assert message(response) == f'Instance {INSTANCES[0]} is already on another node of cloud far.'
@@ -217,7 +217,7 @@ def test_several_nodes_or_none(side):
 
 
 def test_expiry(side):
-    """The node is not offered before its instance is removed there."""
+    """After an expiry, the node stays unavailable until the cloud has removed its instance."""
     node = side.reserve(0, **GOLD, expires_in=60)['node_uuid']
     side.pass_time()
     assert side.here(node) == (INSTANCES[0], None)
@@ -228,7 +228,7 @@ def test_expiry(side):
 
 @pytest.mark.parametrize('is_confirmed', [True, False])
 def test_deploy_there(side, relay, is_confirmed):
-    """By a client of the cloud that uses the same instance, as nova does. Also if the response here was a 503."""
+    """A client of the cloud, like nova, can deploy with the same instance, even if the reservation ended with 503."""
     relay.fault = None if is_confirmed else ('take', 'after', 500)
     side.reserve(0, 201 if is_confirmed else 503, **GOLD, expires_in=60)
     node = side.nodes[0]
@@ -239,7 +239,7 @@ def test_deploy_there(side, relay, is_confirmed):
     while side.ironic.ask('GET', f'/v1/nodes/{node}')['provision_state'] != 'active':
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    # It expires before the mirror has seen the deploy.
+    # The reservation expires before the mirror has seen the deploy.
     side.pass_time()
     for _ in range(3):
         assert side.mirror.catch_up()
@@ -249,7 +249,7 @@ def test_deploy_there(side, relay, is_confirmed):
 
 
 def test_instance_is_removed_there(side):
-    """By another client of the cloud. Then nothing is held here, either."""
+    """If a client of the cloud removes the instance, the reservation ends, too."""
     node = side.reserve()['node_uuid']
     side.ironic.ask('PATCH', f'/v1/nodes/{node}', [{'op': 'remove', 'path': '/instance_uuid'}])
     for _ in range(2):
@@ -259,7 +259,7 @@ def test_instance_is_removed_there(side):
 
 
 def test_allocation(side):
-    """It is held there by its uuid, until it is deleted."""
+    """An allocation holds the node in the cloud by its uuid, until it is deleted."""
     response = side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold', 'name': 'first'})
     allocation = response.json
     node = allocation['node_uuid']
@@ -275,7 +275,7 @@ def test_allocation(side):
 
 
 def test_claims_of_single_clouds(side):
-    """A cloud that is not asked does not take part in allocations, and reservations hold its nodes here only."""
+    """A cloud without claims takes no part in allocations. Reservations hold its nodes in this service only."""
     options = side.app.service.conf
     options.set_override('claims_by_cloud', {'far': 'nothing'}, group='mirror')
     assert side.there(side.reserve()['node_uuid']) is None
@@ -306,7 +306,7 @@ def test_own_nodes_when_the_cloud_is_down(side):
 
 @pytest.mark.parametrize('moment', ['before', 'after'])
 def test_unknown_outcome(side, relay, moment):
-    """The client gets a 503, and the mirror undoes what has happened."""
+    """The client gets 503, and the mirror undoes the claim."""
     relay.fault = ('take', moment, 500)
     response = side.reserve(status=503)
     assert message(response).startswith('Cloud far has not confirmed that it holds what was requested: ')
@@ -315,7 +315,7 @@ def test_unknown_outcome(side, relay, moment):
     assert side.reserve(status=503).json['code'] == 'baremetal.mirror.claim_unconfirmed'
     assert side.mirror.catch_up()
     assert side.is_free(node)
-    # The request that was not answered is carried out only now.
+    # The request without a response is executed only now.
     side.ironic.patch(f'/v1/nodes/{node}', instance_uuid=INSTANCES[0])
     for _ in range(2):
         assert side.mirror.catch_up()
@@ -353,7 +353,7 @@ def test_process_is_killed_while_it_takes_a_node(side, relay, moment):
     node = side.nodes[0]
     assert side.there(node) == (INSTANCES[0] if moment == 'after' else None)
     assert side.here(node)[1]
-    # Before the deadline, nothing is undone.
+    # Before the deadline, the claim stays.
     assert side.mirror.catch_up()
     assert side.here(node)[1]
     shown = side.client.get('/v1/mirrors/far')
@@ -380,7 +380,7 @@ def test_process_is_killed_while_it_gives_a_node_back(side, relay, moment, who):
     _end(relay, killed)
     assert side.there(node) == (INSTANCES[0] if moment == 'before' else None)
     assert side.here(node) == (INSTANCES[0], None)
-    # Another process may still be at it, until its deadline.
+    # Another process may still work on the claim, until its deadline.
     side.pass_time()
     catch_up(side.mirror)
     assert side.is_free(node)
@@ -396,7 +396,7 @@ def _end(relay, killed):
 
 
 def test_race(any_side, real_ironic):
-    """16 clients here and 16 there take and free the same nodes, while the mirror is killed: each has one holder."""
+    """If 16 clients on each side take and free the same nodes while the mirror is killed, each node has one holder."""
     side, nodes = any_side, any_side.nodes
     side.stop_mirror()
     theirs: dict[str, str] = {}
@@ -404,7 +404,7 @@ def test_race(any_side, real_ironic):
 
     def take(client, number):
         if number >= 16:
-            # Few allocate: each allocation is a search of the conductor.
+            # Few clients allocate, because each allocation makes the conductor search.
             take_there(real_ironic, nodes, theirs, stop) if number < 30 else allocate_there(real_ironic, nodes, stop)
             return
         while time.monotonic() < stop and number % 5 == 0:

@@ -13,8 +13,7 @@ KINDS = {'connectors': ('volume connector', CONNECTOR), 'targets': ('volume targ
 
 @pytest.fixture
 def volume(app, client):
-    """Function that creates a node in a state with a volume resource, and returns (uuid of the node, path of the
-    resource)."""
+    """Function that creates a node in a state with a volume resource, and returns (node uuid, path of the resource)."""
 
     def make(kind, **state):
         uuid = client.node()['uuid']
@@ -28,7 +27,7 @@ def volume(app, client):
 
 
 def refusal(kind, action, node, power_state):
-    """Return the message of Ironic."""
+    """Return Ironic's message."""
     what = f'The requested action "{KINDS[kind][0]} {action}" can not be performed'
     return f'{what} on node "{node}" while it is in state "{power_state}".'
 
