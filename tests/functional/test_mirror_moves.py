@@ -10,7 +10,7 @@ from tests.support.service import make_app, upgraded
 
 
 def test_adopt(far, app, client):
-    """The node is this service's own, with its traits, and the mirror leaves it alone."""
+    """An adopted node belongs to this service, with its traits, and the mirror no longer changes it."""
     far.nodes({'name': 'a', 'traits': ['CUSTOM_A', 'CUSTOM_B'], 'driver': 'fake-hardware', 'allocation_uuid': INSTANCE})
     client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B')
     client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_C')
@@ -57,7 +57,7 @@ def test_forget(far, app, client):
 
 
 def test_commands(tmp_path):
-    """Each node is one transaction, and the exit code says whether all have succeeded."""
+    """Each node has its own transaction. The exit code says whether all of them have succeeded."""
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
     with make_app(url) as app:
         far = Store(app.service, 'far')

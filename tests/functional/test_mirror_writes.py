@@ -32,7 +32,7 @@ def proxy(ironic, tmp_path, monkeypatch):
 
 @pytest.fixture
 def database(tmp_path):
-    """The URL of a SQLite database: these tests are not about SQL."""
+    """The URL of a SQLite database, because these tests do not test SQL."""
     return upgraded(f'sqlite:///{tmp_path}/mirror.sqlite')
 
 
@@ -50,23 +50,23 @@ def client(app):
 
 
 def put(client, uuid, name, query=''):
-    """Add a trait here."""
+    """Add a trait in this service."""
     assert client.ask('PUT', f'/v1/nodes/{uuid}/traits/{name}{query}').status_int == 204
 
 
 def delete(client, uuid, name, query=''):
-    """Remove a trait here."""
+    """Remove a trait in this service."""
     assert client.ask('DELETE', f'/v1/nodes/{uuid}/traits/{name}{query}').status_int == 204
 
 
 def end(mirror):
-    """End a mirror, so that another one need not wait for the end of its turn."""
+    """End a mirror, so that another one does not wait for its turn to end."""
     mirror.stop()
     mirror.run()
 
 
 def work(mirror, seconds):
-    """Have a mirror work for some seconds, and for what remains of its last pause."""
+    """Run a mirror for some seconds, and for the rest of its last pause."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(mirror.work())
@@ -78,7 +78,7 @@ def conflicts(client):
 
 
 def test_only_what_sources_here_hold_is_written(ironic, proxy, app, client):
-    """And only what was written is removed: not what was there before, what they add, or what is vetoed here."""
+    """Only traits of sources here are written, and only written ones are removed. Vetoed traits stay in the cloud."""
     uuid = ironic.node(name='a')
     ironic.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_THEIRS', 'CUSTOM_BOTH', 'CUSTOM_VETOED']})
     assert follower(app).catch_up()
@@ -106,7 +106,7 @@ def test_only_what_sources_here_hold_is_written(ironic, proxy, app, client):
     client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': []})
     write_all(mirror)
     assert ironic.traits(uuid) == theirs | {'CUSTOM_NEW'}
-    # What was vetoed is there. The operator adds it, and removes it again: it was never this service's own.
+    # The vetoed trait is in the cloud. The operator adds and removes it: this service has never written it.
     put(client, uuid, 'CUSTOM_VETOED')
     write_all(mirror)
     delete(client, uuid, 'CUSTOM_VETOED')
@@ -121,7 +121,7 @@ def test_only_what_sources_here_hold_is_written(ironic, proxy, app, client):
 
 
 def test_preview(ironic, proxy, database, app, client, tmp_path):
-    """Nothing is written unless it is switched on."""
+    """Nothing is written unless the option is set."""
     uuids = ironic.nodes(3)
     mirror = follower(app)
     assert mirror.catch_up()
@@ -138,7 +138,7 @@ def test_preview(ironic, proxy, database, app, client, tmp_path):
 
 @pytest.mark.parametrize('point', range(8))
 def test_kill(ironic, proxy, database, app, client, point):
-    """Of the process that writes, before and after each of four requests. Another one goes on."""
+    """If the writer is killed before or after any of four requests, another one completes the work."""
     uuid = ironic.node(name='a')
     assert follower(app).catch_up()
     for name in ('CUSTOM_A', 'CUSTOM_B'):
@@ -151,7 +151,7 @@ def test_kill(ironic, proxy, database, app, client, point):
     for name in ('CUSTOM_A', 'CUSTOM_B'):
         delete(client, uuid, name)
     proxy.requests.clear()
-    # A process without the threads of this one, which may hold locks.
+    # Use a process without the threads of this one, which may hold locks.
     forks = multiprocessing.get_context('forkserver')
     forks.set_forkserver_preload(['tests.support.mirror', 'openstack'])
     child = forks.Process(target=write_forever, args=(database, os.environ['OS_CLIENT_CONFIG_FILE']), daemon=True)
@@ -179,7 +179,7 @@ def test_kill(ironic, proxy, database, app, client, point):
 
 
 def test_hostile_writer(ironic, proxy, app, client):
-    """Another client there removes and adds the same traits while they are written: each is written once at most."""
+    """Each trait is written at most once while another client of the cloud removes and adds the same traits."""
     names = [f'CUSTOM_{letter}' for letter in 'ABCD']
     uuids = ironic.nodes(3)
     assert follower(app).catch_up()
@@ -188,7 +188,7 @@ def test_hostile_writer(ironic, proxy, app, client):
     mirror = writer(app)
     for number in range(5):
         for uuid in uuids:
-            # After an even number of rounds all are there, after an odd number none is.
+            # The cloud's client alternates between no traits and two of them.
             ironic.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': names[:2] if number % 2 else []})
         write_all(mirror)
     assert {uuid: ironic.traits(uuid) for uuid in uuids} == dict.fromkeys(uuids, set())
@@ -206,7 +206,7 @@ def test_hostile_writer(ironic, proxy, app, client):
             f'Another client has removed traits in cloud far that sources here hold: {removed}.'
             for removed in ('CUSTOM_C, CUSTOM_D', 'CUSTOM_A, CUSTOM_B')
         ]
-    # It is theirs if they add it again; a conflict if they remove it again.
+    # If the other client adds the trait again, the conflict ends. If it removes the trait again, it is a conflict.
     ironic.ask('PUT', f'/v1/nodes/{uuids[0]}/traits/CUSTOM_A')
     write_all(mirror)
     assert (uuids[0], 'CUSTOM_A') not in conflicts(client)
@@ -217,7 +217,7 @@ def test_hostile_writer(ironic, proxy, app, client):
 
 
 def test_conflicts_end(ironic, proxy, database, app, client, tmp_path):
-    """When the trait is removed here, when it is added again, or by a command."""
+    """A conflict ends when the trait is removed here, when it is added again, or by a command."""
     uuid = ironic.node(name='a')
     assert follower(app).catch_up()
     names = ['CUSTOM_AGAIN', 'CUSTOM_COMMAND', 'CUSTOM_REMOVED']
@@ -243,12 +243,12 @@ def test_conflicts_end(ironic, proxy, database, app, client, tmp_path):
     *((failure, ()) for failure in ('500', 'half')),
 ])  # fmt: skip
 def test_failures(ironic, proxy, app, client, failure, methods):
-    """Of requests that write, or of all. All is written in the end, and few requests are sent until then."""
+    """After failures of writes, or of all requests, everything is written in the end, with few requests."""
     uuids = ironic.nodes(4)
     assert follower(app).catch_up()
     for uuid in uuids:
         put(client, uuid, 'CUSTOM_OLD')
-    # Only silence takes as long as this.
+    # Only requests without a response take this long.
     mirror = writer(app, timeout=1 if failure == 'silence' else 30)
     write_all(mirror)
     for uuid in uuids:
@@ -283,11 +283,11 @@ def test_failures(ironic, proxy, app, client, failure, methods):
 
 
 def test_writes_go_on_when_the_cloud_can_be_read_again(ironic, proxy, app, client):
-    """They do not wait for the end of the pause that their own failures have reached."""
+    """Writes do not wait for the end of their own pause after failures."""
     uuid = ironic.node(name='a')
     assert follower(app).catch_up()
     put(client, uuid, 'CUSTOM_A')
-    # With the pauses of the default, and a minute, this would take minutes.
+    # With the default pauses, this would take minutes.
     mirror = writer(app, max_pause=3600)
     proxy.fail('500', 'PUT')
     work(mirror, 4)
@@ -307,7 +307,7 @@ def test_writes_go_on_when_the_cloud_can_be_read_again(ironic, proxy, app, clien
 
 
 def test_refused_traits(ironic, proxy, app, client):
-    """A node there has more traits than it shows here. Nothing else is delayed, and a change here is tried at once."""
+    """Traits that the cloud refuses delay nothing else. A change here is tried at once."""
     full, other = ironic.node(name='full'), ironic.node(name='other')
     theirs = [f'CUSTOM_T{number:02}' for number in range(50)]
     ironic.ask('PUT', f'/v1/nodes/{full}/traits', {'traits': theirs})
@@ -333,7 +333,7 @@ def test_refused_traits(ironic, proxy, app, client):
 
 
 def test_node_that_is_gone(ironic, proxy, app, client):
-    """There, or from the mirror: it is adopted."""
+    """Writes end for a node that is deleted in the cloud, or adopted here."""
     gone, adopted = ironic.node(name='gone'), ironic.node(name='adopted')
     assert follower(app).catch_up()
     mirror = writer(app)
@@ -344,7 +344,7 @@ def test_node_that_is_gone(ironic, proxy, app, client):
     ironic.ask('DELETE', f'/v1/nodes/{gone}')
     put(client, gone, 'CUSTOM_A')
     proxy.requests.clear()
-    # The comparison of all uuids deletes it here.
+    # The comparison of all uuids deletes the node here.
     write_all(mirror)
     write_all(mirror)
     assert len([path for _, path in proxy.requests if path == f'/v1/nodes/{gone}']) < 4

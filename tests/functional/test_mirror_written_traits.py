@@ -1,4 +1,4 @@
-"""What is pending for the nodes of a cloud, and the records of what was written there, on each database."""
+"""Pending writes to the nodes of a cloud, and the records of the written traits, on each database."""
 
 import pytest
 
@@ -13,7 +13,7 @@ UUID = 'aaaaaaaa-0000-4000-8000-000000000001'
 
 
 class Writes:
-    """The writer of traits of the cloud "far", whose requests are not sent."""
+    """The writer of traits of the cloud "far". Its requests are not sent."""
 
     def __init__(self, service):
         self.context = Context(service, None, 0, '')
@@ -22,7 +22,7 @@ class Writes:
         mirror_clouds.take(service, self.turn, 'test')
 
     def read(self, *traits):
-        """Store the node with the traits that it has there."""
+        """Store the node with its traits in the cloud."""
         document = {
             'uuid': UUID,
             'name': 'a',
@@ -57,7 +57,7 @@ def writes(app):
 
 
 def edit(client, method, name, query=''):
-    """Add or remove a trait here."""
+    """Add or remove a trait in this service."""
     assert client.ask(method, f'/v1/nodes/{UUID}/traits/{name}{query}').status_int == 204
 
 
@@ -74,7 +74,7 @@ def test_pending(writes, client):
     assert writes.begin() == (WRITING, 'CUSTOM_B')
     writes.end(True)
     assert writes.pending() is None
-    # What was written is not held by the mirror, so it is removed when no source here holds it.
+    # The mirror does not hold written traits, so they are removed when no source here holds them.
     writes.read('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_THEIRS')
     edit(client, 'DELETE', 'CUSTOM_A', '?source=rule')
     assert writes.pending() == ([], ['CUSTOM_A'], [], [])
@@ -85,7 +85,7 @@ def test_pending(writes, client):
 
 
 def test_unknown_end(writes, client):
-    """A request may have been sent: the trait is removed when it has certainly ended."""
+    """The trait of a write with an unknown outcome is removed only when the request has certainly ended."""
     edit(client, 'PUT', 'CUSTOM_A')
     writes.begin()
     assert writes.pending(seconds=60) == (['CUSTOM_A'], [], [], [])
@@ -124,10 +124,10 @@ def test_removal_there(writes, client):
     writes.read('CUSTOM_THEIRS')
     assert writes.pending() is None
     assert client.get('/v1/mirrors/far')['conflict_list'][0]['trait'] == 'CUSTOM_A'
-    # A further source here holds it now.
+    # Another source here holds the trait now.
     edit(client, 'PUT', 'CUSTOM_A', '?source=rule')
     assert writes.pending() == (['CUSTOM_A'], [], [], [])
-    # They have added it again: it is theirs.
+    # Another client of the cloud has added the trait again, so it is no longer recorded as written.
     writes.read('CUSTOM_A')
     assert (writes.pending(), client.get('/v1/mirrors/far')['conflicts']) == (None, 0)
     edit(client, 'DELETE', 'CUSTOM_A')

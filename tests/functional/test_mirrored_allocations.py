@@ -1,4 +1,4 @@
-"""Allocations of clouds: what they share with own ones, what they refuse, and conflicts."""
+"""Allocations of clouds: visibility, refused requests, and conflicts."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def _allocation(**fields):
 
 @pytest.fixture
 def held(far):
-    """A node of a cloud that an allocation there holds; and an allocation there without a node."""
+    """A node of a cloud that an allocation of the cloud holds, and an allocation of the cloud without a node."""
     far.nodes({'instance_uuid': INSTANCE, 'allocation_uuid': INSTANCE})
     assert far.allocations(_allocation(), _ERROR) == (2, frozenset())
     return far
@@ -40,7 +40,7 @@ def test_mirrored_allocation_is_an_allocation(held, client):
 
 
 def test_projects_see_their_own(ask):
-    """As of allocations of this service."""
+    """Projects see their own allocations of clouds, like those of this service."""
     far = Store(ask.app.service, 'far')
     of_alpha = _allocation(owner='alpha', node_uuid=None)
     far.allocations(of_alpha, _allocation(uuid=OTHER, name='other', owner='gamma', node_uuid=None))
@@ -77,10 +77,10 @@ def test_unchanged_allocations_are_not_written(held):
 
 
 def test_allocation_ends_with_its_node(held, client):
-    """The node becomes free, gets another allocation, or is deleted there."""
+    """The allocation ends when its node becomes free, gets another allocation, or is deleted in the cloud."""
     held.nodes({})
     assert client.ask('GET', '/v1/allocations/first').status_int == 404
-    # It was read before the node.
+    # The allocation was read before the node.
     assert held.allocations(_allocation()) == (0, {INSTANCE})
     assert client.ask('GET', f'/v1/nodes/{UUIDS[0]}/allocation').status_int == 404
     held.nodes({'instance_uuid': UUIDS[1], 'allocation_uuid': UUIDS[1]})
@@ -90,7 +90,7 @@ def test_allocation_ends_with_its_node(held, client):
 
 
 def test_conflicts(far, app, client):
-    """The uuid, and the name, are those of an own allocation or of one of another cloud; or the node is."""
+    """An allocation conflicts if its uuid or name is in use here, or its node is not one of its cloud."""
     own = client.ask('POST', '/v1/allocations', {'resource_class': 'gold', 'name': 'first'}).json
     near = Store(app.service, 'near')
     near.nodes({'number': 1, 'instance_uuid': OTHER, 'allocation_uuid': OTHER})
@@ -114,7 +114,7 @@ def test_conflicts(far, app, client):
 
 
 def test_node_with_a_conflict(far, client):
-    """It may never get the allocation, so the mirror does not wait for that. If it does, both are read again."""
+    """The mirror does not wait for a node with a conflict. If the node is mirrored later, both are read again."""
     client.node(name='taken')
     far.nodes({'name': 'taken'})
     assert far.allocations(_allocation()) == (0, frozenset())
@@ -134,7 +134,7 @@ def test_names_that_are_exchanged(held, client):
 
 
 def test_adopt(held, client):
-    """It is this service's own, with its node."""
+    """The allocation is adopted with its node."""
     mirror_moves.adopt(held.context, UUIDS[0])
     assert client.get(f'/v1/nodes/{UUIDS[0]}')['allocation_uuid'] == INSTANCE
     held.allocations(_allocation(name='stale'))

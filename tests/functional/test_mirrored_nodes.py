@@ -1,4 +1,4 @@
-"""Nodes of clouds in the inventory: what they share with others, what they refuse, and conflicts."""
+"""Nodes of clouds in the inventory: what they have in common with own nodes, refused requests, and conflicts."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.support.service import make_app
 
 
 def test_mirrored_node_is_a_node(far, client):
-    """In lists, filters, matches, Placement and history; with a driver that is not enabled here."""
+    """Lists, filters, matches, Placement and history include mirrored nodes, also those with a disabled driver."""
     far.nodes({'name': 'a', 'traits': ['CUSTOM_A'], 'conductor': 'far-1'})
     shown = client.get(f'/v1/nodes/{UUIDS[0]}')
     assert (shown['driver'], shown['origin'], shown['conductor']) == ('ipmi', 'far', 'far-1')
@@ -42,7 +42,7 @@ def test_origin_is_shown_for_mirrored_nodes_only(far, client):
 
 
 def test_unchanged_nodes_are_not_written(far, client):
-    """And changes leave one entry of the history each."""
+    """Unchanged nodes are not written. Each change leaves one history entry."""
     node = {'name': 'a', 'traits': ['CUSTOM_A']}
     assert far.nodes(node).written == 1
     entries = client.get(f'/v1/nodes/{UUIDS[0]}/history')['history']
@@ -112,7 +112,7 @@ def test_allocations_leave_mirrored_nodes_out(far, client):
 
 
 def test_import_of_allocations(far, app):
-    """With claims, only those of instances that the nodes have in their cloud."""
+    """With claims, only allocations of the instances of the nodes in their cloud are imported."""
     far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
     consumers = [
         Consumer(uuid, 'p', 'u', None, 1, {node: {'CUSTOM_GOLD': 1}})
@@ -125,7 +125,7 @@ def test_import_of_allocations(far, app):
 
 
 def test_allocations_that_must_be_held_there(far, app, client):
-    """With claims, a node that has the instance there is, and a cloud that cannot be reached does not hold any."""
+    """With claims and an unreachable cloud, a node can be allocated only if it has the instance in its cloud."""
     app.service.conf.set_override('claims', 'instance_uuid', group='mirror')
     far.nodes({}, {'number': 1, 'instance_uuid': INSTANCE})
 
@@ -152,7 +152,7 @@ def test_traits_of_sources_here_stay(far, client):
 
 
 def test_writes_here_keep_the_time_of_the_cloud(far, client):
-    """The mirror goes on after the node that has changed last there, which it finds by that time."""
+    """Writes here keep ``updated_at``: the mirror continues from the time of the last change in the cloud."""
     far.nodes({}, {'number': 1})
     before = client.get(f'/v1/nodes/{UUIDS[0]}')['updated_at']
     client.ask('PUT', f'/v1/nodes/{UUIDS[0]}/traits/CUSTOM_B')
@@ -171,7 +171,7 @@ def test_names_that_are_exchanged(far, client):
 
 
 def test_outdated_name_defers(far, client):
-    """The node that has the name here was renamed there, which has not been read yet."""
+    """A node is deferred while another node here has its name, because that one may be renamed in the cloud."""
     far.nodes({'name': 'a'})
     assert far.nodes({'number': 1, 'name': 'a'}).deferred == {UUIDS[1]}
     far.nodes({'name': 'old'})
@@ -180,7 +180,7 @@ def test_outdated_name_defers(far, client):
 
 
 def test_conflicts_with_others(far, app, client):
-    """Each is reported, and ends with its reason."""
+    """Each conflict is reported, and ends with its cause."""
     own = client.node(uuid=UUIDS[0], name='own', instance_uuid=INSTANCE)
     far.nodes(
         {},
@@ -238,7 +238,7 @@ def test_limit_of_traits(far, client):
 
 
 def test_reservations(far, client):
-    """One for the instance that is deployed there ends; one for another is a conflict."""
+    """A reservation for the instance in the cloud ends. One for another instance is a conflict."""
     far.nodes({}, {'number': 1})
     for number in (0, 1):
         body = {'instance_uuid': INSTANCE if number == 0 else OTHER, 'node_uuid': UUIDS[number]}
@@ -254,7 +254,7 @@ def test_reservations(far, client):
 
 
 def test_provider_that_was_there_before(far, client):
-    """nova, for example, has created it in Placement before the node was mirrored."""
+    """A mirrored node adopts its provider, which nova, for example, has created before."""
     client.placement('POST', '/resource_providers', {'name': UUIDS[0], 'uuid': UUIDS[0]})
     client.placement('POST', '/resource_providers', {'name': UUIDS[1], 'uuid': UUIDS[7]})
     far.nodes({'traits': ['CUSTOM_A']}, {'number': 1}, {'number': 2})
@@ -291,7 +291,7 @@ def test_turn_ends_with_its_lease(app):
 
 
 def test_old_versions_lack_fields(far, client):
-    """Such fields have their defaults."""
+    """Fields that an old version lacks have their defaults."""
     far.nodes({'protected': None, 'conductor_group': None, 'network_data': None})
     shown = client.get(f'/v1/nodes/{UUIDS[0]}')
     assert (shown['protected'], shown['conductor_group'], shown['network_data']) == (False, '', {})
@@ -308,7 +308,7 @@ def test_times(text, moment):
 
 
 def test_mirror_is_shown(far, app, client):
-    """With its state, lag and conflicts; in the API, in /metrics, and in the health check."""
+    """The API, /metrics and the health check show a mirror with its state, lag and conflicts."""
     client.node(uuid=UUIDS[0])
     far.nodes({}, {'number': 1})
     (listed,) = client.get('/v1/mirrors')['mirrors']

@@ -1,4 +1,4 @@
-"""The alert rules and the dashboard in etc/ use metrics and labels that the service has."""
+"""The alert rules and the dashboard in etc/ use existing metrics and labels."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Allocations of nodes, together with reservations and instances, on each database."""
+"""Placement allocations of nodes, together with reservations and instances, on each database."""
 
 import uuid
 
@@ -15,7 +15,7 @@ def node(client):
 
 
 def test_allocations(app, client, node):
-    """An allocation and a reservation exclude each other, unless they are of the same instance."""
+    """An allocation and a reservation exclude each other, unless they have the same instance."""
     with moves(client, node, 1, used={GOLD: 1}, reserved={GOLD: 0}):
         assert allocate(client, 1, node).status_int == 204
     assert free(client) == []
@@ -41,7 +41,7 @@ def test_allocations(app, client, node):
 
 
 def test_an_allocation_of_a_reserved_node(app, client, node):
-    """Only the reservation's instance can have one."""
+    """Only the instance of the reservation can allocate the node."""
     reserve(client, 1, [node], expires_in=60)
     assert allocate(client, 2, node).status_int == 409
     with moves(client, node, 0, used={GOLD: 1}):
@@ -68,7 +68,7 @@ def test_fields_of_an_allocated_node_are_protected(client, node):
 
 
 def test_deployed_node_is_not_taken_over(app, client, node):
-    """Not even in one request with the release by its own instance."""
+    """No instance takes over a deployed node, not even in one request with the release by its instance."""
     assert allocate(client, 1, node).status_int == 204
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     provision(client, app, node, 'active')
@@ -87,7 +87,7 @@ def test_deployed_node_is_not_taken_over(app, client, node):
 
 
 def test_lost_allocation_of_a_deployed_node(app, client, node):
-    """nova-manage placement heal_allocations writes it again; nobody else gets it in the meantime."""
+    """Only the instance can allocate the node again, as nova-manage placement heal_allocations does."""
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     provision(client, app, node, 'active')
     assert allocate(client, 2, node).status_int == 409
@@ -96,7 +96,7 @@ def test_lost_allocation_of_a_deployed_node(app, client, node):
 
 
 def test_life_of_an_instance_as_nova_runs_it(app, client, node):
-    """Candidates, a claim, the instance, the deploy, the same claim again, and the way back."""
+    """An instance goes through candidates, claim, deploy, a second claim, and undeploy, as in nova."""
     candidates = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&limit=5').json
     (candidate,) = candidates['allocation_requests']
     assert list(candidate['allocations']) == [node]
@@ -142,7 +142,7 @@ def test_reshape_of_a_node(client, node):
 
 
 def test_provider_with_allocations_is_not_adopted(client):
-    """It cannot become the provider of a node."""
+    """A provider with allocations cannot become the provider of a node."""
     node = str(uuid.uuid4())
     client.placement('POST', '/resource_providers', {'name': 'of nova', 'uuid': node})
     client.placement('PUT', f'/resource_classes/{GOLD}')

@@ -30,7 +30,7 @@ def count(client):
 
 
 def differing(view, context):
-    """Return how the sets of a view differ from what the database has in the same snapshot: [(name, set), …]."""
+    """Return the differences of the sets of a view from the database in the same snapshot: [(name, set), …]."""
     nodes, connection = Nodes(context, Grant(()), view), view.connection
     found = []
 
@@ -58,7 +58,7 @@ def compare(app):
         began = read_clock(connection)
     with app.service.node_index.now(context) as view:
         found = differing(view, context)
-        # A snapshot does not stop the clock: a node whose reservation expires meanwhile may well differ.
+        # A snapshot does not stop the clock, so a node may differ if its reservation has expired since.
         expired = tables.reservations.c.expires_at >= began, eligibility.EXPIRED
         holds = tables.reservations.c.node_uuid == tables.nodes.c.uuid
         ids = view.connection.scalars(sa.select(tables.nodes.c.id).join(tables.reservations, holds).where(*expired))
@@ -68,7 +68,7 @@ def compare(app):
 
 
 def write(client, number, stop):
-    """Write at random until told to stop: nodes, traits, classes, states, reservations and allocations."""
+    """Write at random until the end: nodes, traits, classes, states, reservations and allocations."""
     choose = random.Random(number)
     uuids = [available_of(client, choose.choice(CLASSES)) for _ in range(3)]
     holder = instance(1000 + number)
@@ -76,7 +76,7 @@ def write(client, number, stop):
     deleted = []
 
     def create():
-        # A new one, or a deleted one again.
+        # Create a new node, or a deleted one again.
         old = {'uuid': deleted.pop()} if deleted and choose.random() < 0.5 else {}
         uuids.append(available_of(client, choose.choice(CLASSES), **old))
 
@@ -112,14 +112,14 @@ def write(client, number, stop):
         lambda: client.ask('DELETE', f'/v1/nodes/{choose.choice(uuids)}/maintenance'),
         *(create, delete, patch, hold, use),
     ]
-    # The readers share this interpreter. Without pauses they would wait for it, with locks held. With shorter pauses,
-    # they compare less often in three times the time.
+    # The readers share this interpreter. Without pauses, the writers would wait for it while they hold locks. With
+    # shorter pauses, the readers compare less often in three times the time.
     while not stop.wait(choose.random() / 5):
         choose.choice(works)()
 
 
 def test_nothing_is_stale_beside_writers(database_url):
-    """8 writers and 2 readers, in two applications: each reader sees exactly what the database has at that moment."""
+    """With 8 writers and 2 readers in two applications, each read of the index equals the database at that moment."""
     stop, problems = threading.Event(), []
 
     def guarded(work, *arguments):
@@ -152,13 +152,13 @@ def test_nothing_is_stale_beside_writers(database_url):
             thread.join(60)
             assert not thread.is_alive()
         assert not problems, problems
-        # And when all is quiet: as one that has never been used.
+        # At the end, it equals a new index.
         for each in apps:
             compare(each)
 
 
 def test_a_failed_refresh_leaves_no_index(app, client, monkeypatch):
-    """What it has done in part is not used."""
+    """A partial refresh is not used."""
     available(client)
     assert count(client) == 1
     index = app.service.node_index
@@ -170,7 +170,7 @@ def test_a_failed_refresh_leaves_no_index(app, client, monkeypatch):
 
 
 def test_many_deletions(client):
-    """More than are looked up one by one; and an index of mostly deleted nodes is built anew."""
+    """The index is right after more deletions than it looks up one by one. It is rebuilt if most nodes are deleted."""
     uuids = [available(client) for _ in range(30)]
     assert count(client) == 30
     for uuid in uuids[:25]:
@@ -178,7 +178,7 @@ def test_many_deletions(client):
     assert count(client) == 5
 
 
-#: None stands for a look at the index; a number for the creation or deletion of the node with this number.
+#: None is a read of the index. A number is the creation or deletion of the node with this number.
 _STEPS = st.lists(st.none() | st.integers(1, 3), max_size=12)
 
 
@@ -189,7 +189,7 @@ _STEPS = st.lists(st.none() | st.integers(1, 3), max_size=12)
 @hypothesis.example([1, None, 1, None, 1, None, 1, None])
 @hypothesis.example([1, None, 1, 1, None])
 def test_nodes_that_are_created_again(database_url, app, client, steps):
-    """With the uuid of a deleted node, and whether or not the index has seen them in between."""
+    """The index is right for a node with the uuid of a deleted one, whether or not it was read in between."""
     empty(database_url)
     app.service.node_index._forget()
     there = set()
@@ -205,7 +205,7 @@ def test_nodes_that_are_created_again(database_url, app, client, steps):
 
 
 def test_many_nodes_that_are_created_again(app, client):
-    """More than are looked up one by one."""
+    """The index is right for more such nodes than it looks up one by one."""
     for _ in range(2):
         for number in range(25):
             available(client, uuid=instance(number))
@@ -229,11 +229,11 @@ def test_a_refusal_explains_nodes_that_are_created_again(client):
 
 
 def test_a_search_ends_whatever_the_index_says(app, client):
-    """Even if an error in the index lets it contradict the database for ever."""
+    """A search ends even if a bug makes the index contradict the database."""
     uuid = available(client)
     assert count(client) == 1
     with app.service.write() as connection:
-        # This does not record the change, so the index does not learn of it.
+        # This write records no change, so the index misses it.
         connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.uuid == uuid))
     assert count(client) == 1
     response = client.ask('POST', PATH, {'instance_uuid': instance(1), 'required': []})
@@ -241,7 +241,7 @@ def test_a_search_ends_whatever_the_index_says(app, client):
 
 
 def test_a_process_keeps_the_index_of_many_nodes_ready(app, client, monkeypatch):
-    """Without a request that uses it, and after more changes than a request would read."""
+    """The index is ready without a request, and after more changes than a request would read."""
     monkeypatch.setattr(node_index, 'FIRST_PAUSE', 0)
     monkeypatch.setattr(node_index, 'PAUSE', 0.01)
     monkeypatch.setattr(node_index, 'MANY_NODES', 2)
@@ -268,7 +268,7 @@ def ready(context):
 
 
 def test_a_service_makes_the_index_of_many_nodes(tmp_path):
-    """Before a request needs it. The log says so."""
+    """A service with many nodes builds the index before a request needs it, and logs that."""
     url = f'sqlite:///{tmp_path}/many.sqlite'
     upgraded(url)
     with make_app(url) as app:

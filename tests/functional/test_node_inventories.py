@@ -27,7 +27,7 @@ def test_last_and_previous_data(app):
 
 
 def test_data_sent_twice(app):
-    """It does not become its own previous data."""
+    """Data that is sent twice does not become its own previous data."""
     node = insert_node(app.service.database)
     with app.service.write() as connection:
         for serial in ('A', 'A'):

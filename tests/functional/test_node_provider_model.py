@@ -1,6 +1,6 @@
 """A model of two nodes as resource providers, compared with the service, on each database.
 
-IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``).
+IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
 
 import uuid
@@ -23,7 +23,7 @@ INSTANCE = st.integers(0, 1)
 
 
 class Following(stateful.RuleBasedStateMachine):
-    """Predicts what nodes show as providers, and when their generations are incremented.
+    """Predicts the providers of nodes, and the increments of their generations.
 
     :cvar app: the application.
     """
@@ -152,7 +152,7 @@ class Following(stateful.RuleBasedStateMachine):
 
     @stateful.rule(node=NODE, nested=st.booleans(), taken=st.booleans())
     def adopt(self, node, nested, taken):
-        """Delete a node, and create another one whose provider exists already."""
+        """Delete a node, and create another one whose provider already exists."""
         if self.ask(node, 'DELETE', '').status_int != 204:
             return
         new, parent = str(uuid.uuid4()), str(uuid.uuid4())
@@ -191,12 +191,12 @@ class Following(stateful.RuleBasedStateMachine):
             assert after[1]['traits']['traits'] == sorted(self.own[node] | self.foreign[node])
             if before[1] is None:
                 continue
-            # A deploy and its work run in several transactions, which may change something and change it back.
+            # A deploy runs in several transactions, which may change something and change it back.
             assert after[0] == before[0] + (before[1] != after[1])
 
     @stateful.invariant()
     def one_holder(self):
-        """Check that a node has one holder, however it was taken, and that an instance holds at most one node."""
+        """Check that a node has at most one holder of any kind, and that an instance holds at most one node."""
         held = {each: row['instance_uuid'] for each, row in self.held.items()}
         holding = []
         for node, uuid_ in enumerate(self.nodes):
@@ -226,7 +226,7 @@ def test_model(app):
     class OnThisDatabase(Following):
         pass
 
-    # A locked node stays locked until the next step, so it is useless to wait for it.
+    # A locked node stays locked until the next step, so waiting for it is useless.
     app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     OnThisDatabase.app = app
     machines.run(OnThisDatabase, examples=15, steps=25)

@@ -1,4 +1,4 @@
-"""Nodes as resource providers: what /placement shows after each change of a node, on each database."""
+"""Nodes as resource providers: /placement after each change of a node, on each database."""
 
 import random
 import uuid
@@ -56,7 +56,7 @@ def test_maintenance_and_instances(client, node):
 
 @pytest.mark.parametrize('power_state', [None, 'error'])
 def test_node_without_a_power_state(app, client, node, power_state):
-    """It can neither be reserved nor allocated."""
+    """A node without a power state can be neither reserved nor allocated."""
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(power_state=power_state))
     assert provider(client, node)[1]['inventories']['inventories'][GOLD]['reserved'] == 1
@@ -118,7 +118,7 @@ def test_reservations(app, client, node):
 
 @pytest.mark.parametrize('beforehand', [True, False])
 def test_a_deploy_of_a_reserved_node(app, client, node, beforehand):
-    """The generation is incremented once, whether or not the node has the instance before."""
+    """A deploy increments the generation once, whether or not the node already has the instance."""
     held = reserve(client, 1, [node]).json['reservation']['uuid']
     if beforehand:
         patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
@@ -153,7 +153,7 @@ def test_a_deleted_node(client, node):
 
 
 def test_existing_provider(client):
-    """nova created it before the node. It becomes the node's and keeps the traits of nova."""
+    """A provider that nova has created becomes the node's provider, and keeps nova's traits."""
     node = str(uuid.uuid4())
     client.placement('POST', '/resource_providers', {'name': 'of nova', 'uuid': node})
     for name in ('CUSTOM_X', 'CUSTOM_Y'):
@@ -171,7 +171,7 @@ def test_existing_provider(client):
 
 
 def test_conflicting_provider(client):
-    """Its name is the node's uuid, or it is part of a tree."""
+    """A provider conflicts with a node if its name is the node's uuid, or it is part of a tree."""
     node, parent = str(uuid.uuid4()), str(uuid.uuid4())
     fields = {'driver': 'fake-hardware', 'uuid': node, 'resource_class': 'gold'}
     client.placement('POST', '/resource_providers', {'name': node, 'uuid': parent})

@@ -1,4 +1,4 @@
-"""Flavors read from a real nova, and from one that does not work."""
+"""Flavors from a real nova, and from one that fails."""
 
 import contextlib
 import json
@@ -48,7 +48,7 @@ def nova(tmp_path_factory):
 
 
 def test_real_flavors(nova, tmp_path):
-    """All of them, private ones included, or some by name; those of virtual machines are left out."""
+    """The service reads all bare metal flavors, including private ones, or only the named ones."""
     with service(tmp_path, nova) as client:
         uuids = [available(client), available(client)]
         for uuid in uuids:

@@ -1,4 +1,4 @@
-"""Requests that wait leave threads for others: slow bodies, locks, and a database that does not respond."""
+"""Requests that wait leave threads for others, also with slow bodies, locks, and an unresponsive database."""
 
 import contextlib
 import http.client
@@ -32,7 +32,7 @@ def server(tmp_path):
 
 
 def status(server, path, method='GET', body=None):
-    """Return the status of a response, which must not take long."""
+    """Return the status of a response, which must come soon."""
     address = urllib.parse.urlsplit(server.base)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
     with contextlib.closing(connection):
@@ -84,7 +84,7 @@ def test_waiting_writers_leave_threads_for_others(server, tmp_path):
 
 
 def test_more_clients_than_may_wait(tmp_path):
-    """What is too much is refused while the others wait. Those that were refused have written nothing."""
+    """Excess requests are refused while others wait. Refused requests write nothing."""
     (tmp_path / 'service.conf').write_text('[api]\nthreads = 6\nmax_waiting_requests = 4\n[metrics]\nenabled = true\n')
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
     responses = []
@@ -104,7 +104,7 @@ def test_more_clients_than_may_wait(tmp_path):
             other.exec_driver_sql('BEGIN IMMEDIATE')
             for client in clients:
                 client.start()
-            # At most six run, and four wait.
+            # At most six requests run, and four wait.
             server.wait_until(lambda: len(responses) >= 30)
             assert set(responses) == {(503, '1')}
             assert status(server, '/healthcheck') == status(server, '/metrics') == 200
@@ -133,7 +133,7 @@ def test_stuck_gate_refuses_at_once():
 
 
 def test_burst_at_an_idle_gate():
-    """The first requests have just begun, so the next one waits for one of them."""
+    """If all threads have just become busy, the next request waits instead of being refused."""
     gate = Gate(1)
     assert gate.enter()
     threading.Timer(0.1, gate.leave).start()
@@ -160,7 +160,7 @@ def test_a_frozen_database_is_a_503(database_server, database_url):
             begun = time.monotonic()
             response = client.ask('GET', f'/v1/nodes/{node}')
             assert (response.status_int, response.headers['Retry-After']) == (503, '5')
-            # A statement may take 40 seconds. That nothing responds is noticed earlier.
+            # A statement may take 40 seconds. The outage is noticed earlier.
             assert time.monotonic() - begun < 20
             assert client.ask('PUT', f'/v1/nodes/{node}/traits/CUSTOM_A').status_int == 503
             assert client.ask('GET', '/healthcheck').status_int == 503
@@ -169,7 +169,7 @@ def test_a_frozen_database_is_a_503(database_server, database_url):
 
 
 def test_a_request_has_a_time_limit(database_server, database_url):
-    """It is shorter here than a wait for a lock, which another transaction keeps."""
+    """A request has a time limit, which is shorter here than its wait for a lock."""
     if database_server is None:
         pytest.skip('SQLite ends the wait itself')
     with make_app(database_url, database__request_timeout=1) as app:
@@ -180,14 +180,14 @@ def test_a_request_has_a_time_limit(database_server, database_url):
             begun = time.monotonic()
             response = client.ask('PUT', f'{path}/CUSTOM_A')
             assert (response.status_int, response.headers['Retry-After']) == (503, '5')
-            # The wait for the lock would be 30 seconds.
+            # The wait for the lock would take 30 seconds.
             assert time.monotonic() - begun < 20
         assert client.get(path) == {'traits': []}
         assert client.ask('PUT', f'{path}/CUSTOM_A').status_int == 204
 
 
 def test_a_statement_has_a_time_limit(database_server, database_url):
-    """The database itself ends it."""
+    """The database itself ends a statement at its time limit."""
     if database_server is None:
         pytest.skip('SQLite has no such limit')
     with make_app(database_url, database__statement_timeout=1) as app:
@@ -200,7 +200,7 @@ def test_a_statement_has_a_time_limit(database_server, database_url):
 
 
 def test_a_full_disk_is_a_503(tmp_path):
-    """Nothing is left of the write, and the next one succeeds when there is room again."""
+    """With a full disk, a write fails with 503 and leaves no rows. It succeeds when there is room again."""
     with make_app(upgraded(f'sqlite:///{tmp_path}/full.sqlite')) as app:
         client = Client(app)
 
@@ -236,7 +236,7 @@ def test_deleted_sqlite_file_is_noticed(tmp_path):
 
 
 def test_missing_column_is_a_500(database_url):
-    """It is not an outage: a retry does not help, and the log has the cause."""
+    """A missing column is not an outage: the response is 500, and the log has the cause."""
     with make_app(database_url) as app:
         client = Client(app)
         with app.service.write() as connection:
@@ -245,7 +245,7 @@ def test_missing_column_is_a_500(database_url):
             response = client.ask('GET', '/v1/nodes/detail')
             assert (response.status_int, response.json['code']) == (500, 'baremetal.internal_error')
         finally:
-            # SQLite renames by the schema that a connection has read, and this one may be older.
+            # SQLite renames with the cached schema of a connection, which may be outdated here.
             app.service.database.close()
             with app.service.write() as connection:
                 connection.exec_driver_sql('ALTER TABLE nodes RENAME COLUMN other TO fault')

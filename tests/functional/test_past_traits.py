@@ -15,7 +15,7 @@ SETS = st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX']))
 
 
 def test_traits_at_every_past_time(app, client):
-    """Whatever is written: at the time of each entry the node has what it had after it."""
+    """At the time of each history entry, the node has the traits that it had after that write."""
 
     @hypothesis.settings(max_examples=8, deadline=None, derandomize=True)
     @hypothesis.given(st.lists(SETS, min_size=1, max_size=6))
@@ -42,7 +42,7 @@ def test_traits_at_every_past_time(app, client):
 
 
 def test_traits_of_a_node_without_a_history(app, client):
-    """A node from before the history, or one whose entries were purged by age."""
+    """A time before the first history entry is refused with 410, also if older entries were purged."""
     node = client.node()['uuid']
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.node_history))
@@ -54,7 +54,7 @@ def test_traits_of_a_node_without_a_history(app, client):
 
 
 def test_traits_of_a_deleted_node_with_the_same_uuid(client):
-    """They are not known: the history of the node begins with its own creation."""
+    """A new node does not get the past traits of a deleted node with its uuid."""
     node = client.node()['uuid']
     client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
     moment = entries(client, node)[-1]['created_at']

@@ -11,7 +11,7 @@ from tests.support.service import make_app
 
 UUID = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
 INSTANCE = '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a002'
-#: The last version in which .json at the end of a path is a suffix.
+#: The last version in which ``.json`` at the end of a path is a suffix.
 SUFFIX = '1.90'
 
 
@@ -73,7 +73,7 @@ def test_every_path_of_a_read_has_the_same_response(client, paths, version):
             assert (short.status_int, short.text) == (response.status_int, response.text), path
         suffixed = client.ask('GET', f'{path}.json', version=version)
         if version == '1.115':
-            # The suffix is a part of the name, or the trait.
+            # Here the suffix is part of the name or of the trait.
             assert suffixed.status_int in (400, 404), path
             continue
         assert suffixed.status_int == response.status_int, path
@@ -98,7 +98,7 @@ def test_a_write_without_a_version_in_its_path(client):
 
 
 def test_names_that_end_in_json(client):
-    """A node that really has the name comes first. The suffix is dropped only if there is none."""
+    """The suffix is dropped only if no node has the full name."""
     for name in ('my', 'my.json', 'other'):
         client.node(name=name)
     for path, name in (('my', 'my'), ('my.json', 'my.json'), ('my.json.json', 'my.json'), ('other.json', 'other')):
@@ -106,7 +106,7 @@ def test_names_that_end_in_json(client):
     assert client.ask('GET', '/v1/nodes/none.json', version=SUFFIX).status_int == 404
     assert client.get('/v1/nodes/my.json', version='1.91')['name'] == 'my.json'
     assert client.ask('GET', '/v1/nodes/other.json', version='1.91').status_int == 404
-    # In the middle of a path it is part of the name.
+    # In the middle of a path, ``.json`` is part of the name.
     assert client.ask('GET', '/v1/nodes/my.json/traits').status_int == 200
     assert client.ask('GET', '/v1/nodes/other.json/traits').status_int == 404
 
@@ -118,7 +118,7 @@ def test_writes_by_names_that_end_in_json(client):
     assert client.ask('PATCH', '/v1/nodes/my.json', patch, version=SUFFIX).json['name'] == 'my.json'
     assert client.ask('PATCH', '/v1/nodes/other.json', patch, version=SUFFIX).json['name'] == 'other'
     assert client.get('/v1/nodes/my?fields=extra') == {'extra': {}}
-    # If the write to one node is refused, the other one is not tried.
+    # If a write to the node with the full name is refused, it is not tried on the other node.
     refused = [{'op': 'add', 'path': '/name', 'value': 'other'}]
     assert client.ask('PATCH', '/v1/nodes/my.json', refused, version=SUFFIX).status_int == 409
     assert client.get('/v1/nodes/my')['name'] == 'my'

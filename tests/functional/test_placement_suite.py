@@ -7,7 +7,7 @@ from tests.support import placement_suite
 from tests.support.client import Client
 from tests.support.service import make_app
 
-#: The suite expects that reading traits needs a role. The specification, and so the default here, allows it to all.
+#: The suite expects that reading traits needs a role. The specification, and the default here, need none.
 DEFAULT_POLICY = {
     'placement:traits:list': 'rule:admin_or_service_api',
     'placement:traits:show': 'rule:admin_or_service_api',
@@ -51,6 +51,6 @@ def test_file(database_url, tmp_path, path):
 
 
 def test_the_suite_is_complete():
-    """It has at least as many tests as when this was written."""
+    """The suite has at least as many tests as in the release for which this was written."""
     assert len(placement_suite.FILES) >= 79
     assert sum(map(placement_suite.tests, placement_suite.FILES)) >= 1316

@@ -35,9 +35,9 @@ from tests.support.servers import free_port
 from tests.support.service import make_app, upgraded
 
 GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'moving-placement.rst'
-#: A command in the guide, without its first words, and what it prints.
+#: A command in the guide, without its first words, and its output.
 _SHOWN = re.compile(r'^ *\$ ironic-traits-manage placement (.*)\n((?: {6}[^ $].*\n)+)', re.MULTILINE)
-#: Files of Placement's own suite, whose fixtures and requests leave trees, sharing providers, types of consumers, ….
+#: Files of Placement's own suite, which create trees, sharing providers, consumer types, ….
 SUITE = ('granular', 'allocation-candidates-mappings-numa', 'consumer-types-1.38', 'shared-resources')
 
 
@@ -57,7 +57,7 @@ def module_url(tmp_path_factory):
 
 @pytest.fixture
 def sqlite_url(module_url):
-    """The URL of an empty SQLite database, for tests of what does not depend on the database."""
+    """The URL of an empty SQLite database, for tests that do not depend on the database."""
     empty(module_url)
     return module_url
 
@@ -81,7 +81,7 @@ def target(placements):
 
 
 def test_the_guide(sqlite_url, source, target):
-    """What it shows is what the commands print. What went in comes out."""
+    """The guide shows the output of the commands. An export returns the imported data."""
     fill(source)
     shown = _SHOWN.findall(GUIDE.read_text())
     assert len(shown) == 4
@@ -114,7 +114,7 @@ def change(source):
         path = f'/resource_providers/{uuid(number)}'
         parent = {'parent_provider_uuid': None}
         source.send('PUT', path, {'name': name, **parent})
-    # Its child gets another root with it.
+    # Its child gets another root, too.
     source.send('PUT', f'/resource_providers/{uuid(2)}', {'name': 'below', 'parent_provider_uuid': uuid(4)})
     allocate(source, 3, {uuid(4): {'DISK_GB': 1}}, 'INSTANCE')
     allocate(source, 4, {}, None)
@@ -174,7 +174,7 @@ def test_a_transfer_that_was_killed_goes_on(sqlite_app, source, target, number):
 
 
 def test_another_client_writes_during_an_export(sqlite_app, source, target):
-    """Its writes are conflicts, after which a provider is read again. The last word is that of the export."""
+    """After a conflict with another client, the export reads the provider again, and writes its own state."""
     fill(source)
     bring(sqlite_app, source)
     take(sqlite_app, target)
@@ -191,7 +191,7 @@ def test_another_client_writes_during_an_export(sqlite_app, source, target):
 
 
 def test_nodes(app, client, source, target):
-    """The inventories and own traits of nodes are derived from the nodes. All else is imported."""
+    """Inventories and own traits of nodes come from the nodes. Everything else is imported."""
     free, active, other, reserved, taken = (golden(client) for _ in range(5))
     bare = client.node()['uuid']
     client.ask('PUT', f'/v1/nodes/{free}/traits/CUSTOM_OWN')
@@ -223,7 +223,7 @@ def test_nodes(app, client, source, target):
     assert document['traits'] == ['COMPUTE_NODE', 'CUSTOM_OWN']
     assert client.placement('GET', f'/allocations/{instance(1)}').json['allocations'].keys() == {active}
     assert not bring(app, source)[0].plan
-    # The way back: the nodes are ordinary providers there.
+    # Export: in the real Placement, the nodes are ordinary providers.
     _, differences = take(app, target)
     assert differences == []
     inventories = {row[0]: row[1:4] for row in target.rows()['inventories']}
@@ -233,7 +233,7 @@ def test_nodes(app, client, source, target):
 
 
 def test_a_consumer_that_changes_its_node(app, client, source):
-    """Two consumers exchange their nodes, while foreign traits change."""
+    """An import follows two consumers that exchange their nodes, although foreign traits differ."""
     nodes = [golden(client) for _ in range(2)]
     for number, node in enumerate(nodes):
         source.send('POST', '/resource_providers', {'uuid': node, 'name': node})
@@ -253,7 +253,7 @@ def test_a_consumer_that_changes_its_node(app, client, source):
 
 
 def test_collisions(sqlite_app, source, target):
-    """A name that another provider has is no reason to rename that one."""
+    """A provider whose name is in use is reported, and the other provider keeps the name."""
     Client(sqlite_app).placement('POST', '/resource_providers', {'uuid': uuid(50), 'name': 'host1'})
     fill(source)
     problem = f'provider host1 ({uuid(1)}): cannot be imported: provider {uuid(50)} has its name, host1'
@@ -274,7 +274,7 @@ def test_collisions(sqlite_app, source, target):
 
 
 def test_names_of_a_newer_library(sqlite_app, source, target):
-    """They are imported, and cannot be exported to an older Placement."""
+    """Standard names of a newer library are imported. An older Placement refuses them."""
     fill(source)
     future = "('HW_FUTURE', '2026-01-01'), ('CUSTOM_C', '2026-01-01')"
     with source._engine.begin() as connection:
@@ -296,7 +296,7 @@ def test_names_of_a_newer_library(sqlite_app, source, target):
 
 
 def test_a_source_that_changes_while_it_is_read(source):
-    """What has changed is read again."""
+    """Providers that change during an import are read again."""
     fill(source)
     remote = Remote(source.url, token=TOKEN)
     reader = Reader(remote)

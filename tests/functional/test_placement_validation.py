@@ -1,4 +1,4 @@
-"""Messages about invalid documents: those of jsonschema, and short for large documents."""
+"""Messages about invalid documents are those of jsonschema, shortened for large documents."""
 
 import uuid
 
@@ -44,7 +44,7 @@ def test_messages_of_large_documents_are_short(put):
 
 
 def test_the_message_of_a_small_document_has_the_schema(put):
-    """Clients and tests look for it, as in Placement."""
+    """The message of a small document has the schema, as in Placement, because clients compare it."""
     message = detail(put('aggregates', aggregates([1])))
     assert "1 is not of type 'string'" in message
     assert "Failed validating 'type'" in message

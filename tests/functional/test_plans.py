@@ -1,6 +1,6 @@
-"""The cost of a request follows its answer, not the inventory: with many nodes, few rows are read.
+"""The cost of a request depends on its response, not on the inventory: with many nodes, few rows are read.
 
-Rows are counted, not time. ``benchmarks`` measures time.
+The tests count rows. ``benchmarks`` measures time.
 """
 
 import pytest
@@ -10,8 +10,8 @@ from tests.support.client import Client
 from tests.support.service import make_app, upgraded
 
 NODES = 100_000
-#: Most rows to read for a page of 100 nodes, or for 50 candidates, of all tables. A tenth of the nodes have one of the
-#: traits, and a hundredth have two of them.
+#: Maximum number of rows of all tables for a page of 100 nodes, or for 50 candidates. A tenth of the nodes have one of
+#: the traits, and a hundredth have two of them.
 MOST = NODES // 8
 PAGE = '/v1/nodes?fields=uuid,name&limit=100'
 CANDIDATES = '/placement/allocation_candidates?resources=CUSTOM_GOLD:1&limit=50'
@@ -56,7 +56,7 @@ def large(request):
 
 
 def test_matches_without_limit(large):
-    """The first hundred, and a warning that there are more."""
+    """Without a limit, the response has the first hundred matches, and a warning that there are more."""
     client = Client(large)
     response = client.ask('POST', '/v1/matches', {'required': ['CUSTOM_A_1']}, version='1.82').json
     assert len(response['nodes']) == 100
@@ -103,7 +103,7 @@ MATCH = {'required': FEW, 'resource_class': 'gold'}
     ],
 )
 def test_traits_that_few_nodes_share(large, method, path, body):
-    """The lists of the traits are compared before nodes are read. The shortest of them is read, and no table."""
+    """The query compares the lists of the traits before it reads nodes. It scans no table."""
     client = Client(large)
     with plans.statements() as executed:
         if path.startswith('/placement'):
@@ -131,17 +131,17 @@ def test_an_explanation_from_the_index_reads_few_nodes(large):
     with plans.statements() as executed:
         response = Client(large).ask('POST', '/v1/matches', MATCH | {'explain': True}, version='1.82')
     assert len(response.json['explanation']['near_misses']) == 20
-    # The match itself reads the lists of the three traits.
+    # The match reads the lists of the three traits.
     rows = plans.rows_read(large.service, executed)
     assert rows['nodes'] < NODES // 50, rows
     assert not plans.scans(large.service, executed) & {'nodes', 'node_traits'}
 
 
 def test_a_long_list_of_providers(large):
-    """Of many batches of rows."""
+    """A long list has many batches of rows."""
     providers = Client(large).placement('GET', '/resource_providers?required=CUSTOM_A_1').json['resource_providers']
     uuids = [provider['uuid'] for provider in providers]
-    # Those of a tenth of the nodes, and of the second one: the first two have all traits.
+    # A tenth of the nodes match, and the second one: the first two nodes have all traits.
     assert len(set(uuids)) == len(uuids) == NODES // 10 + 1
     assert uuids[2:] == sorted(uuids[2:])
     assert all(provider['name'] == provider['root_provider_uuid'] == provider['uuid'] for provider in providers)

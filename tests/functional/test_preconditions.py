@@ -18,7 +18,7 @@ def change(name, value):
 
 
 def create(client, path, **fields):
-    """Create a record, and return the path of it."""
+    """Create a record, and return its path."""
     response = client.ask('POST', f'/v1/{path}', fields)
     assert response.status_int == 201, response.text
     return f'/v1/{path}/{response.json["uuid"]}'
@@ -26,7 +26,7 @@ def create(client, path, **fields):
 
 @pytest.fixture
 def writes(client, available):
-    """[(path whose ETag counts, method, path, body), …]: writes to each single resource, which change it."""
+    """Writes that change a resource, for each resource: [(path with the ETag, method, path, body), …]."""
     uuid = available(name='rack.1')
     node = '/v1/nodes/rack.1'
     held = client.ask('POST', '/v1/reservations', {'node_uuid': [available()], 'instance_uuid': str(uuid4())})
@@ -74,7 +74,7 @@ def writes(client, available):
 
 
 def test_writes_of_each_resource(client, writes):
-    """Each needs the ETag of the resource as it is now. After the write, the ETag is another."""
+    """Each write needs the current ETag of the resource, and changes the ETag."""
     for path, *request in writes:
         tag = client.ask('GET', path).headers['ETag']
         for other in ('"0"', f'W/{tag}', '', '"0", W/"1"'):
@@ -89,7 +89,7 @@ def test_writes_of_each_resource(client, writes):
 
 
 def test_any_tag(client):
-    """A * stands for each resource that exists."""
+    """A * matches each existing resource."""
     client.node(name='one')
     headers = {'If-Match': '*'}
     assert client.ask('PATCH', '/v1/nodes/one', change('extra', {'a': 1}), headers=headers).status_int == 200
@@ -121,7 +121,7 @@ def test_names_with_a_suffix(client):
 
 
 def test_where_it_is_not_supported(client):
-    """It is not ignored."""
+    """Where If-Match is not supported, it is refused instead of ignored."""
     uuid = client.node(resource_class='gold')['uuid']
     for method, path, body in (
         ('POST', '/v1/nodes', {'driver': 'fake-hardware'}),
@@ -140,7 +140,7 @@ def test_where_it_is_not_supported(client):
 
 
 def test_one_client_wins(clients, available):
-    """Of clients with the same ETag, in two processes' worth of applications, one writes. The others get a 412."""
+    """Of clients of two applications with the same ETag, one writes. The others are refused with 412."""
     client = clients[0]
     uuid = client.node(name='one', resource_class='gold')['uuid']
     port = create(client, 'ports', node_uuid=uuid, address=MAC)
@@ -161,7 +161,7 @@ def test_one_client_wins(clients, available):
 
 
 def test_no_update_is_lost(clients):
-    """Clients that read, add and write with If-Match, again after each 412, add up."""
+    """No update is lost if clients use If-Match, and repeat refused writes."""
     clients[0].node(name='one')
 
     def add(client, number):
@@ -180,7 +180,7 @@ def test_no_update_is_lost(clients):
 
 
 def test_callers(database_url):
-    """The ETag is that of the caller. A caller who may not read the resource cannot use one."""
+    """The ETag depends on the caller. A caller who may not read the resource cannot use an ETag."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
         admin = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}

@@ -9,7 +9,7 @@ from tests.support.providers import GOLD, golden, provider
 
 
 def test_one_writer_wins_each_generation(clients):
-    """Of 16 concurrent writes of a provider's traits, one wins each generation. The others are 409s."""
+    """Of 16 concurrent writes of a provider's traits, one wins each generation. The others are refused with 409."""
     provider = clients[0].placement('POST', '/resource_providers', {'name': 'contended'}).json
     path = f'/resource_providers/{provider["uuid"]}/traits'
     for number in range(16):
@@ -69,7 +69,7 @@ def test_trait_is_deleted_while_it_is_added(clients):
 
 
 def test_concurrent_moves_make_no_circle(clients):
-    """Each is moved below the other. One of the moves is refused."""
+    """If two providers are moved below each other, one of the moves is refused."""
     for round_ in range(5):
         providers = [
             clients[0].placement('POST', '/resource_providers', {'name': f'{round_}-{i}'}).json for i in range(4)
@@ -172,7 +172,7 @@ def test_provider_is_adopted_during_another_write(clients, beside):
 @pytest.mark.parametrize('reclass', [False, True], ids=['new', 'reclassed'])
 @pytest.mark.parametrize('method', ['PUT', 'DELETE'])
 def test_resource_class_changes_while_nodes_use_it(clients, method, reclass):
-    """A node's provider has the node's class, whatever happens to the class meanwhile."""
+    """A node's provider has the node's class, also if the class is renamed or deleted concurrently."""
     client = clients[0]
     for number in range(10):
         name = f'CUSTOM_{method}_{number}'
@@ -227,7 +227,7 @@ def test_child_is_created_while_its_parent_is_deleted(clients, gone):
 
 @pytest.mark.parametrize('grandparent', [False, True])
 def test_provider_moves_while_its_new_parent_is_deleted(clients, grandparent):
-    """Either it moves and the parent stays, or it stays where it was."""
+    """Either the provider moves and its new parent stays, or the provider does not move."""
     client = clients[0]
 
     def post(**fields):

@@ -1,7 +1,7 @@
 """Every verb in every state, compared with Ironic 39.0.0.
 
-``tests/data/ironic-provision.json`` has, for each state and each verb, the status that the real service gave, and,
-where the verb is known in the state, the state and the target that its machine goes to.
+``tests/data/ironic-provision.json`` has the status of the real service for each state and verb. If the state accepts
+the verb, it also has the next state and target of Ironic's state machine.
 """
 
 import json
@@ -23,7 +23,7 @@ WITH = {
 
 
 def expected(state, verb):
-    """Return what was recorded, with the differences that were decided."""
+    """Return the recorded result with the intended differences."""
     recorded = TABLE[state][verb]
     if recorded['status'] == 500:
         # The real fake-hardware refuses to rebuild a node without an image.
@@ -38,7 +38,7 @@ def expected(state, verb):
         # Recorded at 1.82. From 1.110 on, a deploy can be aborted while it waits.
         return recorded | {'status': 202}
     if (state, verb) in (('service wait', 'abort'), ('service hold', 'abort')):
-        # The real service aborts the failure, too, if the step is abortable. The recorded machine does not show this.
+        # The real service also aborts the failure if the step is abortable. The recorded machine does not show this.
         return recorded | {'state': 'active', 'target': None}
     return recorded
 
@@ -88,13 +88,13 @@ def test_every_verb(app, client, node_in, state):
                 .outerjoin(tables.transitions, tables.transitions.c.node_id == tables.nodes.c.id)
                 .where(tables.nodes.c.uuid == uuid)
             ).one()
-        # There is work for the node exactly in the states of work.
+        # There is work for the node exactly in the working states.
         assert bool(row.action) is bool(row.reservation) is (recorded['state'] in states.WORKING), verb
 
 
 @pytest.mark.parametrize(('verb', 'since'), [('unhold', 85), ('service', 87)])
 def test_versions_of_the_newest_verbs(client, node_in, verb, since):
-    """As in Ironic, they are refused with a 406 only in the states in which they are possible."""
+    """As in Ironic, a version before the verb is refused with 406 only in the states that accept the verb."""
     for state, status in (('clean hold' if verb == 'unhold' else 'active', 406), ('enroll', 400)):
         path = f'/v1/nodes/{node_in(state)}/states/provision'
         assert client.ask('PUT', path, {'target': verb}, version=f'1.{since - 1}').status_int == status
@@ -116,7 +116,7 @@ def test_versions_of_verbs(client, verb, since):
 
 
 def test_verbs_for_a_locked_node(app, client, node_in):
-    """As in Ironic it is a 409, also for a verb that the state does not allow."""
+    """As in Ironic, they are refused with 409, also if the state does not allow the verb."""
     app.service.conf.set_override('node_locked_retry_attempts', 0, group='deploy')
     uuid = node_in('available')
     path = f'/v1/nodes/{uuid}/states/'

@@ -1,4 +1,4 @@
-"""The example of haproxy in the documentation, in front of two running services."""
+"""The haproxy example of the documentation, in front of two running services."""
 
 import contextlib
 import http.client
@@ -19,7 +19,7 @@ EXAMPLE = pathlib.Path(__file__).parents[2] / 'doc/source/examples/haproxy-api.c
 
 
 def configuration(port, servers):
-    """Return the example with the addresses of the tests, and a shorter time for slow clients."""
+    """Return the example with the addresses of the tests, and a shorter timeout for slow clients."""
     text = EXAMPLE.read_text()
     for old, new in (
         ('0.0.0.0:6385', f'127.0.0.1:{port}'),
@@ -72,7 +72,7 @@ def responds(port):
 
 
 def wait_for_end(server):
-    """Wait until nothing listens on the port of a service: the kernel ends its forks after it."""
+    """Wait until nothing listens on the port of a service: its forks end after it."""
     host, port = server.base.removeprefix('http://').split(':')
     deadline = time.monotonic() + 60
     with contextlib.suppress(ConnectionRefusedError):
@@ -83,7 +83,7 @@ def wait_for_end(server):
 
 
 def test_a_process_dies(servers, proxy):
-    """The next requests are served by the other one."""
+    """After the death of one service, the other one serves the next requests."""
     base = f'http://127.0.0.1:{proxy}'
     uuid = make(base)
     assert ask(base, 'GET', '/metrics')[0] == 403
@@ -95,7 +95,7 @@ def test_a_process_dies(servers, proxy):
 
 
 def test_slow_clients(servers, proxy):
-    """Half of a header or of a body is a 408 in time, and takes no thread: each service has two only."""
+    """Half a header or half a body is refused with 408 after the timeout, and occupies none of the two threads."""
     announced = b'PUT /v1/nodes/x/traits HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"t'
     parts = [announced] * 8 + [b'GET /v1/nodes HTTP/1.1\r\nHost: x\r\nX-Sl'] * 8
     connections = [socket.create_connection(('127.0.0.1', proxy), timeout=60) for _ in parts]

@@ -1,4 +1,4 @@
-"""Explanations of queries for allocation candidates: each clause is dropped, and the query sent again."""
+"""Explanations of queries for allocation candidates, compared with the queries without each clause."""
 
 import itertools
 import random
@@ -33,7 +33,7 @@ def explain(client, query):
 
 
 def count(client, query, units):
-    """Send a query, and return how many providers or trees its candidates take from; None if it is not valid."""
+    """Send a query, and return the number of providers or trees of its candidates; None if it is not valid."""
     response = client.placement('GET', f'/allocation_candidates?{query}')
     if response.status_int == 400:
         return None
@@ -49,7 +49,7 @@ def dropped(query, clause):
     pairs = []
     for name, text in urllib.parse.parse_qsl(query, keep_blank_values=True):
         if name == key and key.startswith(_LISTS):
-            # "!in:A,B" stands for !A,!B.
+            # "!in:A,B" means !A,!B.
             left = [part for part in _parts(text) if _canonical(part) != _canonical(value)]
             texts = left if key.startswith('member_of') else [','.join(left)] if left else []
             pairs += [(name, part) for part in texts]
@@ -68,14 +68,14 @@ def _parts(text):
 
 
 def _canonical(text):
-    """Return a part of a value in one form: sets in order."""
+    """Return a part of a value in canonical form, with sorted sets."""
     if not text.startswith('in:'):
         return text.strip()
     return f'in:{",".join(sorted(each.strip() for each in text[3:].split(",")))}'
 
 
 def check(client, query):
-    """Compare the explanation of a query with the responses to it without each clause, and without each relaxation."""
+    """Compare the explanation of a query with the responses without each clause, and without each relaxation."""
     query = dropped(query, 'nothing:')
     explanation = explain(client, query)
     if explanation is None:
@@ -99,13 +99,14 @@ def check(client, query):
 
 @pytest.fixture(scope='module')
 def url(tmp_path_factory):
-    """The URL of a database for all files. One kind is enough: the statements are those of the search."""
+    """The URL of a database for all files. One kind is enough, because explanations use the statements of the
+    search."""
     return upgraded(f'sqlite:///{tmp_path_factory.mktemp("explanations")}/x.sqlite')
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
 def test_fixtures_of_placement(url, path):
-    """All queries of Placement's own tests."""
+    """The explanations are right for all queries of Placement's own tests."""
     empty(url)
     with make_app(url) as app, placement_suite.filled(path, Filler(app)) as urls:
         queries = {each.partition('?')[2] for each in urls if 'allocation_candidates?' in each}
@@ -115,7 +116,7 @@ def test_fixtures_of_placement(url, path):
 
 
 def test_nodes_and_providers(database_url):
-    """Random nodes and providers of clients with traits of both kinds, aggregates and holders; each count is right."""
+    """Each count is right on random nodes and providers with own and foreign traits, aggregates and holders."""
     traits, aggregates = [f'CUSTOM_{letter}' for letter in 'ABC'], [instance(900 + number) for number in range(2)]
     choose = random.Random(5)
     empty(database_url)
@@ -156,12 +157,12 @@ def test_nodes_and_providers(database_url):
             'held': 6,
             'unavailable': {'maintenance': 3},
         }
-        # The same while other providers have children: nodes are candidates by themselves.
+        # The same, while other providers have children: each node is a candidate alone.
         parent, child = instance(800), instance(801)
         for body in ({'name': 'a', 'uuid': parent}, {'name': 'b', 'uuid': child, 'parent_provider_uuid': parent}):
             assert client.placement('POST', '/resource_providers', body).status_int == 200
         assert [check(client, query) for query in queries] == ['providers'] * len(queries)
-        # A provider of the same class, of a client, makes it a question of trees.
+        # With a client's provider of the same class, the search must look at trees.
         body = {'resource_class': 'CUSTOM_GOLD', 'total': 3}
         assert client.placement('POST', f'/resource_providers/{child}/inventories', body).status_int == 201
         assert [check(client, query) for query in queries] == ['trees'] * len(queries)

@@ -1,4 +1,4 @@
-"""Texts and numbers of values in queries that databases cannot handle."""
+"""Queries with texts or numbers of values that databases cannot handle."""
 
 import urllib.parse
 
@@ -37,7 +37,7 @@ PROVIDERS = (
 
 @pytest.mark.parametrize('text', TEXTS)
 def test_text_that_is_not_ascii(client, text):
-    """It equals no stored value: an empty list, a 404, or a 400."""
+    """The text matches no stored value: the response is an empty list, 404 or 400."""
     quoted = urllib.parse.quote(text)
     for path in NODES:
         response = client.ask('GET', path.format(quoted))
@@ -65,7 +65,7 @@ def test_text_that_is_not_ascii(client, text):
     ],
 )
 def test_more_values_than_a_statement_has_room_for(client, path):
-    """The response is a 400, not an error of the database."""
+    """The request is refused with 400, not with an error of the database."""
     for count in 1001, 260_000:
         values = ','.join(f'CUSTOM_{number}:1' if 'resources=' in path else f'A{number}' for number in range(count))
         if path.startswith('/placement'):

@@ -13,7 +13,7 @@ from tests.support.service import make_app
 
 
 def test_row_lock_times_out(database_url):
-    """Another transaction keeps the row of the node: a 503, and no write."""
+    """If another transaction keeps the row of the node, the request fails with 503 and writes nothing."""
     with make_app(database_url, database__lock_timeout=1) as app:
         client = Client(app)
         uuid = client.node()['uuid']
@@ -28,7 +28,7 @@ def test_row_lock_times_out(database_url):
 
 
 def test_never_more_than_fifty_traits(clients):
-    """Of concurrent additions as many succeed as there is room for."""
+    """Concurrent additions succeed only up to the limit."""
     uuid = clients[0].node()['uuid']
     clients[0].ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': [f'CUSTOM_{i}' for i in range(40)]})
 
@@ -42,7 +42,7 @@ def test_never_more_than_fifty_traits(clients):
 
 
 def test_replacing_traits_is_atomic(clients):
-    """With concurrent readers and writers, a node always has one of the lists, never a mixture."""
+    """A concurrent reader sees one of the written lists, never a mixture."""
     uuid = clients[0].node()['uuid']
     lists = [sorted(f'CUSTOM_{number}_{i}' for i in range(10)) for number in range(CLIENTS)]
 
@@ -59,7 +59,7 @@ def test_replacing_traits_is_atomic(clients):
 
 
 def test_one_instance_wins(clients):
-    """Each client wants the node for another instance. One gets it, the others get a 409 that names the winner."""
+    """If each client wants the node for another instance, one gets it. The 409 of the others names the winner."""
     for _ in range(3):
         uuid = clients[0].node()['uuid']
 
@@ -76,7 +76,7 @@ def test_one_instance_wins(clients):
 
 @pytest.fixture
 def available(clients):
-    """An available node with a trait that its instance wants."""
+    """An available node with a trait that its instance requires."""
     node = {'driver': 'fake-hardware', 'instance_info': {'traits': ['CUSTOM_A']}}
     uuid = clients[0].ask('POST', '/v1/nodes', node, version='1.8').json['uuid']
     clients[0].ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A']})
@@ -84,16 +84,16 @@ def available(clients):
 
 
 def test_one_deploy_wins(clients, available):
-    """The others get a 409 because of the lock."""
+    """One deploy wins. The others are refused with 409 because of the lock."""
     path = f'/v1/nodes/{available}/states/provision'
     statuses = at_once(clients, lambda client, number: client.ask('PUT', path, {'target': 'active'}).status_int)
     assert sorted(statuses) == [202] + [409] * (CLIENTS - 1)
 
 
 class Waiting(validate.Hook):
-    """Runs something during the check of a deploy.
+    """A hook that calls a function during the check of a deploy.
 
-    :param happening: function without arguments; is given a moment, and must not come to an end in it.
+    :param happening: function without arguments. It must not end within a moment.
     """
 
     def __init__(self, happening):
@@ -108,7 +108,7 @@ class Waiting(validate.Hook):
 
 @pytest.mark.parametrize('removal', ['one', 'all', 'other'])
 def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, removal):
-    """The removal waits until the node is locked, and is refused. The instance gets the trait that it needs."""
+    """The removal waits until the node is locked, and is then refused. The instance gets its trait."""
 
     def remove():
         path = f'/v1/nodes/{available}/traits'
@@ -131,7 +131,7 @@ def test_a_trait_is_removed_while_a_deploy_is_checked(clients, available, remova
 
 
 def test_concurrent_removal_of_a_trait_and_deploy(clients, available):
-    """One of the two is refused."""
+    """Either the removal or the deploy is refused."""
     seen = set()
     path = f'/v1/nodes/{available}'
     for client in clients[:2]:
@@ -156,7 +156,7 @@ def test_concurrent_removal_of_a_trait_and_deploy(clients, available):
 
 
 def test_one_node_for_an_instance(clients):
-    """Each client wants another node for the same instance. The instance gets one."""
+    """If each client wants another node for the same instance, it gets one node."""
     uuids = [clients[0].node()['uuid'] for _ in clients]
     patch = [{'op': 'replace', 'path': '/instance_uuid', 'value': 'a8b2c1c0-0000-4000-8000-000000000001'}]
     statuses = at_once(
@@ -172,7 +172,7 @@ def test_one_node_of_a_name(clients):
 
 
 def test_no_patch_is_lost(clients):
-    """Each client adds a key of its own to the same field."""
+    """If each client adds its own key to the same field, no key is lost."""
     uuid = clients[0].node()['uuid']
 
     def patch(client, number):
@@ -202,7 +202,7 @@ def test_deleted_once(clients):
 
 
 def test_pages_while_nodes_are_created_and_deleted(clients):
-    """Every node that exists all the time is on exactly one page."""
+    """Each node that exists during the whole walk is on exactly one page."""
     stay = {clients[0].node(name=f'stay-{i:03}')['uuid'] for i in range(30)}
 
     def work(client, number):
@@ -231,7 +231,7 @@ def test_pages_while_nodes_are_created_and_deleted(clients):
 
 
 def test_one_port_has_an_address(clients):
-    """Each client creates a port with the same address on another node. One gets it."""
+    """If each client creates a port with the same address on another node, one succeeds."""
     nodes = [client.node()['uuid'] for client in clients]
     for round_ in range(3):
         address = f'aa:bb:cc:00:00:0{round_}'
@@ -244,7 +244,7 @@ def test_one_port_has_an_address(clients):
 
 
 def test_chassis_is_deleted_while_nodes_are_added(clients):
-    """No node is ever in a deleted chassis."""
+    """No node is in a deleted chassis."""
     nodes = [client.node()['uuid'] for client in clients]
     for _ in range(5):
         chassis = clients[0].ask('POST', '/v1/chassis', {}).json['uuid']
@@ -270,7 +270,7 @@ def test_chassis_is_deleted_while_nodes_are_added(clients):
 
 
 def test_portgroup_is_deleted_while_ports_are_added(clients):
-    """Either it is deleted empty, or it stays with its ports."""
+    """Either the empty port group is deleted, or it stays with its ports."""
     node = clients[0].node()['uuid']
     for round_ in range(5):
         group = clients[0].ask('POST', '/v1/portgroups', {'node_uuid': node}).json['uuid']
@@ -290,7 +290,7 @@ def test_portgroup_is_deleted_while_ports_are_added(clients):
 
 
 def test_no_patch_of_a_record_is_lost(clients):
-    """Each client adds a key of its own to the same port, and to the same chassis."""
+    """If each client adds its own key to the same port and chassis, no key is lost."""
     port = {'node_uuid': clients[0].node()['uuid'], 'address': 'aa:bb:cc:00:00:01'}
     paths = [
         f'/v1/ports/{clients[0].ask("POST", "/v1/ports", port).json["uuid"]}',
@@ -308,7 +308,7 @@ def test_no_patch_of_a_record_is_lost(clients):
 
 
 def test_a_vif_is_attached_once(clients):
-    """A node that is deleted meanwhile is deleted with its VIFs."""
+    """A VIF is attached once. Ports and VIFs that are added during the deletion of the node do not outlive it."""
     uuid = clients[0].node()['uuid']
 
     def attach(client, number):
@@ -331,7 +331,7 @@ def test_a_vif_is_attached_once(clients):
 
 
 def test_traits_of_a_locked_node_stay(client, app):
-    """Every write is a 409, also one that would change nothing."""
+    """Each write to a locked node is refused with 409, even if it would change nothing."""
     uuid = client.node()['uuid']
     path = f'/v1/nodes/{uuid}/traits'
     client.ask('PUT', path, {'traits': ['CUSTOM_A']})
@@ -355,7 +355,7 @@ def test_traits_of_a_locked_node_stay(client, app):
 
 
 def test_records_of_a_locked_node_stay(client, app):
-    """Writes to ports are 409s, as those to the node. VIFs can be attached and detached."""
+    """Writes to ports of a locked node are refused with 409. VIFs can be attached and detached."""
     uuid = client.node()['uuid']
     port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
     with app.service.database.write() as connection:

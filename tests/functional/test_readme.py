@@ -1,6 +1,6 @@
-"""The transcripts of the README, and of the guides that need neither keystone nor nova, each with its own service.
+"""The transcripts of the README and of the guides without keystone and nova, each with its own service.
 
-IRONIC_TRAITS_WRITE_SAMPLES=1 writes what the commands print into the pages.
+With IRONIC_TRAITS_WRITE_SAMPLES=1, the output of the commands is written into the pages.
 """
 
 import os
@@ -15,7 +15,7 @@ import pytest
 from tests.support.commands import write_scripts
 from tests.support.service import ForkedServer
 
-#: So that the lines of stdout and stderr come in the order in which a command prints them.
+#: Keep the lines of stdout and stderr in the order in which a command prints them.
 UNBUFFERED = {'PYTHONUNBUFFERED': '1'}
 CHECKOUT = pathlib.Path(__file__).parents[2]
 DOC = CHECKOUT / 'doc' / 'source'
@@ -37,7 +37,7 @@ PAGES = [
 ]
 _BLOCK = re.compile(r'(?<=\.\. code-block:: console\n\n)(?:   .*\n|\n(?=   ))+')
 _COMMAND = re.compile(r'^   \$ (?:.*\\\n)*.*\n', re.MULTILINE)
-#: What differs in each run: uuids, times, request ids, digests.
+#: Values that differ in each run: uuids, times, request ids, digests.
 _VARIES = re.compile(
     r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|'
     r'\d{4}-\d\d-\d\dT[\d:.+]+|req-[0-9a-f-]+|[0-9a-f]{64}'
@@ -49,7 +49,7 @@ def run(commands, server, home):
     """Run commands in one shell, with a service.
 
     :param commands: texts, as a page shows them.
-    :returns: what each of them printed, [[line, …], …].
+    :returns: the output of each command, [[line, …], …].
     """
     script = ''.join(f'{{ {command.strip()}\n}} </dev/null\necho "{_END}"\n' for command in commands)
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
@@ -72,7 +72,7 @@ def run(commands, server, home):
 
 
 def normalised(lines):
-    """Return lines without their indentation, and without what differs in each run."""
+    """Return lines without their indentation, and without values that differ in each run."""
     return [_VARIES.sub('…', line.strip()) for line in lines]
 
 

@@ -80,7 +80,7 @@ FORGED = '2026-01-01 00:00:00.000 1 CRITICAL forged'
 
 @pytest.mark.parametrize('separator', ['\n', '\r', '\r\n', '\x0b', '\x85', '\u2028', '\x1b[2K\r'])
 def test_clients_cannot_forge_lines(separator, tmp_path):
-    """Neither by a path, nor by a query, nor by a header, in any logger."""
+    """A path, a query or a header cannot forge a line in any logger."""
     (tmp_path / 'all.conf').write_text('[api]\naccess_log = true\naudit_log = true\n')
     arguments = ['--debug', '--nostart-worker', '--config-file', 'all.conf']
     with ForkedServer(None, *arguments, cwd=tmp_path) as server:
@@ -97,13 +97,13 @@ def test_clients_cannot_forge_lines(separator, tmp_path):
         ask(server.base, 'GET', '/v1', headers={'X-OpenStack-Request-ID': text, 'X-Auth-Token': text})
         printed = server.stop()
     assert 'forged' in printed
-    # Lines as terminals and str.splitlines separate them.
+    # Use the line separators of terminals and of str.splitlines.
     assert not [line for line in printed.splitlines() if line.startswith(FORGED)]
     assert '\x1b' not in printed
 
 
 def test_an_outage_is_two_lines(own_server, tmp_path):
-    """Two lines in each process. Every request meanwhile is a 503."""
+    """An outage is two lines in each process. Requests during the outage fail with 503."""
     server, url = own_server
     (tmp_path / 'often.conf').write_text('[deploy]\nheartbeat_interval = 1\n')
     with ForkedServer(url, '--config-file', 'often.conf', cwd=tmp_path) as service:
@@ -132,7 +132,7 @@ def test_an_outage_is_two_lines(own_server, tmp_path):
 
 
 def test_log_of_a_worker(app, client, caplog):
-    """The node, the work, and the resulting state."""
+    """The log of a worker has the node, the work, and the resulting state."""
     caplog.set_level(logging.INFO)
     named = client.node(name='rack1-1')['uuid']
     nameless = client.node(driver_info={'fake_failures': ['verify']})['uuid']

@@ -33,7 +33,7 @@ class Holding(stateful.RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         for app in self.apps:
-            # An example that is repeated must get the same nodes, however long its requests take.
+            # A repeated example must get the same nodes, however long its requests take.
             app.service.places = Places(longest=math.inf)
         self.turn = 0
         self.uuids = [golden(self.client, name=f'node-{number}') for number in NODES]
@@ -130,7 +130,7 @@ class Holding(stateful.RuleBasedStateMachine):
                     self.held[mine[one]] = (one, row['uuid'], ends)
 
     def on_none(self, who):
-        """Whether none of the instances is on a node."""
+        """Whether no node has any of the instances."""
         return not set(who) & set(self.on.values())
 
     @stateful.rule()
@@ -291,8 +291,8 @@ class Holding(stateful.RuleBasedStateMachine):
 
 
 def test_model(database_url):
-    """IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``)."""
-    # A locked node stays locked until the next step, so it is useless to wait for it.
+    """IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``)."""
+    # A locked node stays locked until the next step, so waiting for it is useless.
     options = {'deploy__node_locked_retry_attempts': 0}
     with make_app(database_url, **options) as first, make_app(database_url, **options) as second:
 

@@ -23,7 +23,7 @@ def clients(database_url):
 
 
 def test_concurrent_requests_of_one_instance(clients):
-    """One creates the reservation, the others return the same one."""
+    """One request creates the reservation, and the others return it."""
     uuids = [available(clients[0]) for _ in clients]
 
     def work(client, number):
@@ -36,7 +36,7 @@ def test_concurrent_requests_of_one_instance(clients):
 
 @pytest.mark.parametrize('body', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
 def test_reservation_is_deleted_during_requests_for_it(clients, body):
-    """A request returns it, or creates another one. There is no 5xx."""
+    """Each request returns the reservation or creates another one, without a 5xx."""
     for name in ('one', 'two'):
         available(clients[0], name=name)
 
@@ -54,7 +54,7 @@ def test_reservation_is_deleted_during_requests_for_it(clients, body):
 
 
 def test_one_holder(clients):
-    """A reservation, an instance_uuid, a deploy without either, and a deletion compete. One of them gets the node."""
+    """If a reservation, an instance_uuid, a deploy without either, and a deletion compete, one gets the node."""
     for _ in range(5):
         uuid = available(clients[0])
 
@@ -92,7 +92,7 @@ CLIENTS = 8
 
 
 HELD = 1000
-#: Nodes of a list, which overlaps with those of sixteen other clients. To read longer lists takes most of the time.
+#: Number of nodes in a list. It overlaps with the lists of sixteen other clients. Longer lists would take too long.
 LISTED = 250
 
 
@@ -102,14 +102,14 @@ def of_the_list(uuids, offset, who):
 
 
 def by_request(uuids, offset, who):
-    """Return a request that all of the nodes match. Every other client wants two of them."""
+    """Return a request that all nodes match. Every other client requests two of them."""
     request = {'required': ['CUSTOM_A'], 'forbidden': ['CUSTOM_B']}
     return request | ({'instance_uuid': who[0]} if offset % 2 else {'instance_uuids': who})
 
 
 def _grab(process, wait_for_others, url, wants, uuids):
     """Run some clients in this process that reserve until no node is left."""
-    # So many threads may keep the check of a slow database from the processor for seconds.
+    # With so many threads, the check for a slow database may wait seconds for the processor.
     with make_app(url, database__connect_timeout=60) as app:
         client = Client(app)
         wait_for_others()
@@ -131,7 +131,7 @@ def _grab(process, wait_for_others, url, wants, uuids):
 
 @pytest.mark.parametrize('wants', [of_the_list, by_request])
 def test_a_thousand_nodes_and_thirty_two_clients(app, client, database_url, wants):
-    """In four processes, until no node is left. Each node is reserved once, without a 5xx."""
+    """Clients in four processes reserve each of the nodes once, without a 5xx."""
     with app.service.write() as connection:
         blank = {column.name: {} for column in tables.nodes.c if isinstance(column.type, Json)}
         new_rows = [

@@ -1,4 +1,4 @@
-"""Reservations: expiry, concurrent clients, and a model of the holders of nodes, on each database."""
+"""Reservations: expiry, lists of nodes, and the order of nodes, on each database."""
 
 import datetime
 
@@ -19,7 +19,7 @@ def rows(app):
 
 
 def test_expired_reservation_holds_nothing(app, client):
-    """Whether or not its row still exists."""
+    """An expired reservation holds nothing, whether or not its row still exists."""
     uuid = available(client)
     held = reserve(client, 1, [uuid], expires_in=60).json['reservation']
     assert reserve(client, 2, [uuid]).status_int == 409
@@ -47,7 +47,7 @@ def test_expiry_frees_the_instance(app, client):
 
 
 def test_expiry_frees_the_node(app, client):
-    """It can be deployed, get an instance, and be deleted."""
+    """After the expiry, the node can be deployed, get an instance, and be deleted."""
     uuids = [available(client) for _ in range(3)]
     for number, uuid in enumerate(uuids):
         assert reserve(client, number, [uuid], expires_in=60).status_int == 201
@@ -122,7 +122,7 @@ def test_list_of_a_thousand_nodes(app, client):
 
 
 def test_instance_with_a_reservation_gets_no_other_node(app, client):
-    """Neither an existing node nor a new one. It can be put on the reserved node."""
+    """Neither an existing node nor a new one accepts the instance. Only the reserved node does."""
     first, second = available(client), available(client)
     held = reserve(client, 1, [first], expires_in=60).json['reservation']
     patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
@@ -152,7 +152,7 @@ def test_a_refused_deploy_keeps_its_reservation(client):
 
 
 def test_requests_get_nodes_in_turn(client):
-    """A search does not pass the nodes again that the searches before it have found, and begins again at the end."""
+    """A search continues after the nodes of earlier searches, and begins again at the end."""
     nodes = [available(client) for _ in range(3)]
 
     def claim(*numbers):

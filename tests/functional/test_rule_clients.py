@@ -1,4 +1,4 @@
-"""Inspection rules through python-ironicclient's command line and openstacksdk, both as they are."""
+"""Inspection rules through the unmodified command line of python-ironicclient and openstacksdk."""
 
 import json
 

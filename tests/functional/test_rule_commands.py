@@ -1,4 +1,4 @@
-"""ironic-traits-manage rules: files in, a report and an exit code out, without a database."""
+"""ironic-traits-manage rules reads files, and prints a report, without a database."""
 
 import json
 import os
@@ -117,7 +117,7 @@ def test_files_that_cannot_be_used(home, arguments, message):
 
 @pytest.mark.parametrize('dump', [json.dumps, yaml.safe_dump])
 def test_rules_of_inspector(home, dump):
-    """They can be checked as they are printed."""
+    """The printed rules can be checked without changes."""
     rule = {
         'description': 'Big',
         'scope': 'x',

@@ -74,7 +74,7 @@ def test_drafts(app, client, nodes):
     assert shown['overlaps'] == {'CUSTOM_B': ['b', 'c']}
     assert preview(client, without=[*STANDARD, 'a'])['nodes'][0]['added'] == ['CUSTOM_B']
     assert preview(client, without=[])['totals']['matched']['standard.cpu-flags'] == 2
-    # As soon as the draft is in force, its digest is that of the execution.
+    # Once the draft is in force, its digest is valid for the execution.
     draft = preview(client, rules=[add('c', 'CUSTOM_C')], without=[])['digest']
     store_rules(app, add('a', 'CUSTOM_A'), add('b', 'CUSTOM_B'), add('c', 'CUSTOM_C'))
     assert preview(client, without=[])['digest'] == draft
@@ -144,7 +144,7 @@ def test_applying(app, client, nodes):
     }
     assert sources(client, nodes[0]) == {'CUSTOM_A': ['rule:a']}
     assert sources(client, nodes[2]) == {}
-    # The digest stays the same, and doing it again changes nothing.
+    # The digest stays the same, and a second execution changes nothing.
     entries = [history(client, uuid) for uuid in nodes]
     again = ask(client, APPLY, digest=digest, where={})
     assert (again['applied'], again['changed'], again['failed']) == (3, 0, {'bad': 2})
@@ -200,7 +200,7 @@ def test_nodes_that_a_worker_has_locked_are_left_out(app, client, nodes):
 
 
 def test_a_page_ends_early_when_it_takes_long(app, client, nodes, monkeypatch):
-    """The marker leads on, over nodes that are locked or without data, too."""
+    """A page that takes long ends early. Its marker continues, also past nodes that are locked or without data."""
     for module, names in ((rule_previews, ['_SECONDS']), (rule_applications, ['_BATCH_SECONDS', '_SECONDS'])):
         for name in names:
             monkeypatch.setattr(module, name, 0)

@@ -1,4 +1,4 @@
-"""Runs of inspection rules with other writers at the same time, and a service that is killed."""
+"""Runs of inspection rules with concurrent writers, and with a service that is killed."""
 
 import concurrent.futures
 import http.client
@@ -31,12 +31,12 @@ from tests.support.service import ForkedServer, make_app
 from tests.support.trait_edits import insert_nodes
 
 PREVIEW, APPLY = '/v1/inspection_rules/preview', '/v1/inspection_rules/apply'
-#: Parts of the inventory that give no standard traits.
+#: Parts of the inventory without standard traits.
 OTHERS = {'disks': None, 'memory': None}
 
 
 def apply_all(client):
-    """Run the rules over all nodes, with a new preview when it is outdated."""
+    """Run the rules over all nodes. If the preview is outdated, request a new one."""
     digest = client.ask('POST', PREVIEW, {'where': {}}).json['digest']
     while True:
         response = client.ask('POST', APPLY, {'where': {}, 'digest': digest})
@@ -47,7 +47,7 @@ def apply_all(client):
 
 
 def test_eight_writers_at_once(app, clients):
-    """Operators, sources, new data and runs over all nodes: each rule holds what it says of the last data."""
+    """With operators, sources, new data and runs over all nodes, each rule holds its traits for the last data."""
     names = [f'node-{number}' for number in range(4)]
     uuids = [golden(clients[0], name=name) for name in names]
     store_rules(app, *(add(flag, f'CUSTOM_{flag.upper()}', conditions=has_flag(flag)) for flag in ('x1', 'x2', 'x3')))
@@ -82,7 +82,7 @@ def test_eight_writers_at_once(app, clients):
 
 
 def test_expectations_and_reservations_at_once(app, clients):
-    """A node is reserved, or withheld: whichever came first."""
+    """At most one client reserves the node, and one run records the mismatch, in any order."""
     uuid = golden(clients[0])
 
     def work(client, number):
@@ -99,7 +99,7 @@ def test_expectations_and_reservations_at_once(app, clients):
 
 
 def test_kill_leaves_whole_batches(shared_database_url, database_url, tmp_path):
-    """The service is killed while it runs rules over many nodes. The same request, sent again, does the rest."""
+    """A kill during a run over many nodes leaves whole batches. Sending the request again completes the run."""
     with make_app(database_url) as app:
         client = Client(app)
         insert_nodes(app.service, NODES)
@@ -125,7 +125,7 @@ def test_kill_leaves_whole_batches(shared_database_url, database_url, tmp_path):
 
 
 NODES = 1000
-#: What a run leaves of a node: traits of the rule, mismatches, and entries in the history for both.
+#: The state of a node after a run: traits of the rule, mismatches, and history entries of both.
 WHOLE = (3, 1, 2)
 
 
@@ -141,13 +141,13 @@ def _wait_until(condition):
 
 
 def _has_begun(app):
-    """Whether the run has committed its first batch.  ``_state`` takes so long that the run might end meanwhile."""
+    """Whether the run has committed its first batch. ``_state`` is too slow for this: the run might end first."""
     with app.service.read() as connection:
         return connection.scalar(sa.select(tables.node_mismatches.c.node_id).limit(1)) is not None
 
 
 def _state(app):
-    """Return what the run has left so far: {node id: (traits, mismatches, entries)}, without untouched nodes."""
+    """Return the nodes that the run has changed so far: {node id: (traits, mismatches, entries)}."""
     nodes, of_node = tables.nodes.c, {'traits': tables.node_traits, 'mismatches': tables.node_mismatches}
     ours = tables.node_traits.c.trait.in_(['CUSTOM_A', 'CUSTOM_B', 'HW_ARCH_X86_64'])
     counts = [

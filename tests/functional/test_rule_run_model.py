@@ -1,6 +1,6 @@
-"""A model of what inspection rules hold on a node, compared with the service, on each database.
+"""A model of the traits that inspection rules hold on a node, compared with the service, on each database.
 
-IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``).
+IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
 
 from hypothesis import stateful
@@ -32,7 +32,7 @@ def documents(rules):
 
 
 class Runs(stateful.RuleBasedStateMachine):
-    """Predicts who holds the traits of a node, and the expectations that it does not meet.
+    """Predicts the holders of a node's traits, and the expectations that the node does not meet.
 
     :cvar app: the application.
     """
@@ -50,7 +50,7 @@ class Runs(stateful.RuleBasedStateMachine):
         self.seen = provider(self.client, self.node)
 
     def written(self, holders, vetoes, unmet):
-        """Expect what a write leaves, and one entry if it changed the traits."""
+        """Expect the result of a write, and one history entry if it changed the traits."""
         holders = {trait: held for trait, held in holders.items() if held}
         self.entries += (holders, vetoes) != (self.holders, self.vetoes)
         self.holders, self.vetoes, self.unmet = holders, vetoes, unmet
@@ -71,7 +71,7 @@ class Runs(stateful.RuleBasedStateMachine):
 
     @stateful.rule(rules=RULES)
     def change_rules(self, rules):
-        """Nothing changes until they run."""
+        """Change the rules. Nothing else changes until they run."""
         store_rules(self.app, *documents(rules))
         self.rules = rules
 
@@ -86,7 +86,7 @@ class Runs(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.flags is not None)
     @stateful.rule()
     def apply(self):
-        """As the preview says; a second time, nothing changes."""
+        """Run the rules. The result is that of the preview, and a second run changes nothing."""
         body = {'nodes': [self.node]}
         preview = self.client.ask('POST', '/v1/inspection_rules/preview', body).json
         body['digest'] = preview['digest']

@@ -33,7 +33,7 @@ def test_the_standard_rules_need_no_rule(app, client, uuid):
 
 
 def test_a_second_run_changes_nothing(app, client, uuid):
-    """It leaves no entry, and the provider's generation stays. Failures are not repeated either."""
+    """A second run leaves no history entry, and keeps the provider's generation. It does not report failures again."""
     rules = [add('a', 'CUSTOM_A'), expect('cpus', 16), add('bad', '{node.x}')]
     rules[2]['actions'][0]['args']['format'] = True
     run(app, uuid, rules=rules)
@@ -42,7 +42,7 @@ def test_a_second_run_changes_nothing(app, client, uuid):
     assert not run(app, uuid, rules=rules).is_changing
     assert provider(client, uuid) == before
     assert history(client, uuid) == entries
-    # An inspection says it again.
+    # An inspection reports the failure again.
     run(app, uuid, rules=rules, whole=True)
     assert history(client, uuid) == [*entries, ('ERROR', None, 'Rule bad failed: add-trait: node.x is missing.')]
 
@@ -76,7 +76,7 @@ def test_a_veto_holds(app, client, uuid):
 
 
 def test_traits_of_nova_stay(app, client, uuid):
-    """A foreign trait of the provider that a rule adds, too, becomes the node's own."""
+    """A foreign trait of the provider stays. If a rule adds it, it becomes the node's own."""
     generation = client.placement('GET', f'/resource_providers/{uuid}').json['generation']
     body = {'resource_provider_generation': generation, 'traits': ['COMPUTE_NODE', 'HW_CPU_X86_AVX2']}
     assert client.placement('PUT', f'/resource_providers/{uuid}/traits', body).status_int == 200
@@ -87,7 +87,7 @@ def test_traits_of_nova_stay(app, client, uuid):
 
 
 def test_the_limit(app, client, uuid):
-    """A rule for which there is no room adds nothing, and keeps what it has. Others are not affected."""
+    """A rule that would exceed the limit adds nothing, and keeps its traits. Other rules are not affected."""
     app.service.conf.set_override('max_traits_per_node', 4, group='inventory')
     client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_1', 'CUSTOM_2']})
     names = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C']
@@ -115,7 +115,7 @@ def test_a_rule_that_ends_the_inspection_leaves_everything(app, client, uuid):
 
 
 def test_fields_that_rules_see(app, client, uuid):
-    """As the API shows them: without secrets, unless the rule is sensitive. Traits are none of them."""
+    """Rules see the fields as the API shows them, with secrets only if the rule is sensitive. They see no traits."""
     patch = [{'op': 'add', 'path': '/driver_info', 'value': {'token': 'CUSTOM_HUSH', 'address': 'CUSTOM_BMC'}}]
     client.ask('PATCH', f'/v1/nodes/{uuid}', patch)
 
@@ -144,7 +144,7 @@ def test_rules_that_are_stored(app, client, uuid):
 
 
 def test_concurrent_runs(app, clients, uuid):
-    """Each run of eight is whole, and each that changed something left one entry."""
+    """Each of eight concurrent runs is atomic, and leaves one history entry if it changed something."""
 
     def work(client, number):
         name = f'CUSTOM_{number % 4}'

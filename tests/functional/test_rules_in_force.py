@@ -1,4 +1,4 @@
-"""Which inspection rules are in force: those that are stored, those in files, and the standard ones."""
+"""The inspection rules in force: the stored ones, those in files, and the standard ones."""
 
 import json
 import logging
@@ -71,7 +71,7 @@ def test_a_stored_rule_that_is_invalid_is_not_in_force(app, caplog):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A directory with two files of rules, and one of something else."""
+    """A directory with two files of rules and one other file."""
     (tmp_path / 'site.yaml').write_text(json.dumps([document('CUSTOM_SITE', name='gold')]))
     (tmp_path / 'more.json').write_text(json.dumps({'inspection_rules': [document('CUSTOM_MORE')]}))
     (tmp_path / 'README.txt').write_text('no rules')

@@ -1,4 +1,4 @@
-"""Who may see, change and use runbooks, and who may choose steps."""
+"""Access to runbooks, and to lists of steps."""
 
 from tests.support import personas
 from tests.support.client import Client
@@ -9,7 +9,7 @@ LOG = {'interface': 'vendor', 'step': 'log_passthrough'}
 
 
 def test_who_may_use_a_runbook(ask):
-    """The managers of its project; even a public one is for system members and services only, as in Ironic."""
+    """As in Ironic, managers may use the runbooks of their project. Public ones are for system members and services."""
     admin = Client(ask.app)
     put_in(ask.app, personas.NODE, 'active')
     path = f'/v1/nodes/{personas.NODE}/states/provision'
@@ -29,7 +29,7 @@ def test_who_may_use_a_runbook(ask):
 
 
 def test_who_sees_runbooks(ask):
-    """A public one is seen by everybody; its traits by those who may see it without that."""
+    """Every caller sees a public runbook, but only a system reader sees its traits."""
     path = f'/v1/runbooks/{personas.RECORD}6'
 
     def statuses(persona):
@@ -53,7 +53,7 @@ def test_who_sees_runbooks(ask):
 
 
 def test_runbooks_of_projects(ask):
-    """A caller from a project creates runbooks of that project, which are not public."""
+    """A caller with a project creates runbooks of that project, which are not public."""
     client = Client(ask.app)
     body = {'name': 'mine', 'steps': [LOG | {'order': 1}]}
 
@@ -70,7 +70,7 @@ def test_runbooks_of_projects(ask):
 
 
 def test_rules_of_steps(tmp_path):
-    """Who may change the provision state need not be allowed to choose the steps."""
+    """Policy can allow changes of the provision state, but not lists of steps."""
     policy = tmp_path / 'policy.yaml'
     policy.write_text(
         '"baremetal:node:set_provision_state:clean_steps": "!"\n'

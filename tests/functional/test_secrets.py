@@ -1,4 +1,4 @@
-"""Passwords in nodes and volume targets: who sees them, and that each write updates the masked texts."""
+"""Passwords in nodes and volume targets: access to them, and the masked texts, which each write updates."""
 
 import orjson
 import pytest
@@ -74,7 +74,7 @@ def test_policy_decides_who_sees_secrets(shared_database_url, tmp_path, field):
 
 
 def test_rows_without_masked_texts_show_no_secrets(app, client):
-    """Another program may have written them."""
+    """Rows without masked texts, which another program may have written, show no secrets."""
     node = client.node(driver_info=HUSH)
     with app.service.write() as connection:
         connection.execute(sa.update(tables.nodes).values(driver_info_masked=None))
@@ -84,7 +84,7 @@ def test_rows_without_masked_texts_show_no_secrets(app, client):
 
 
 def test_masks_are_json(app, client):
-    """Also those of documents that the masking does not know."""
+    """Masked texts are JSON, also for unexpected documents."""
     for document in ({}, {'a': None}, {'password': None}, {'password': {'a': 1}}, {'a': [[['password=hush']]]}):
         node = client.node(driver_info=document)
         shown = client.get(f'/v1/nodes/{node["uuid"]}?fields=driver_info')['driver_info']

@@ -23,7 +23,7 @@ from tests.support.service import ForkedServer, Server
 
 
 def test_in_an_empty_directory(tmp_path):
-    """The service creates its database there, and prints what to try."""
+    """In an empty directory, the service creates its database, and prints examples."""
     with Server(None, cwd=tmp_path) as server:
         uuid = make(server.base)
         database = tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite'
@@ -35,7 +35,7 @@ def test_in_an_empty_directory(tmp_path):
 
 
 def test_options_from_files(tmp_path):
-    """--config-file and --config-dir. The command line has precedence."""
+    """Options come from --config-file and --config-dir. The command line has precedence."""
     (tmp_path / 'one.conf').write_text(f'[DEFAULT]\nstate_path = {tmp_path}/there\nport = 1\n[api]\nmax_limit = 1\n')
     (tmp_path / 'more').mkdir()
     (tmp_path / 'more' / 'two.conf').write_text('[inventory]\nmax_traits_per_node = 1\n')
@@ -50,7 +50,7 @@ def test_options_from_files(tmp_path):
 
 
 def test_another_wsgi_server(tmp_path):
-    """It serves ironic_traits.wsgi:application."""
+    """Another WSGI server can serve ironic_traits.wsgi:application."""
     conf = tmp_path / 'ironic-traits.conf'
     conf.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n[api]\nnoauth_beyond_loopback = true\n'
@@ -71,7 +71,7 @@ def test_another_wsgi_server(tmp_path):
 
 
 def test_old_schema(new_database, database_kind, tmp_path):
-    """It is refused on a database server. A SQLite file is upgraded."""
+    """The service refuses an old schema on a database server, and upgrades a SQLite file."""
     url = new_database()
     server = Server(url, cwd=tmp_path)
     if database_kind == 'sqlite':
@@ -94,7 +94,7 @@ def test_old_schema(new_database, database_kind, tmp_path):
 
 
 def test_sigterm_finishes_what_is_in_flight(tmp_path):
-    """A write that waits for a lock succeeds, though the service got SIGTERM meanwhile."""
+    """A write that waits for a lock succeeds, although the service gets SIGTERM during the wait."""
     database = tmp_path / 'slow.sqlite'
     with Server(f'sqlite:///{database}', cwd=tmp_path) as server:
         uuid = make(server.base)
@@ -116,7 +116,7 @@ def test_sigterm_finishes_what_is_in_flight(tmp_path):
 
 
 def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp_path):
-    """The service is killed while four clients write. Each acknowledged node and list of traits is complete."""
+    """If the service is killed while four clients write, each acknowledged node and list of traits is complete."""
     acknowledged = {}
 
     def write(number, base):
@@ -154,7 +154,7 @@ def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp
 
 
 def test_kill_leaves_no_process(tmp_path):
-    """The workers end with the process that started them, and the port is free."""
+    """The workers end with the process that started them, and no process listens on the port."""
     server = Server(None, '--workers', '2', cwd=tmp_path).wait()
     server.process.kill()
     server.process.wait()
@@ -165,14 +165,14 @@ def test_kill_leaves_no_process(tmp_path):
         except ConnectionRefusedError:
             break
         except ConnectionError:
-            # A worker that had accepted the request already ended, too.
+            # A worker that had already accepted the request has ended, too.
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def test_port_in_use(running, tmp_path):
-    """The second service says so and ends. The first one keeps running."""
+    """A second service on the port reports this and ends. The first one keeps running."""
     port = running.base.rsplit(':', 1)[1]
     second = commands.run('ironic-traits-api', '--port', port, cwd=tmp_path)
     assert second.returncode == 1
@@ -190,7 +190,7 @@ def test_port_in_use(running, tmp_path):
     ],
 )
 def test_invalid_configuration(text, reason, tmp_path):
-    """The service prints one sentence, before it listens or creates anything."""
+    """The service prints one sentence before it listens or creates files."""
     if text:
         (tmp_path / 'wrong.conf').write_text(text)
     options = ['--config-file', 'wrong.conf', '--port', str(servers.free_port())]
@@ -273,7 +273,7 @@ def make_without_traits(base):
 
 
 def test_a_global_request_id_is_logged(tmp_path):
-    """nova sends its own request id, to find the request in our log."""
+    """The log has the request id that nova sends, so that operators find the request."""
     with ForkedServer(None, '--debug', '--nostart-worker', cwd=tmp_path) as server:
         global_id = 'req-5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001'
         _, headers, _ = ask(server.base, 'GET', '/v1/nodes', headers={'X-OpenStack-Request-ID': global_id})
@@ -304,7 +304,7 @@ def test_malformed_requests(running, raw):
     with contextlib.closing(socket.create_connection(('127.0.0.1', port), timeout=20)) as connection:
         connection.sendall(raw)
         response = connection.recv(1000)
-    # The server drops headers that are not text, so the last one is a request without a version.
+    # The server drops headers that are not text, so the last request has no version.
     assert response.startswith(b'HTTP/1.1 2' if raw.endswith(b'\xff\r\n\r\n') else b'HTTP/1.1 4'), response
     assert ask(running.base, 'GET', '/v1')[0] == 200
 
@@ -322,13 +322,13 @@ def test_paths_in_other_alphabets(running):
 
 
 def test_a_long_list_of_traits(running):
-    """Fifty names of 255 characters fit into a query."""
+    """A query can have fifty names of 255 characters."""
     names = ','.join('CUSTOM_' + f'{i:0248}' for i in range(50))
     assert ask(running.base, 'GET', f'/v1/nodes?traits={names}')[0] == 200
 
 
 def test_database_outage(own_server, tmp_path):
-    """Everything is a 503 without the driver's words. The service recovers by itself."""
+    """During an outage, requests fail with 503 without the driver's message. The service recovers by itself."""
     server, url = own_server
     with ForkedServer(url, '--nostart-worker', cwd=tmp_path) as service:
         uuid = make(service.base)

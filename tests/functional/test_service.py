@@ -1,4 +1,4 @@
-"""The service of active nodes, steps that hold a node, and runbooks in place of steps."""
+"""The service of active nodes, steps that hold a node, and runbooks instead of lists of steps."""
 
 import pytest
 import sqlalchemy as sa
@@ -59,7 +59,7 @@ def runbook(client, name='flash-bios', traits=('CUSTOM_A',), **fields):
 
 @pytest.fixture
 def executed(app, monkeypatch):
-    """Names of the steps that the driver was called for."""
+    """The names of the executed steps."""
     driver = app.service.drivers['fake-hardware']
     perform, names = driver.work, []
 
@@ -79,7 +79,7 @@ def test_service_steps_run_in_the_order_of_the_request(app, client, node_in, exe
         finish_work(app)
         node = show(client, uuid)
         if name == 'power_off':
-            # It is a power action, without the delay of a service.
+            # This is a power action, without the delay of a service.
             continue
         assert (node['provision_state'], node['target_provision_state']) == ('service wait', 'active')
         assert node['service_step']['step'] == name
@@ -198,7 +198,7 @@ def test_verbs_after_a_failed_service(app, client, node_in, verb):
     assert node['provision_state'] == ('rescue' if verb == 'rescue' else 'available')
 
 
-#: (state, verb, argument, target while it is held, state after a release, and after an abort).
+#: (state, verb, argument, target during the hold, state after unhold, state after abort).
 HELD = [
     ('manageable', 'clean', 'clean_steps', 'manageable', 'manageable', 'clean failed'),
     ('available', 'active', 'deploy_steps', 'active', 'active', 'deploy failed'),
@@ -223,12 +223,12 @@ def test_a_hold(app, client, node_in, before, verb, argument, target, after, abo
     assert (node['provision_state'], node['target_provision_state']) == (state, target)
     assert node[f'{KIND[verb]}_step']['step'] == 'hold'
     assert (node['reservation'], node['last_error']) == (None, None)
-    # Neither time nor a worker ends it.
+    # Neither time nor a worker ends the hold.
     app.service.conf.set_override('deploy_callback_timeout', 50, group='deploy')
     pass_time(app, 10**6)
     finish_work(app)
     assert show(client, uuid) == node
-    # What an operator does on the node does not change the work.
+    # Other changes of the node do not change the work.
     assert client.ask('PUT', f'/v1/nodes/{uuid}/states/power', {'target': 'power on'}).status_int == 202
     assert provision(client, uuid, 'unhold').status_int == 409
     finish_work(app)
@@ -282,12 +282,12 @@ def test_runbook_for_a_clean(app, client, node_in, executed):
     client.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_A', 'CUSTOM_C']})
     node = work(app, client, uuid, 'clean', runbook='flash-bios')
     assert (node['provision_state'], node['last_error']) == ('manageable', None)
-    # In their order, not in that of the list.
+    # The steps run by their ``order``, not in the order of the list.
     assert executed == ['log_passthrough', 'factory_reset']
 
 
 def test_runbook_for_a_service(app, client, node_in):
-    """Its passwords get to the driver, and nobody else."""
+    """Only the driver gets the passwords of the steps."""
     tasks = []
     steps = [APPLY | {'order': 1}]
     uuid = runbook(client, steps=steps, disable_ramdisk=False)['uuid']
@@ -297,7 +297,7 @@ def test_runbook_for_a_service(app, client, node_in):
     perform = driver.work
     driver.work = lambda task: tasks.append(task) or perform(task)
     try:
-        # From 1.92 on, although it includes disable_ramdisk, which is an argument from 1.108 on.
+        # Runbooks work since 1.92, even with disable_ramdisk, which is an argument only since 1.108.
         client.ask('PATCH', f'/v1/runbooks/{uuid}', [{'op': 'replace', 'path': '/name', 'value': 'CUSTOM_A'}])
         assert work(app, client, node, 'service', runbook=uuid, version='1.92')['provision_state'] == 'service wait'
     finally:

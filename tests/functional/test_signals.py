@@ -1,7 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGKILL: everything ends soon, prints a line about it, and leaves no process.
+"""After Ctrl-C, SIGTERM and SIGKILL, each program ends soon, prints a line about it, and leaves no process.
 
-A granian worker that does not end is killed after 60 seconds; the limits here are below that, and far above what it
-takes.
+granian kills a worker that does not end after 60 seconds. The limits here are below that, and far above the usual time.
 """
 
 import contextlib
@@ -46,7 +45,7 @@ def wait_for_end(pids, seconds=25):
 def test_ctrl_c(workers, times, tmp_path):
     with service(tmp_path, '--workers', str(workers)) as terminal:
         terminal.wait_for(READY)
-        # The first web server answers while others may still start.
+        # The first web server responds while others may still start.
         terminal.wait_until(lambda: len(descendants(terminal.process.pid)) == workers + 1)
         children = descendants(terminal.process.pid)
         for _ in range(times):
@@ -60,12 +59,12 @@ def test_ctrl_c(workers, times, tmp_path):
 
 @pytest.mark.parametrize('workers', WORKERS)
 def test_sigterm_for_every_process(workers, tmp_path):
-    """As systemd sends it by default."""
+    """By default, systemd sends SIGTERM to every process."""
     with service(tmp_path, '--workers', str(workers)) as terminal:
         terminal.wait_for(READY)
         children = descendants(terminal.process.pid)
         for pid in (terminal.process.pid, *children):
-            # The main process may have ended its children by then.
+            # The main process may already have ended its children.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         assert terminal.end() == 0
@@ -74,7 +73,7 @@ def test_sigterm_for_every_process(workers, tmp_path):
 
 
 def test_ctrl_c_while_modules_are_imported(tmp_path):
-    """From the first moments on."""
+    """Ctrl-C works while modules are imported."""
     (tmp_path / 'granian.py').write_text('import time; print("importing"); time.sleep(300)')
     with service(tmp_path, PYTHONPATH=str(tmp_path)) as terminal:
         terminal.wait_for('importing')
@@ -85,7 +84,7 @@ def test_ctrl_c_while_modules_are_imported(tmp_path):
 
 @pytest.mark.parametrize('seconds', [0, 0.3, 0.6, 1, 1.5, 2])
 def test_ctrl_c_during_the_start(seconds, tmp_path):
-    """No process is left, and there is no traceback."""
+    """Ctrl-C during the start leaves no process, and prints no traceback."""
     with service(tmp_path, '--workers', '2') as terminal:
         terminal.wait_until(lambda: has_imported(terminal.process.pid, '_granian'))
         time.sleep(seconds)
@@ -97,7 +96,7 @@ def test_ctrl_c_during_the_start(seconds, tmp_path):
         assert any(end in terminal.printed() for end in ('ironic-traits-api: interrupted', 'has stopped.'))
 
 
-#: A module that takes the place of granian, lets the close of the first connection be interrupted, and imports granian.
+#: A module that replaces granian. It interrupts the close of the first connection, and imports granian.
 INTERRUPTED_CLOSE = """
 import sys
 from sqlalchemy.engine.default import DefaultDialect
@@ -114,7 +113,7 @@ import granian
 
 
 def test_ctrl_c_while_a_connection_is_closed(tmp_path):
-    """SQLAlchemy logs any exception there, with a traceback, before it raises it again."""
+    """SQLAlchemy logs exceptions during a close with a traceback, before it raises them again."""
     (tmp_path / 'granian.py').write_text(INTERRUPTED_CLOSE)
     with service(tmp_path, PYTHONPATH=str(tmp_path)) as terminal:
         assert terminal.end() == 130
@@ -168,7 +167,7 @@ def test_ctrl_c_for_a_worker(tmp_path):
 
 
 def test_ctrl_c_for_a_command(tmp_path):
-    """This one waits for its input."""
+    """The command waits for its input."""
     database = upgraded(f'sqlite:///{tmp_path}/own.sqlite')
     with Terminal('ironic-traits-manage', '--database', database, 'inventory', 'import', '-', cwd=tmp_path) as terminal:
         terminal.wait_until(terminal.is_reading)
@@ -209,7 +208,7 @@ os.waitpid(pid, 0)
 
 @pytest.mark.parametrize('seconds', [0, 5])
 def test_a_web_server_that_misses_the_signal(seconds):
-    """It is ended once it has no requests."""
+    """A web server that misses the signal is ended once it has no requests."""
     begun = time.monotonic()
     with subprocess.Popen([sys.executable, '-c', FORK, str(seconds)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == 'forked\n'
@@ -230,7 +229,7 @@ class PipedServer(Server):
 
 @pytest.mark.parametrize('lines', [0, 2])
 def test_sigterm_when_its_output_is_no_longer_read(lines, tmp_path):
-    """As with "ironic-traits-api | head -2". The service goes on, and ends like any other."""
+    """As with "ironic-traits-api | head -2", the service continues, and ends normally."""
     server = PipedServer(None, '--nostart-worker', cwd=tmp_path)
     for _ in range(lines):
         server.process.stdout.readline()

@@ -1,4 +1,4 @@
-"""Clients that do not read a large response, or read it slowly: their connections are closed."""
+"""The service closes connections of clients that do not read a large response, or read it slowly."""
 
 import http.client
 import socket
@@ -10,7 +10,7 @@ import pytest
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer, upgraded
 
-#: Seconds for which a client may read slowly; number of nodes with 900 kB each.
+#: Seconds for which a client may read slowly, and number of nodes with 900 kB each.
 SECONDS, NODES = 1, 10
 PATH = '/v1/nodes/detail'
 _TEXT = 'reads its response too slowly'
@@ -18,7 +18,7 @@ _TEXT = 'reads its response too slowly'
 
 @pytest.fixture
 def server(tmp_path):
-    """A service with a response that is larger than what the kernel keeps for a client."""
+    """A service with a response that is larger than the kernel's buffers."""
     (tmp_path / 'service.conf').write_text(f'[api]\nslow_read_timeout = {SECONDS}\n')
     url = upgraded(f'sqlite:///{tmp_path}/x.sqlite')
     with ForkedServer(url, '--config-file', str(tmp_path / 'service.conf'), '--nostart-worker') as running:
@@ -28,7 +28,7 @@ def server(tmp_path):
 
 
 def begin(server):
-    """Request the response by a connection with a small buffer, and return the socket."""
+    """Request the response on a connection with a small buffer, and return the socket."""
     address = urllib.parse.urlsplit(server.base)
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -56,7 +56,7 @@ def test_a_client_that_does_not_read(server):
     with begin(server) as connection:
         server.wait_for(_TEXT)
         assert rest(connection) < NODES * 900_000
-    # The connections of others stay: one that is idle, and one whose client reads everything.
+    # Other connections stay: an idle one, and one whose client reads everything.
     first = idle.sock
     idle.request('GET', PATH)
     assert len(idle.getresponse().read()) > NODES * 900_000
@@ -67,7 +67,7 @@ def test_a_client_that_does_not_read(server):
 def test_a_client_that_reads_slowly(server):
     with begin(server) as connection:
         while _TEXT not in server.output:
-            # Less than 16 KiB in a second.
+            # The client reads less than 16 KiB per second.
             connection.recv(100)
             time.sleep(0.05)
         assert rest(connection) < NODES * 900_000

@@ -73,7 +73,7 @@ def test_wrong_arguments(server, node, prefix):
 
 
 def test_traits_at_a_past_time(server, node):
-    """The time is that of the service."""
+    """``--at`` takes a time as the service shows it."""
     trait = ('baremetal', 'node', 'trait')
     run(server, *trait, 'set', node, 'CUSTOM_A')
     [row] = rows(server, *trait, 'list', node, '--long')
@@ -106,7 +106,7 @@ def test_the_library(server, node):
 
 
 def test_an_inventory(server, node, tmp_path):
-    """By the command, and by the library."""
+    """Exports and imports of sources work with the command and with the library."""
     file, inventory = tmp_path / 'rack.yaml', ('openstack', 'baremetal', 'inventory')
     file.write_text('nodes: [{name: new, traits: [CUSTOM_A, CUSTOM_B]}]')
     imported = (*inventory, 'import', file, '--source', 'cmdb')

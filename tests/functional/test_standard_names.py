@@ -59,7 +59,7 @@ def test_migrated_nodes(new_database):
 
 
 def test_standard_trait_that_is_not_synchronised(app, client, node):
-    """os-traits is newer than the table. A node's use of the name adds it, and a sync adds the others."""
+    """If os-traits is newer than the table, a node's use of a name adds it, and a sync adds the others."""
     with app.service.write() as connection:
         standard_names = tables.traits.c.name.in_(['HW_CPU_X86_VMX', 'HW_CPU_X86_AVX'])
         assert connection.execute(sa.delete(tables.traits).where(standard_names)).rowcount == 2

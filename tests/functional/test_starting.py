@@ -32,7 +32,7 @@ def assert_refused(done, *reasons):
 def test_the_banner(tmp_path):
     with contextlib.closing(Started(tmp_path, '--nostart-worker')) as started:
         printed = started.server.wait_for('  worker: ')
-        # It serves requests already.
+        # The service already serves requests.
         assert ask(started.server.base, 'GET', '/v1')[0] == 200
     assert printed.startswith('ironic-traits 0.1.0 listens on http://127.0.0.1:')
     assert '  authentication: none: every client' in printed
@@ -42,7 +42,7 @@ def test_the_banner(tmp_path):
 
 
 def test_the_banner_of_others(tmp_path):
-    """With an htpasswd file, a log file, and a worker."""
+    """The banner with an htpasswd file, a log file and a worker."""
     user = 'operator:' + bcrypt.hashpw(SECRET.encode(), bcrypt.gensalt(4)).decode() + '\n'
     (tmp_path / 'users').write_text(user)
     (tmp_path / 'basic.conf').write_text(
@@ -147,7 +147,7 @@ def test_a_driver_that_is_not_installed(url, module, extra, tmp_path):
 
 
 def test_port_0(tmp_path):
-    """The free port is printed, and is in the links."""
+    """With port 0, the banner and the links have the chosen port."""
     command = [BIN / 'ironic-traits-api', '--port', '0', '--workers', '2']
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         base = process.stdout.readline().split()[-1]
@@ -158,8 +158,8 @@ def test_port_0(tmp_path):
 
 
 def test_no_password_on_a_command_line(tmp_path):
-    """All users of the machine see the command lines of all processes."""
-    # A SQLite database has no password. Its name stands in for one.
+    """All users of the machine see command lines, so they have no password."""
+    # A SQLite database has no password. Look for its name instead.
     with Server(f'sqlite:///{tmp_path}/part-of-the-url.sqlite', '--workers', '2', cwd=tmp_path) as server:
         server.wait_until(lambda: len(descendants(server.process.pid)) == 3)
         children = descendants(server.process.pid)
@@ -176,7 +176,7 @@ raise ImportError('not ours')
 
 
 def test_no_code_of_the_current_directory(tmp_path):
-    """Neither the API nor its worker runs it."""
+    """Neither the API nor its worker runs code of the current directory."""
     trap = tmp_path / 'trap'
     for name in ('orjson', 'ironic_traits', 'pecan', 'sqlalchemy'):
         (tmp_path / f'{name}.py').write_text(TRAP.format(path=str(trap)))
@@ -199,7 +199,7 @@ def test_version(program, tmp_path):
 
 @pytest.mark.parametrize('program', ['api', 'worker', 'manage', 'status'])
 def test_shell_completion(program, tmp_path):
-    """Some releases of oslo.config have no templates, and the message says so."""
+    """If a release of oslo.config has no templates, the message says so."""
     done = commands.run(f'ironic-traits-{program}', '--shell_completion', 'bash', cwd=tmp_path)
     assert 'Traceback' not in done.stderr
     assert len(done.stderr.splitlines()) == done.returncode
@@ -223,7 +223,7 @@ def wsgi(tmp_path, text):
 
 @pytest.mark.parametrize('text', ['', '[api]\nauth_strategy = noauth2\nnoauth_beyond_loopback = true\n'])
 def test_noauth_behind_another_wsgi_server(text, tmp_path):
-    """The service does not know which clients reach that server."""
+    """noauth is refused there, because the service does not know which clients reach that server."""
     assert_not_loaded(wsgi(tmp_path, text), 'behind a WSGI server', 'noauth_beyond_loopback = true')
 
 

@@ -1,6 +1,6 @@
 """The number of statements of frequent requests: each one is a round trip to the server.
 
-What these requests do is tested elsewhere. Here, one statement more is an error.
+Other tests check these requests. Here, one more statement is an error.
 """
 
 import uuid
@@ -19,7 +19,7 @@ def node(client):
 
 
 def _check_count(app, executed, **most):
-    """Raise AssertionError if there were other statements than expected, on a server; SQLite has no round trips."""
+    """Raise AssertionError if a server got other statements than expected. SQLite has no round trips."""
     backend = app.service.database.url.get_backend_name()
     assert len(executed) == most.get(backend, len(executed)), executed
 
@@ -35,7 +35,7 @@ def _claim(node):
 
 
 def test_candidates(app, client, node):
-    """What the search has to know, and the free nodes with their traits."""
+    """The statements read the parameters of the search, and the free nodes with their traits."""
     client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
     with plans.statements() as executed:
         response = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&required=CUSTOM_A&limit=1').json
@@ -62,7 +62,7 @@ def test_allocation_of_a_free_node(app, client, node):
 
 
 def test_allocation_after_an_expired_reservation(app, client, node):
-    """The end of the reservation has moved the generation before."""
+    """The expiry has already incremented the generation, so the allocation increments it once."""
     assert reserve(client, 1, [node], expires_in=60).status_int == 201
     expire(app)
     path = f'/resource_providers/{node}'

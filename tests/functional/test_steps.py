@@ -91,7 +91,7 @@ def test_disabled_interface_has_no_steps(app, client, node_in):
 
 
 def test_driver_that_declares_no_steps(app, client, node_in, monkeypatch):
-    """It gets the whole action, once, and checks the steps itself."""
+    """A driver without declared steps gets the whole action once, and checks the steps itself."""
     driver = app.service.drivers['fake-hardware']
     tasks = []
     monkeypatch.setattr(type(driver), 'steps', {})
@@ -126,7 +126,7 @@ def test_a_core_deploy_step_is_not_replaced(client, node_in, state, target, prio
 
 
 def test_other_deploy_steps(app, client, node_in):
-    """The ramdisk may know steps that the driver does not."""
+    """Unknown deploy steps are accepted, because the ramdisk may have steps that the driver does not declare."""
     uuid = node_in('available')
     unknown = {'interface': 'raid', 'step': 'x', 'args': {}, 'priority': 10}
     assert provision(client, uuid, 'active', deploy_steps=[unknown]).status_int == 202
@@ -164,7 +164,7 @@ def test_invalid_steps(client, node_in, target, name, step):
 
 @pytest.fixture
 def executed(app, monkeypatch):
-    """The steps that the driver was called for: a list of their names, or of actions without steps."""
+    """The executed steps: a list of their names, or of actions without steps."""
     driver = app.service.drivers['fake-hardware']
     work, names = driver.work, []
 
@@ -228,7 +228,7 @@ def test_automated_clean_without_any_step(app, client, node_in, executed):
 
 
 def test_order_of_deploy_steps(app, client, node_in, executed):
-    """By priority, then by interface, as in Ironic. Those with the priority 0 are not executed."""
+    """As in Ironic, steps run by priority, then by interface. Steps with priority 0 are not executed."""
     uuid = node_in('available')
     steps = [
         step('raid', 'late', 10),
@@ -283,7 +283,7 @@ def test_one_clean_step_fails(app, client, node_in, executed):
 
 
 def test_a_worker_dies_in_a_step(app, client, node_in, executed):
-    """The step is executed again, those before it are not."""
+    """If a worker dies in a step, that step is executed again, but not the earlier ones."""
     uuid = node_in('available')
     provision(client, uuid, 'active', deploy_steps=[BURN])
     claim = transitions.claim(app.service, uuid)
@@ -325,7 +325,7 @@ def test_no_step_is_shown_after_an_early_end(app, client, node_in, end):
 
 
 def test_secrets_of_steps_are_masked(app, client, node_in):
-    """In the node, and in errors. The driver gets them."""
+    """Secrets are masked in the node and in errors. Only the driver gets them."""
     uuid = node_in('available', driver_info={'fake_delays': {'deploy': 100}, 'fake_failures': ['deploy']})
     steps = [step('management', 'unlock', 200, admin_password='hush-hush', user='root')]
     provision(client, uuid, 'active', deploy_steps=steps)
@@ -340,7 +340,7 @@ def test_secrets_of_steps_are_masked(app, client, node_in):
 
 
 def test_power_and_wait_steps(app, client, node_in, executed):
-    """This service executes them, with the driver's power action."""
+    """This service executes power and wait steps itself, with the driver's power action."""
     uuid = node_in('manageable')
     steps = [
         {'interface': 'power', 'step': 'power_on'},

@@ -1,4 +1,4 @@
-"""A process of the service that is stopped for a while. It does not take the database for dead afterwards."""
+"""A process of the service that was stopped for a while does not consider the database dead."""
 
 import contextlib
 import threading
@@ -14,13 +14,13 @@ from tests.support import freezing
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer
 
-#: Seconds for which a process is stopped: longer than a check of the database may take ([database] connect_timeout).
+#: Seconds for which a process is stopped. This is longer than [database] connect_timeout, the limit of a check.
 STOPPED = 3
 
 
 @pytest.fixture
 def proxy(database_server):
-    """A proxy to the database server."""
+    """A proxy in front of the database server."""
     if database_server is None:
         pytest.skip('SQLite has no server')
     running = Proxy(database_server.port)
@@ -30,11 +30,11 @@ def proxy(database_server):
 
 @pytest.fixture
 def running(database_url, proxy):
-    """A service that is connected to its database by the proxy."""
+    """A service that reaches its database through the proxy."""
     url = sa.make_url(database_url).set(port=proxy.port).render_as_string(hide_password=False)
     with ForkedServer(url, '--nostart-worker') as service:
-        # A second after its start, the process counts the nodes, to see if it should keep an index of them. The end of
-        # that connection would be an outage.
+        # A second after its start, the process counts the nodes, to decide about an index. The end of that connection
+        # would be an outage.
         time.sleep(node_index.FIRST_PAUSE + 1)
         yield service
 
@@ -61,7 +61,7 @@ def wait_for_check(proxy):
 
 @pytest.mark.parametrize('is_dropped', [False, True], ids=['response', 'end'])
 def test_a_stopped_process_does_not_take_the_database_for_dead(running, proxy, database_url, is_dropped):
-    """It is stopped in the middle of a check. Meanwhile the response comes, or the end of the connection."""
+    """The process is stopped during a check. The response, or the end of the connection, arrives during the stop."""
     path = f'/v1/nodes/{make(running.base)}/traits/CUSTOM_A'
     responses = []
     write = threading.Thread(target=lambda: responses.append(ask(running.base, 'PUT', path)))
@@ -75,7 +75,7 @@ def test_a_stopped_process_does_not_take_the_database_for_dead(running, proxy, d
         proxy.join_again()
         time.sleep(0.5)
         freezing.thaw(running.process.pid)
-        # Until the check has ended.
+        # Wait until the check has ended.
         time.sleep(1)
     write.join()
     assert responses[0][0] == 204, responses

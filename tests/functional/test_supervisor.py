@@ -1,4 +1,4 @@
-"""A program that the service keeps running, and that cannot be started for a while."""
+"""The supervisor retries a program that cannot be started for a while."""
 
 import os
 import signal
@@ -10,19 +10,19 @@ import pytest
 from ironic_traits.cmd import supervisor
 from tests.support.terminal import is_running
 
-#: In place of the interpreter of Python: it notes its pid, and waits.
+#: A replacement of the Python interpreter: it notes its pid, and waits.
 PROGRAM = '#!/bin/sh\necho $$ >> {log}\nexec sleep 600\n'
 
 
 class Child(supervisor.Child):
-    """A child that is soon started again."""
+    """A child with a short pause before its restart."""
 
     pause = 0.05
     max_pause = 0.2
 
 
 class Program:
-    """An executable, which can be removed and be put back."""
+    """An executable that can be removed and restored."""
 
     def __init__(self, folder):
         self.path, self._log, self._new = folder / 'program', folder / 'pids', folder / 'new'
@@ -30,7 +30,7 @@ class Program:
     def put(self):
         self._new.write_text(PROGRAM.format(log=self._log))
         self._new.chmod(0o755)
-        # In one step: while a file is open for writing, it cannot be executed.
+        # Rename it into place: a file that is open for writing cannot be executed.
         self._new.rename(self.path)
 
     @property
@@ -39,7 +39,7 @@ class Program:
         return [int(line) for line in self._log.read_text().split()] if self._log.exists() else []
 
     def wait_for(self, number):
-        """Wait until it was started so many times, and return the pid of the last process."""
+        """Wait for a number of starts, and return the pid of the last process."""
         until(lambda: len(self.pids) == number)
         return self.pids[-1]
 

@@ -24,7 +24,7 @@ MANY = 2000
 
 
 def _entries(app):
-    """Return the history entries of traits: [(node, source, added, removed), …], the last ones last."""
+    """Return the history entries of traits, the oldest first: [(node, source, added, removed), …]."""
     columns = tables.node_history.c
     statement = (
         sa.select(columns.node_uuid, columns.source, columns.added, columns.removed)
@@ -58,7 +58,7 @@ def test_an_edit_changes_what_the_preview_says(app, client):
     details = client.get(f'/v1/nodes/{two}/traits?detail=true')
     assert [veto['trait'] for veto in details['vetoes']] == ['CUSTOM_OLD']
     assert _entries(app)[before:] == [(uuid, 'operator', 'CUSTOM_NEW', 'CUSTOM_OLD') for uuid in (one, two)]
-    # Executed already: the traits have changed.
+    # The edit is already executed, so the traits have changed.
     assert ask(client, **body, digest=shown['digest']).status_int == 409
 
 
@@ -111,7 +111,7 @@ def test_a_source_is_stopped_by_vetoes(client):
     ids=' '.join,
 )
 def test_a_changed_set_is_refused(client, change):
-    """The 409 has the digest with which the edit can be executed."""
+    """A changed set is refused with 409. The response has the digest for the next attempt."""
     for name in ('one', 'two', 'three'):
         client.node(name=name)
     for name in ('one', 'two'):
@@ -141,14 +141,14 @@ def test_the_digest_does_not_depend_on_time_or_state(client):
 
 
 def test_a_name_that_os_traits_has_dropped(app, client):
-    """It can be renamed and removed, but not added."""
+    """A name that os-traits has dropped can be renamed and removed, but not added."""
     trait_edits.insert_nodes(app.service, 2, ['HW_DROPPED'])
     assert ask(client, add=['HW_DROPPED'], where={}, preview=True).status_int == 400
     assert ask(client, remove=['HW_UNKNOWN'], where={}, preview=True).status_int == 400
     assert edit(client, rename={'HW_DROPPED': 'CUSTOM_KEPT'}, nodes=['node-000000'])['changed'] == 1
     assert edit(client, remove=['HW_DROPPED'], where={})['changed'] == 1
     assert [node['traits'] for node in state(client).values()] == [['CUSTOM_KEPT'], []]
-    # The other tests of this database expect the names of os-traits.
+    # Other tests with this database expect the names of os-traits.
     with app.service.write() as connection:
         connection.execute(sa.delete(tables.traits).where(tables.traits.c.name == 'HW_DROPPED'))
 
@@ -186,7 +186,7 @@ def test_the_limit_refuses_the_whole(database_url):
         assert 'traits per node (3) on 2 nodes: one, three.' in message(response)
         assert response.json['nodes'] == exceeding
         assert state(client) == before
-        # A node may have more traits than the limit, as long as it gets no further one.
+        # A node may have more traits than the limit, unless the edit adds another one.
         assert edit(client, add=['CUSTOM_D'], remove=['CUSTOM_A'], where={})['changed'] == 3
 
 
@@ -202,7 +202,7 @@ def test_a_node_that_a_worker_has_locked(database_url):
             client.node(name=name)
         client.ask('PUT', '/v1/nodes/two/traits/CUSTOM_A')
         _lock(app, 'two', 'host')
-        # A locked node that does not change is no obstacle.
+        # A locked node that the edit does not change is allowed.
         assert edit(client, add=['CUSTOM_A'], where={})['changed'] == 1
         before = state(client)
         shown = preview(client, add=['CUSTOM_B'], where={})
@@ -236,7 +236,7 @@ def test_providers_move_exactly_with_their_traits(client):
         moves(client, swapped, 1, traits=['HW_CPU_X86_VMX']),
     ):
         assert edit(client, add=['HW_CPU_X86_VMX'], remove=['CUSTOM_A'], where={})['changed'] == 3
-    # What was foreign is the node's own now: it goes with the node's trait.
+    # The foreign trait is the node's own now, so it is removed with the node's trait.
     with moves(client, foreign, 1, traits=['COMPUTE_NODE']), moves(client, swapped, 1, traits=[]):
         edit(client, remove=['HW_CPU_X86_VMX'], nodes=[foreign, swapped])
     # Only the sources change.
@@ -246,7 +246,7 @@ def test_providers_move_exactly_with_their_traits(client):
 
 
 def test_single_writes_beside_an_edit_lose_nothing(clients):
-    """Clients PUT traits of their own, one by one, while an edit renames a trait of all nodes there and back."""
+    """No write is lost if clients PUT single traits while edits rename a trait of all nodes back and forth."""
     names = [f'node-{number}' for number in range(10)]
     for name in names:
         clients[0].node(name=name)
@@ -282,7 +282,7 @@ def test_single_writes_beside_an_edit_lose_nothing(clients):
 
 
 def test_many_nodes(app, client):
-    """As many as need several batches; benchmarks.edits has 10,000 and more."""
+    """An edit works with several batches of nodes. benchmarks.edits has 10,000 nodes and more."""
     trait_edits.insert_nodes(app.service, MANY)
     body = {'add': ['CUSTOM_NEW'], 'rename': {'CUSTOM_1': 'CUSTOM_MOVED'}, 'remove': ['CUSTOM_2']}
     result = edit(client, **body, where={'resource_class': 'gold'})
@@ -300,8 +300,7 @@ def test_many_nodes(app, client):
     assert len({entry[0] for entry in entries}) == len(entries) == MANY
 
 
-#: A service in a process of its own, which executes an edit (its body is the second argument), and stops in the third
-#: batch.
+#: A service in its own process. It executes an edit, whose body is the second argument, and stops in the third batch.
 _STUCK = """
 import json, sys, time
 from ironic_traits.db import together
@@ -336,7 +335,7 @@ def test_kill_in_the_middle_leaves_nothing(app, client, database_url):
     assert state(client) == before
     assert _entries(app) == []
     assert preview(client, **body)['digest'] == shown['digest']
-    # The locks are gone with the process.
+    # The locks have ended with the process.
     assert ask(client, **body, digest=shown['digest']).json['changed'] == MANY
 
 
@@ -345,7 +344,7 @@ def _as(ask, persona, **body):
 
 
 def test_only_nodes_that_the_caller_may_change(ask):
-    """The personas of the project that owns both nodes, of the one that leases them, and of a third one."""
+    """An edit is refused unless the caller may change all of its nodes. Filters select only visible nodes."""
     body = {'add': ['CUSTOM_B'], 'where': {}, 'preview': True}
     assert _as(ask, 'owner_admin', **body).json['matched'] == 2
     assert _as(ask, 'stranger_admin', **body).json['matched'] == 0
@@ -360,7 +359,7 @@ def test_only_nodes_that_the_caller_may_change(ask):
 
 
 def test_a_bulk_edit_allows_no_more_than_single_writes(access_template, tmp_path):
-    """Policy forbids the removal of single traits."""
+    """If policy forbids the removal of single traits, an edit cannot remove them either."""
     shutil.copy(access_template[0], tmp_path / 'copy.sqlite')
     (tmp_path / 'policy.yaml').write_text('"baremetal:node:traits:delete": "rule:system_admin"\n')
     options = {'api__auth_strategy': 'noauth2', 'oslo_policy__policy_file': str(tmp_path / 'policy.yaml')}

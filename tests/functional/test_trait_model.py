@@ -1,6 +1,6 @@
 """A model of the sources, vetoes and history of a node's traits, compared with the service, on each database.
 
-IRONIC_TRAITS_MACHINE_EXAMPLES sets how many examples it takes (``tests.support.machines``).
+IRONIC_TRAITS_MACHINE_EXAMPLES sets the number of examples (``tests.support.machines``).
 """
 
 import sqlalchemy as sa
@@ -22,7 +22,7 @@ LIMIT = 3
 
 
 class Sourced(stateful.RuleBasedStateMachine):
-    """Predicts the traits of a node, who holds them, and what is vetoed.
+    """Predicts the traits of a node, their holders, and the vetoes.
 
     :cvar app: the application.
     """
@@ -53,7 +53,7 @@ class Sourced(stateful.RuleBasedStateMachine):
         return self.client.ask(method, f'/v1/nodes/{self.node}/traits{path}{query}', document)
 
     def expect(self, holders, vetoes):
-        """Compare the service with the model after a write that leaves these holders and vetoes."""
+        """Compare the service with the model after a write that results in these holders and vetoes."""
         holders = {name: sources for name, sources in holders.items() if sources}
         changes = (holders, vetoes) != (self.holders, self.vetoes)
         self.foreign -= holders.keys()
@@ -146,7 +146,7 @@ class Sourced(stateful.RuleBasedStateMachine):
         self.expect(holders, vetoes - {name})
 
     def edit(self, holders, vetoes, **edit):
-        """Preview and execute an edit of many nodes, of which there is one, that leaves these holders and vetoes."""
+        """Preview and execute a bulk edit of the one node that results in these holders and vetoes."""
         body = {'nodes': [self.node], **edit}
         preview = self.client.ask('POST', '/v1/traits/edits', {**body, 'preview': True})
         assert preview.status_int == 200, preview.text

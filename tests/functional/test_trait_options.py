@@ -51,7 +51,7 @@ def test_filters_apply_to_all_pages(short_pages, prefix, options):
 
 
 def test_a_reservation_with_lists(server):
-    """The instance may stand behind a list."""
+    """The instance may follow a list of traits."""
     create = ('baremetal', 'reservation', 'create')
     held = rows(server, *create, '--trait', 'CUSTOM_A', 'CUSTOM_FAST', instance(1))
     assert held['instance_uuid'] == instance(1)
@@ -60,7 +60,7 @@ def test_a_reservation_with_lists(server):
 
 
 def test_no_match_prints_the_reason(server):
-    """It is printed on stderr. The output for programs stays the same."""
+    """Without a match, the reason is printed on stderr. The output for programs stays the same."""
     command = ('baremetal', 'match', '--trait', 'CUSTOM_FAST', 'CUSTOM_NOWHERE')
     assert run(server, *command) == ''
     assert rows(server, *command) == []

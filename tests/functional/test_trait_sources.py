@@ -46,7 +46,7 @@ def load(client, node):
     ids=lambda order: '-'.join(turn.__name__ for turn in order),
 )
 def test_traits_survive_the_writes_of_others(client, order):
-    """Understack's case: its inspection hook wiped the traits that operators and other programs had added."""
+    """A write by a source keeps the traits of others. Understack's inspection hook removed them."""
     node = golden(client)
     for turn in (*order, *order):
         turn(client, node)
@@ -58,7 +58,7 @@ def test_traits_survive_the_writes_of_others(client, order):
         'HW_CPU_X86_AVX2': {'inspection'},
         'COMPUTE_NODE': {'placement'},
     }
-    # The disk has gone from the rack: the hook withdraws its traits, the others stay.
+    # Without the disk, the hook withdraws its traits. The others stay.
     write(client, node, 'inspection')
     assert sorted(provider(client, node)[1]['traits']['traits']) == [
         'COMPUTE_NODE',
@@ -96,7 +96,7 @@ def test_the_generation_follows_the_effective_traits(client):
 
 
 def test_the_longest_holder_comes_first(client):
-    """When the first source withdraws a trait, the next one takes its place, with its own time."""
+    """When the first source withdraws a trait, the next one becomes its first holder, with its own time."""
     node = golden(client)
     for source in ('one', 'two', 'three'):
         write(client, node, source, 'CUSTOM_A')
@@ -119,7 +119,7 @@ def test_writers_are_recorded(database_url):
 
 
 def test_eight_sources_at_once(database_url):
-    """Nothing is lost, and there are never more than fifty."""
+    """Concurrent writes of eight sources lose nothing, and never exceed fifty traits."""
     with make_app(database_url) as first, make_app(database_url) as second:
         clients = [Client((first, second)[number % 2]) for number in range(8)]
         node = golden(clients[0])
@@ -146,5 +146,5 @@ def test_more_than_fifty_are_refused_whole(client):
     assert (response.status_int, response.json['code']) == (400, 'baremetal.trait.too_many')
     assert 'CUSTOM_X, CUSTOM_Y' in response.text
     assert len(sources_of(client, node)) == 49
-    # Traits that the node has already do not count twice.
+    # Traits that the node already has do not count twice.
     write(client, node, 'two', 'CUSTOM_1', 'CUSTOM_X')

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-#: Builds the application in a new process, and prints the attributes whose datatypes WSME has yet to resolve.
+#: A program that builds the application, and prints the attributes whose datatypes WSME has not resolved.
 SCRIPT = """
 import sys
 import wsme.types
@@ -19,6 +19,6 @@ for each in wsme.types.registry.complex_types:
 
 
 def test_datatypes_are_resolved_before_the_first_request(tmp_path):
-    """Two threads that resolve one at the same time have failed: 'Boolean' object is not subscriptable."""
+    """If two threads resolved a datatype at the same time, one failed: 'Boolean' object is not subscriptable."""
     command = [sys.executable, '-c', SCRIPT, f'sqlite:///{tmp_path}/new.sqlite']
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ''

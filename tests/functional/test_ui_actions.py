@@ -1,4 +1,4 @@
-"""Actions on the web page, in a real browser: what the page loads after them, and while a worker works on a node."""
+"""Actions on the web page, in a real browser: the requests of the page after them, and during work on a node."""
 
 import json
 import re
@@ -14,12 +14,12 @@ from tests.support.mirrored_nodes import UUIDS, Store
 from tests.support.service import ForkedServer, finish_work, make_app, upgraded
 
 INSTANCES = [f'c0ffee00-0000-4000-8000-{number:012}' for number in range(3)]
-#: Milliseconds for which the page looks at a node each second.
+#: Milliseconds for which the page requests a node each second.
 QUICK_LOOKS = 120 * 1000
 
 
 class Site:
-    """A service whose work a test performs.
+    """A service without a worker. The test performs its work.
 
     :param app: application with the database of the service.
     :ivar base: URL of the service.
@@ -42,7 +42,7 @@ class Site:
         return self.ask('POST', '/v1/reservations', document)['reservation']['uuid']
 
     def work(self):
-        """Perform what a worker has to do."""
+        """Perform all due work."""
         finish_work(self.app)
 
     def ask(self, method, path, document=None):
@@ -73,7 +73,7 @@ def tab(user, site):
 
 @pytest.fixture
 def timed(browser, site):
-    """A tab whose clock the test moves on."""
+    """A tab whose clock the test advances."""
     with browsers.tab(browser, site.base) as opened:
         opened.page.clock.install()
         yield opened
@@ -82,7 +82,7 @@ def timed(browser, site):
 class Requests:
     """The requests of a page whose URL matches a pattern.
 
-    :ivar urls: URLs of those that were sent.
+    :ivar urls: URLs of the sent requests.
     """
 
     def __init__(self, page, pattern):
@@ -95,7 +95,7 @@ class Requests:
         self._number += bool(self._pattern.search(request.url))
 
     def wait(self):
-        """Wait until the responses are there."""
+        """Wait for the responses."""
         while self._number < len(self.urls):
             self._page.wait_for_timeout(20)
 
@@ -115,7 +115,7 @@ def test_long_work_is_followed_to_its_end(timed, site):
     for _ in range(10):
         page.clock.run_for(1000)
         looks.wait()
-    # One look in 10 seconds; more only if the test itself takes long.
+    # One request in 10 seconds, and more only if the test itself takes long.
     assert len(looks.urls) - number <= 5
     site.work()
     page.clock.run_for(15000)
@@ -124,7 +124,7 @@ def test_long_work_is_followed_to_its_end(timed, site):
 
 
 def test_a_change_during_work_is_loaded_once(timed, far):
-    """The power state changes while the provision state stays."""
+    """A change of only the power state during work is loaded once."""
     work = {'provision_state': 'deploying', 'target_provision_state': 'active', 'reservation': 'conductor-1'}
     far.nodes({'number': 1, 'name': 'deploying', **work})
     loads = Requests(timed.page, rf'/v1/nodes/{UUIDS[1]}$')
@@ -142,7 +142,7 @@ def test_a_change_during_work_is_loaded_once(timed, far):
 
 
 def test_a_node_that_waits_is_followed(timed, site):
-    """In a state such as "clean wait", no worker holds its lock."""
+    """The page follows a node that waits without a lock, such as in "clean wait"."""
     uuid = site.client.node(name='waiting')['uuid']
     of_node = sa.update(tables.nodes).where(tables.nodes.c.uuid == uuid)
     with site.app.service.write() as connection:
@@ -169,7 +169,7 @@ def test_a_node_that_is_deleted_during_work(timed, site):
 
 
 def test_a_mirrored_node_follows_actions(tab, far, site):
-    """Its ``updated_at`` is that of its cloud, so actions here do not change it."""
+    """The page follows actions on a mirrored node, although they do not change its ``updated_at``."""
     far.nodes({'name': 'mirrored'})
     updated_at = site.ask('GET', f'/v1/nodes/{UUIDS[0]}')['updated_at']
     page = tab.open(f'#/nodes/{UUIDS[0]}')
@@ -190,7 +190,7 @@ def test_a_mirrored_node_follows_actions(tab, far, site):
 
 
 def test_traits_of_a_mirrored_node_after_another_action(tab, far, site):
-    """Another client edits the traits: the page shows it as soon as it loads the node again."""
+    """The page shows traits that another client has edited when it loads the node again."""
     far.nodes({'number': 2, 'name': 'edited'})
     page = tab.open(f'#/nodes/{UUIDS[2]}')
     expect(page.get_by_text('The node has no traits.')).to_be_visible()
@@ -201,7 +201,7 @@ def test_traits_of_a_mirrored_node_after_another_action(tab, far, site):
 
 
 def test_an_edit_that_is_refused(tab, site):
-    """Another client has changed the traits since the preview. The editor shows what the node has now."""
+    """If another client has changed the traits since the preview, the editor shows the current ones."""
     tab.expected = ['409']
     uuid = site.available('edited-twice')
     site.ask('PUT', f'/v1/nodes/{uuid}/traits', {'traits': ['CUSTOM_OLD', 'CUSTOM_STAYS']})
@@ -230,7 +230,7 @@ def test_an_edit_that_is_refused(tab, site):
 
 @pytest.mark.parametrize('is_finished', [True, False], ids=['400', '409'])
 def test_a_verb_that_is_refused(tab, site, is_finished):
-    """Another client was faster: its deploy is finished, or still under way."""
+    """A verb is refused if another client's deploy has finished, or is still under way."""
     tab.expected = ['400', '409']
     uuid = site.available(f'deployed-{is_finished}')
     page = tab.open(f'#/nodes/{uuid}')
@@ -304,7 +304,7 @@ def _with_one_node(route):
 
 
 def test_names_of_more_nodes_than_a_page_of_nodes_has(tab, site):
-    """The page asks for 1,000 nodes; the test for one, so that the other reserved nodes are not among them."""
+    """The page requests 1,000 nodes. The test reduces this to one, so that other reserved nodes are missing."""
     names = [f'named-{number}' for number in range(3)]
     for name in names:
         site.ask('POST', '/v1/reservations', {'node_uuid': [site.available(name)], 'instance_uuid': _uuid(name)})

@@ -1,4 +1,4 @@
-"""The files of the web page: headers, caches, and what serves them when."""
+"""The files of the web page: headers, caches, and routes."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ def test_nothing_is_inline_and_nothing_is_elsewhere(client):
 def test_every_module_is_served_and_kept(client, scripts):
     assert len(scripts) > 10
     for path in scripts:
-        # The page's own modules. (Preact itself has the word.)
+        # Only the page's own modules, because Preact itself has the word.
         forbidden = r'dangerouslySetInnerHTML|\beval\(|document\.write|import\(|innerHTML'
         response = client.ask('GET', f'/ui/{path}')
         assert response.status_int == 200, path
@@ -83,7 +83,7 @@ def test_caches(client):
 
 
 def test_files_of_another_release_are_not_kept(client):
-    """While processes are replaced, a page of the old release may ask a new process for a file."""
+    """During an upgrade, a page of the old release may request a file from a new process, so it must not be cached."""
     response = client.ask('GET', '/ui/0123456789abcdef/app.js')
     assert (response.status_int, response.headers['Cache-Control']) == (200, 'no-cache')
 

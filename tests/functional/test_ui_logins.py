@@ -63,7 +63,7 @@ def test_with_keystone(browser, keystone, server):
         page.get_by_role('button', name='Log out').click()
         expect(page.get_by_role('button', name='Log in')).to_be_visible()
         assert page.evaluate('sessionStorage.length') == 0
-        # It is revoked, not only forgotten.
+        # The token is revoked, too.
         assert http_client.ask(server.base, 'GET', '/v1/nodes', headers={'X-Auth-Token': token})[0] == 401
 
 

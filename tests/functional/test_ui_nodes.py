@@ -15,7 +15,7 @@ from tests.support.ui_inventory import HTML
 _FIELDS = 'provision_state resource_class maintenance owner lessee shard conductor_group origin driver traits'
 _NO_FACETS = {name: [] for name in _FIELDS.split()}
 
-#: The width of the page, and by how much the table is wider than its frame.
+#: The width of the page, and the difference between the widths of the table and its frame.
 WIDTHS = """(() => {
   const frame = document.querySelector('.scroll');
   return [document.documentElement.scrollWidth, frame.scrollWidth - frame.clientWidth];
@@ -109,14 +109,14 @@ def test_downloads(tab):
 def test_downloads_that_are_too_long(tab):
     page = tab.open('#/nodes?owner=web&traits=CUSTOM_RACK_1')
     expect(page.locator('tbody tr')).to_have_count(2)
-    # Pages that never come: there is a way out.
+    # If the pages never come, the user can cancel.
     page.route('**/v1/nodes?*limit=1000*', lambda _: None)
     page.get_by_role('button', name='CSV').click()
     expect(page.get_by_role('status').filter(has_text='0 of 2 nodes …')).to_be_visible()
     tab.check_accessibility()
     page.get_by_role('button', name='Cancel').click()
     page.unroute('**/v1/nodes?*limit=1000*')
-    # More than there were when they were counted.
+    # There are more nodes than at the time of the count.
     page.route('**/v1/nodes?*limit=1000*', lambda route: route.fulfill(json={'nodes': [{}] * 100_001}))
     page.get_by_role('button', name='JSON').click()
     note = page.get_by_role('alert')
@@ -124,7 +124,7 @@ def test_downloads_that_are_too_long(tab):
     expect(note).to_contain_text('--owner web --trait CUSTOM_RACK_1 --limit 0 -f csv --fields uuid name')
     expect(note).to_contain_text('limit=1000')
     tab.check_accessibility()
-    # Counted: nothing is read.
+    # The page counts without reading nodes.
     page.unroute('**/v1/nodes?*limit=1000*')
     page.route('**/v1/nodes?*limit=1000*', lambda route: route.abort())
     page.route('**/v1/facets?*', lambda route: route.fulfill(json={'nodes': 100_001, 'facets': _NO_FACETS}))
@@ -138,7 +138,7 @@ def test_downloads_that_are_too_long(tab):
 
 
 def test_nodes_without_a_value(tab):
-    """The value "(none)" of each field can be chosen."""
+    """The user can choose the value "(none)" of each field."""
     page = tab.open('#/nodes?conductor_group=&origin=')
     expect(page.locator('.chips')).to_contain_text('Conductor group (none)')
     expect(page.locator('tbody tr')).to_have_count(24)
@@ -166,7 +166,7 @@ def _with_smaller_pages(route):
 
 
 def test_pages_by_marker(tab):
-    """The page asks for 50 nodes; the test for 10, so that the inventory has several pages."""
+    """The page requests 50 nodes. The test reduces this to 10, so that the inventory has several pages."""
     tab.page.route('**/v1/nodes?*', _with_smaller_pages)
     page = tab.open('#/nodes?sort_key=name')
     for first in ('rack1-1', 'rack2-3', 'rack3-5'):
@@ -194,7 +194,7 @@ def test_on_a_phone(browser, look_around):
             page.get_by_role('checkbox', name=name).check()
         expect(page.locator('tbody td.uuid').first).to_be_visible()
         assert page.evaluate(WIDTHS) == [375, 0]
-        # A screen reader finds a table.
+        # A screen reader finds the table.
         expect(page.get_by_role('table').get_by_role('columnheader', name='UUID')).to_be_visible()
         expect(page.get_by_role('row', name='rack1-1').get_by_role('cell', name='gold')).to_be_visible()
         page.get_by_role('button', name='Show filters').click()
@@ -218,7 +218,7 @@ def test_the_keyboard_is_enough(tab):
             break
     page.keyboard.press('Enter')
     expect(page.get_by_role('heading', level=1)).to_contain_text('rack1-1')
-    # A screen reader begins at the new view.
+    # The focus moves to the new view, so that a screen reader begins there.
     assert page.evaluate('document.activeElement.tagName') == 'MAIN'
 
 
@@ -235,12 +235,12 @@ def test_the_service_is_gone(tab):
     expect(page.get_by_role('link', name='Nodes with CUSTOM_RACK_2')).to_be_visible()
     tab.open('#/nodes?provision_state=wrong')
     page.wait_for_load_state('networkidle')
-    # Once, although three requests fail.
+    # The alert appears once, although three requests fail.
     expect(page.get_by_role('alert')).to_have_count(1)
     expect(page.get_by_role('alert')).to_contain_text('Provision state "wrong" is not valid')
 
 
 def test_a_stranger_cannot_frame_it(tab, look_around):
-    """The policy of the page forbids it, whatever the page around it allows."""
+    """The page's policy forbids frames around it."""
     _, headers, _ = http_client.ask(look_around, 'GET', '/ui/')
     assert "frame-ancestors 'none'" in dict(headers)['content-security-policy']

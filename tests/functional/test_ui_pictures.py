@@ -1,4 +1,4 @@
-"""The pictures on the page "A look around". IRONIC_TRAITS_WRITE_SAMPLES=1 takes them anew."""
+"""The pictures on the page "A look around". IRONIC_TRAITS_WRITE_SAMPLES=1 renews them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.support import browser as browsers
 DOC = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
 FOLDER = DOC / '_static' / 'look-around'
 _FLAVOR = urllib.parse.quote(json.dumps(FLAVOR))
-#: {picture: (place of the page, text that it has when it is complete, colours)}. {NAME} is the uuid of a node.
+#: {picture: (place of the page, text of the complete page, colours)}. {NAME} stands for the uuid of a node.
 PICTURES = {
     'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light'),
     'node': ('#/nodes/{rack1-4}', 'HW_NUMA_ROOT', 'light'),

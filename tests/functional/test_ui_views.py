@@ -38,7 +38,7 @@ def own(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def look_around(own):
-    """The same service: to start another one takes longer than most tests."""
+    """The same service, because starting another one takes longer than most tests."""
     return own
 
 
@@ -112,7 +112,7 @@ def test_an_edit_with_its_preview(writing, own):
     page.get_by_role('button', name='Preview').click()
     note = page.get_by_role('status').filter(has_text='would change the node')
     expect(note).to_contain_text('CUSTOM_NIC_200G')
-    # Meanwhile another client changes the node: the preview is not true any more.
+    # Another client changes the node, so the preview is outdated.
     writing.expected = ['409']
     ask(own, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_OTHER')
     page.get_by_role('button', name='Apply').click()
@@ -132,7 +132,7 @@ def test_the_timeline_follows_a_reservation(writing, own):
 
 
 def test_ports_and_data_of_an_inspection_appear(writing, own):
-    """An inspection ran since the page was opened."""
+    """The ports and data of an inspection appear on the open page."""
     uuid = uuid_of(own, 'rack2-6')
     page = writing.open(f'#/nodes/{uuid}')
     writing.expected = ['404']
@@ -173,7 +173,7 @@ def test_verbs_and_maintenance(writing, own):
 
 
 def test_verbs_are_those_of_the_state_machine(look_around):
-    """A verb that the page offers is never refused for the state."""
+    """The state machine accepts each verb that the page offers in a state."""
     from ironic_traits.deploy import states
 
     _, _, page = http_client.ask(look_around, 'GET', '/ui/views/node_states.js')
@@ -197,7 +197,7 @@ def test_why(writing, own):
     expect(page.get_by_text('nodes would match.')).to_be_visible()
     expect(page.get_by_role('region', name='Nodes that match')).to_contain_text('rack1-')
     expect(page.get_by_text('/placement/allocation_candidates?')).to_contain_text('resources=CUSTOM_GOLD')
-    # The URL has the whole question.
+    # The URL has the whole request.
     page.reload()
     expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
 
@@ -282,7 +282,7 @@ def test_capacity(tab):
 
 
 def test_drift(tab):
-    """The capacity view lists what does not fit together: as one request has it, and nothing more."""
+    """The capacity view lists the drift between flavors, images and nodes."""
     tab.expected = ['Failed to load resource']
     page = tab.open('#/capacity')
     drift = page.get_by_role('region', name='Drift', exact=True)
@@ -311,7 +311,7 @@ def test_drift(tab):
     unsatisfied.get_by_role('link', name='Why').click()
     expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
     page.go_back()
-    # The inventory never fits as well as this.
+    # The real inventory has some drift, so fake a response without any.
     nothing = {name: [] for name in ('unsatisfied', 'unused_traits', 'unreached_nodes', 'retired_traits')}
     nothing |= {'unreached': 0, 'absent_image_traits': [], 'warnings': [f'Flavor x: {HTML}']}
     page.route('**/v1/drift', lambda route: route.fulfill(json=nothing))
@@ -328,7 +328,7 @@ def test_drift(tab):
 def test_changes(tab):
     page = tab.open('#/changes')
     expect(page.locator('tbody tr')).to_have_count(50)
-    # One of the nodes is deleted: nothing knows its name.
+    # One of the nodes is deleted, so its name is unknown.
     gone = page.locator('tbody tr', has_text='The node was deleted.').get_by_role('link')
     expect(gone).to_have_text(re.compile('^[0-9a-f-]{36}$'))
     expect(page.get_by_role('link', name='rack1-4').first).to_be_visible()
@@ -344,7 +344,7 @@ def test_changes(tab):
 
 
 def test_a_view_that_nothing_answers(tab):
-    """Each view says that the service is gone, and can try again."""
+    """Each view reports that the service does not respond, and offers another try."""
     tab.expected = ['Failed to load resource']
     page = tab.open()
     expect(page.locator('tbody tr').first).to_be_visible()

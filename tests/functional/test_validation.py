@@ -68,7 +68,7 @@ def test_sections_of_others(text, tmp_path):
 
 @pytest.mark.parametrize(('name', 'count'), [('ironic-traits.conf.sample', 50), ('libraries.conf.sample', 80)])
 def test_our_own_samples(name, count, tmp_path):
-    """They have every option with its default."""
+    """The sample configurations, with every option and its default, are valid."""
     sample = (CHECKOUT / 'etc' / name).read_text()
     text = re.sub(r'^#(?=[a-z_0-9]+ = )', '', sample, flags=re.MULTILINE)
     path = tmp_path / 'sample.conf'
@@ -78,7 +78,7 @@ def test_our_own_samples(name, count, tmp_path):
 
 
 def test_the_guides(tmp_path):
-    """The configurations of the installation guide."""
+    """The configurations of the installation guide are valid."""
     guide = (CHECKOUT / 'doc' / 'source' / 'installation.rst').read_text()
     blocks = re.findall(r'code-block:: ini\n\n((?:    .*\n|\n)+)', guide)
     assert len(blocks) > 2
@@ -103,7 +103,7 @@ def test_config_validate(tmp_path):
 
 @pytest.mark.parametrize('log_file', [True, False])
 def test_the_service_warns(log_file, tmp_path):
-    """Once on stderr, and once in the log."""
+    """The service warns once on stderr, and once in the log."""
     (tmp_path / 'wrong.conf').write_text(
         '[api]\nauth_strategi = keystone\n' + ('[DEFAULT]\nlog_file = log\nuse_stderr = false\n' if log_file else '')
     )

@@ -1,4 +1,4 @@
-"""What each version from 1.1 to 1.115 shows and accepts, as recorded from Ironic 39.0.0."""
+"""The fields and parameters of each version from 1.1 to 1.115, as recorded from Ironic 39.0.0."""
 
 import pytest
 
@@ -26,7 +26,7 @@ SHOWN = {
     32: {'volume'},
     33: {'storage_interface'},
     37: {'traits'},
-    # The specification's reservations are not in Ironic.
+    # Ironic has no reservations. They come from the specification.
     38: {'rescue_interface', 'reservation_uuid'},
     40: {'bios_interface'},
     42: {'fault'},
@@ -61,7 +61,7 @@ STATES = {
 }
 #: The keys of a node in a list without ``fields``.
 LISTED = {1: {'uuid', 'instance_uuid', 'maintenance', 'power_state', 'provision_state', 'links'}, 5: {'name'}}
-#: {query: the first version at which it is a 200}. Before, it is a 406.
+#: {query: the first version that answers 200}. Earlier versions answer 406.
 TAKEN_SINCE = {
     'associated=true': 1,
     'maintenance=false': 1,
@@ -78,7 +78,7 @@ TAKEN_SINCE = {
     'fields=resource_class': 21,
     'sort_key=boot_interface': 31,
     'sort_key=storage_interface': 33,
-    # Of the specification.
+    # These come from the specification.
     'traits=CUSTOM_A': 37,
     'traits-any=CUSTOM_A': 37,
     'not-traits=CUSTOM_A': 37,
@@ -117,7 +117,7 @@ TAKEN_SINCE = {
     'fields=conductor': 49,
     'fields=allocation_uuid': 52,
 }
-#: {field: the first version at which POST and PATCH accept it}. Before, it is a 406.
+#: {field: the first version at which POST and PATCH accept it}. Earlier versions answer 406.
 SET_SINCE = {
     'extra': ({}, 1),
     'name': ('one', 5),
@@ -221,7 +221,7 @@ def test_fields_that_are_set(client, field):
 
 
 def test_the_first_state(client):
-    """New nodes are in enroll since 1.11. Before they are in available, which is null before 1.2."""
+    """New nodes are in enroll since 1.11. Before that, they are in available, which is shown as null before 1.2."""
     for minor in VERSIONS:
         node = client.ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, version=f'1.{minor}').json
         assert node['provision_state'] == (None if minor < 2 else 'available' if minor < 11 else 'enroll')

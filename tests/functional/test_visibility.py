@@ -1,4 +1,4 @@
-"""Which nodes, records and fields each persona sees and changes."""
+"""The nodes, records and fields that each persona sees and changes."""
 
 import shutil
 
@@ -106,7 +106,7 @@ def test_field_rules_are_skipped_above_the_threshold(access_template, tmp_path):
 
 
 def test_history_of_visible_nodes(ask):
-    """A list of all histories has those that the caller may see one by one; those of deleted nodes for few callers."""
+    """A list has exactly the histories that the caller may see one by one. Few callers see those of deleted nodes."""
     gone = ask('system_admin', 'POST /v1/nodes', {'driver': 'fake-hardware', 'owner': 'alpha'}).json['uuid']
     assert ask('system_admin', f'DELETE /v1/nodes/{gone}').status_int == 204
     everything = {NODE, RESERVED, gone}
@@ -150,7 +150,7 @@ def test_policy_can_show_history_to_lessees(access_template, tmp_path):
 
 
 def test_creators_without_the_system_scope_own_their_nodes(ask):
-    """A caller who may not create nodes for other projects creates them for the own project."""
+    """A caller who may not create nodes for other projects creates them for their own project."""
     body = {'driver': 'fake-hardware'}
     assert ask('system_admin', 'POST /v1/nodes', body).json['owner'] is None
     assert ask('system_admin', 'POST /v1/nodes', body | {'owner': 'delta'}).json['owner'] == 'delta'
@@ -205,7 +205,7 @@ def test_records_stay_out_of_foreign_nodes(ask):
 
 
 def test_refusals_do_not_show_foreign_nodes(ask):
-    """An instance is on a node or has a reservation. Only a caller who sees the node learns which node it is."""
+    """If an instance has a node or a reservation, the refusal names the node only to callers who see it."""
     other = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     on = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware', 'instance_uuid': VIF}).json['uuid']
@@ -224,7 +224,7 @@ def test_refusals_do_not_show_foreign_nodes(ask):
 
 
 def test_instance_with_a_foreign_reservation_gets_no_node(ask):
-    """This holds for the caller's own nodes, too."""
+    """An instance with a foreign reservation gets no node, not even one of the caller's own nodes."""
     strange = ask('stranger_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
     patch = [{'op': 'add', 'path': '/instance_uuid', 'value': INSTANCE}]
     response = ask('stranger_admin', f'PATCH /v1/nodes/{strange}', patch)
@@ -271,7 +271,7 @@ def test_a_missing_node_is_a_404_for_everyone(ask, persona):
 
 
 def test_markers_must_be_visible(ask):
-    """The position of a foreign node in a sorted list would show the value that the list is sorted by."""
+    """Otherwise, a foreign node's position in a sorted list would disclose its value of the sort key."""
     port = f'{RECORD}3'
     for path in (
         f'/v1/nodes?marker={NODE}&sort_key=description',
@@ -287,7 +287,7 @@ def test_markers_must_be_visible(ask):
 
 
 def test_the_order_of_a_list_does_not_show_hidden_fields(ask):
-    """A lessee does not see ``last_error``, and cannot sort by it."""
+    """A lessee, who does not see ``last_error``, cannot sort by it."""
     with ask.app.service.write() as connection:
         for uuid, text in ((NODE, 'b'), (RESERVED, 'a')):
             same = tables.nodes.c.uuid == uuid

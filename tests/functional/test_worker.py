@@ -1,4 +1,4 @@
-"""Transitions: workers perform them, in spite of delays, failures and killed workers."""
+"""Workers perform transitions in spite of delays, failures and killed workers."""
 
 import pytest
 import sqlalchemy as sa
@@ -40,7 +40,7 @@ FAILED = {
 
 @pytest.mark.parametrize('verb', WAYS)
 def test_delays(app, client, verb):
-    """The node waits in the state for it, and no worker is busy meanwhile."""
+    """The node waits in its wait state, without a busy worker."""
     begin, waiting, end = WAYS[verb]
     action = states.VERBS[verb].action
     uuid = client.node(driver_info={'fake_delays': {action: LONG}})['uuid']
@@ -107,7 +107,7 @@ def test_power_failure(app, client):
 
 @pytest.mark.parametrize('delays', ['soon', {'deploy': 'soon'}, {'deploy': [1]}, ['deploy']])
 def test_invalid_delays(app, client, available, delays):
-    """Invalid driver_info fails the transition, and not the worker."""
+    """Invalid driver_info fails the transition, but not the worker."""
     uuid = available(driver_info={'fake_delays': delays})
     ask(client, uuid, 'active')
     finish_work(app)
@@ -132,7 +132,7 @@ def test_delays_and_failures_of_all_nodes(database_url):
 
 
 def test_abort(app, client):
-    """A wait can be aborted. The work does not continue."""
+    """An abort of a wait ends the work."""
     uuid = client.node(driver_info={'fake_delays': {'clean': LONG, 'inspect': LONG}})['uuid']
     for verb, failed in (('provide', 'clean failed'), ('inspect', 'inspect failed')):
         put_in(app, uuid, 'manageable')
@@ -203,7 +203,7 @@ def test_node_is_deleted_during_a_wait(app, client):
 
 
 def test_one_worker_claims_a_transition(app, client, available):
-    """The result of a worker whose lease has ended is discarded."""
+    """One worker claims a transition. The result of a worker whose lease has ended is discarded."""
     uuid = available()
     ask(client, uuid, 'active')
     late = carried.claim(app.service, uuid)
@@ -223,7 +223,7 @@ def test_one_worker_claims_a_transition(app, client, available):
 
 
 def test_max_attempts(app, client, available):
-    """A transition that kills its workers fails with a reason."""
+    """A transition that kills its workers fails after max_attempts, with a reason."""
     uuid = available()
     ask(client, uuid, 'active')
     for _ in range(app.service.conf.deploy.max_attempts):
@@ -251,7 +251,7 @@ def test_a_driver_that_is_broken(app, client, available, monkeypatch):
 
 
 def test_driver_without_a_power_state(app, client, monkeypatch):
-    """A manageable node must have one."""
+    """Manage fails without a power state, because a manageable node must have one."""
     monkeypatch.setattr(app.service.drivers['fake-hardware'], 'work', lambda task: base.Done())
     uuid = client.node()['uuid']
     ask(client, uuid, 'manage')

@@ -21,7 +21,7 @@ from tests.support.transitions import MORE, ask, state, until
 
 
 def test_workers_share_the_work(app, client, available, database_url):
-    """One worker performs each transition."""
+    """Exactly one worker performs each transition."""
     uuids = [available() for _ in range(30)]
     for uuid in uuids:
         ask(client, uuid, 'active')
@@ -39,9 +39,9 @@ def start(url, *options):
 
 
 def test_a_worker_is_killed(app, client, available, database_url, tmp_path):
-    """kill -9 in the middle of a deploy: another worker takes over, and the node becomes active."""
+    """After kill -9 in the middle of a deploy, another worker takes over, and the node becomes active."""
     config = tmp_path / 'worker.conf'
-    # This driver works in the worker itself, so that there is a middle of the deploy.
+    # This driver works in the worker itself, so that the deploy takes some time.
     config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
     uuid = available()
     stubborn = subprocess.Popen(
@@ -93,7 +93,7 @@ worker.main()
 
 
 def test_a_worker_is_killed_in_a_step(client, available, database_url, tmp_path):
-    """kill -9 in the second of three steps: another worker repeats it, and not the first one."""
+    """After kill -9 in the second of three steps, another worker repeats the second step, but not the first one."""
     config, record = tmp_path / 'worker.conf', tmp_path / 'record'
     config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
     record.touch()
@@ -129,7 +129,7 @@ def test_a_worker_is_killed_in_a_step(client, available, database_url, tmp_path)
 
 
 def test_a_driver_that_hangs(app, client, available, database_url, tmp_path):
-    """The only worker hangs. The work is ended with its lease, and the worker goes on."""
+    """If the only worker hangs, the work ends with its lease, and the worker continues."""
     config = tmp_path / 'worker.conf'
     config.write_text('[deploy]\nlease_seconds = 1\npoll_interval = 0.01\n')
     uuids = [available(), available()]
@@ -155,7 +155,7 @@ def _leased(app):
 
 
 def test_the_service_starts_a_worker_again(app, client, available, database_url):
-    """The worker ends with the service, also if that is killed."""
+    """The service restarts its worker. The worker ends with the service, also if that is killed."""
     with Server(database_url) as server:
         (first,) = _workers(server.process.pid)
         os.kill(first, signal.SIGKILL)
@@ -176,7 +176,7 @@ def test_the_service_starts_a_worker_again(app, client, available, database_url)
 
 
 def test_the_service_without_a_worker(app, client, available, database_url):
-    """A separate worker does the work."""
+    """A separate worker works for a service without a worker."""
     with Server(database_url, '--nostart-worker') as server:
         assert _workers(server.process.pid) == []
         uuid = available()
@@ -198,7 +198,7 @@ def _workers(parent):
 
 
 def test_in_the_end_every_node_is_at_rest(app, database_url):
-    """Clients send requests at random while workers run. Nothing fails, and no work stays unfinished."""
+    """After random requests of clients, no request has failed with 5xx, and no work is unfinished."""
     clients = [Client(app) for _ in range(6)]
     uuids = [clients[0].node(driver_info={'fake_delays': {'deploy': 0.02, 'clean': 0.02}})['uuid'] for _ in range(3)]
     statuses = set()

@@ -1,4 +1,4 @@
-"""The threads of a worker: many transitions at a time, and drivers that do not return."""
+"""The threads of a worker: concurrent transitions, and drivers that do not return."""
 
 import threading
 
@@ -35,12 +35,12 @@ def nodes(client, count):
 
 
 def drive(service, monkeypatch, work):
-    """Let the driver of a worker do this."""
+    """Let the driver of a worker call this function."""
     monkeypatch.setattr(service.drivers['fake-hardware'], 'work', work)
 
 
 def waiting_driver():
-    """Return (event of a call that is under way, event that ends the calls, the driver's function)."""
+    """Return (event that a call sets, event that ends the calls, the driver's function)."""
     under_way, freed = threading.Event(), threading.Event()
 
     def work(task):
@@ -52,7 +52,7 @@ def waiting_driver():
 
 
 def test_many_at_a_time(app, client, database_url, monkeypatch):
-    """All calls are under way at the same time: each waits for all others."""
+    """All calls run at the same time: each waits for all others."""
     uuids = nodes(client, MANY)
     barrier = threading.Barrier(MANY, timeout=60)
 
@@ -69,7 +69,7 @@ def test_many_at_a_time(app, client, database_url, monkeypatch):
 
 
 def test_no_more_than_the_limit(app, client, database_url, monkeypatch):
-    """Further work waits for a free thread, and begins as soon as there is one."""
+    """More work waits for a free thread, and begins as soon as there is one."""
     under_way, most = [], []
 
     def work(task):
@@ -89,7 +89,7 @@ def test_no_more_than_the_limit(app, client, database_url, monkeypatch):
 
 
 def test_calls_that_do_not_return(app, client, database_url, monkeypatch):
-    """They fail at the end of their leases. Other work goes on meanwhile, and afterwards."""
+    """Calls that do not return fail at the end of their leases. Other work continues."""
     hanging, *others = nodes(client, 3)
     freed = threading.Event()
 
@@ -112,12 +112,12 @@ def test_calls_that_do_not_return(app, client, database_url, monkeypatch):
         (later,) = nodes(client, 1)
         begin(client, [later])
         until(client, later, {'manageable'})
-    # What the call returned in the end was ignored.
+    # The late result of the call was ignored.
     assert client.get(f'/v1/nodes/{hanging}')['power_state'] is None
 
 
 def test_too_many_calls_that_do_not_return(app, client, database_url, monkeypatch):
-    """The worker ends, so that another one can be started in its place: nothing can end a thread."""
+    """The worker ends, so that another one can replace it: a thread cannot be ended."""
     freed, (first, second, left) = threading.Event(), nodes(client, 3)
     with worker(database_url, deploy__threads=1, deploy__lease_seconds=1) as service:
         drive(service, monkeypatch, lambda task: freed.wait(60))
@@ -133,7 +133,7 @@ def test_too_many_calls_that_do_not_return(app, client, database_url, monkeypatc
 
 
 def test_a_stop_waits_for_calls(app, client, database_url, monkeypatch):
-    """What is under way is settled; nothing new begins."""
+    """A stop waits until the running work is done. No new work begins."""
     under_way, freed, work = waiting_driver()
     (uuid,) = nodes(client, 1)
     with worker(database_url) as service:
@@ -145,7 +145,7 @@ def test_a_stop_waits_for_calls(app, client, database_url, monkeypatch):
 
 
 def test_the_system_has_no_thread_left(app, client, database_url, monkeypatch):
-    """The work begins as soon as there is one again."""
+    """If the system has no thread left, the work begins as soon as there is one again."""
     refused, (uuid,) = threading.Event(), nodes(client, 1)
 
     def start(thread):
@@ -161,7 +161,7 @@ def test_the_system_has_no_thread_left(app, client, database_url, monkeypatch):
 
 
 def test_a_node_is_deleted_meanwhile(app, client, database_url, monkeypatch):
-    """The worker goes on."""
+    """The worker continues after the deletion of a node on which it works."""
     under_way, freed, work = waiting_driver()
     (uuid,) = nodes(client, 1)
     with worker(database_url) as service:

@@ -1,4 +1,4 @@
-"""[api] max_writes_per_second."""
+"""The limit [api] max_writes_per_second."""
 
 import base64
 import time
@@ -48,7 +48,7 @@ def test_writes_of_an_address(tmp_path, clock):
 
 
 def test_writes_of_a_user(tmp_path, clock):
-    """Wherever they come from. A wrong password takes nothing of the user's."""
+    """A user's writes count from all addresses. Requests with a wrong password do not count."""
     users = tmp_path / 'users'
     secret = bcrypt.hashpw(b'x', bcrypt.gensalt(4)).decode()
     users.write_text(f'one:{secret}\ntwo:{secret}\n')
