@@ -1,4 +1,4 @@
-"""Creation of allocations: a node is chosen when the request arrives, or an active node gets one afterwards."""
+"""Creates allocations: chooses a node for a request, or adds an allocation to an active node (backfill)."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -33,9 +33,9 @@ from ironic_traits.inventory.single_node import MOMENT, change, take
 
 #: Maximum number of nodes that ``last_error`` names.
 _MAX_NAMED = 5
-#: Columns of a node that an allocation is written with.
+#: Columns of a node that are needed to write an allocation.
 _HELD = (tables.nodes.c.allocation_uuid, tables.nodes.c.instance_info, MOMENT)
-#: Failures that leave an allocation in the state "error": no node can be held for it.
+#: Failures after which an allocation has the state "error": no node can be held for it.
 _UNSATISFIED = (
     failures.NoMatch,
     failures.NothingToReserve,
@@ -46,7 +46,7 @@ _UNSATISFIED = (
 
 
 def candidates(context: Context, idents: Sequence[str], project: str | None) -> list[str]:
-    """Return the uuids of nodes, in the order of a list.
+    """Return the uuids of the nodes of a list, in its order.
 
     :param idents: [uuid or name, …].
     :param project: the project that must own or lease the nodes; None for any.
@@ -87,10 +87,10 @@ def create(context: Context, values: Values, node_request: NodeRequest, fields: 
 
 @waiting_for_lock
 def backfill(context: Context, values: Values, ident: str, fields: tuple[str, ...]) -> sa.Row:
-    """Create an allocation for an active node, which has been in use without one.
+    """Create an allocation for an active node that has none.
 
-    :param values: as for ``create``; ``uuid`` and ``resource_class`` are those of the node's instance and of the node
-        if they are None.
+    :param values: as for ``create``. If ``uuid`` is None, it is the node's ``instance_uuid``, or else a new one. If
+        ``resource_class`` is None, it is that of the node.
     :param ident: uuid or name of the node.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
@@ -188,7 +188,7 @@ _BACKFILLED = (
 
 
 def _mismatches(node: sa.Row, row: Values) -> Iterable[str]:
-    """Yield why a node cannot get an allocation afterwards, in the words of Ironic."""
+    """Yield the reasons why an active node cannot get an allocation, in the words of Ironic."""
     if node.provision_state != states.ACTIVE:
         yield f'Node must be in the "active" state, but the current state is "{node.provision_state}"'
     if row['resource_class'] != node.resource_class:
@@ -218,7 +218,7 @@ def _associate(
     :param node: the result of ``single_node.take``, with _HELD.
     """
     if node.allocation_uuid:
-        # A process of a release before allocations has removed its instance.
+        # A process of an older release, which does not know allocations, has removed the node's instance.
         end(connection, node)
     created = {**row, 'node_uuid': node.uuid, 'state': ALLOCATING if node.origin else ACTIVE, 'last_error': None}
     connection.execute(sa.insert(KIND.table).values(created))
@@ -239,7 +239,7 @@ def _associate(
 
 @retried
 def _store(context: Context, row: Values, fields: tuple[str, ...]) -> sa.Row:
-    """Insert an allocation that holds nothing."""
+    """Insert an allocation that does not hold a node."""
     with context.write() as connection:
         connection.execute(sa.insert(KIND.table).values(row))
         return _read(context, connection, row['uuid'], fields)
@@ -256,7 +256,7 @@ def _read(context: Context, connection: sa.Connection, uuid: str, fields: tuple[
 
 
 def _last_error(uuid: str, failure: failures.Failure) -> str:
-    """Return why an allocation has no node, as a sentence that begins as Ironic's."""
+    """Return why an allocation has no node. The text begins like Ironic's."""
     sentences = [f'Failed to process allocation {uuid}: {failure}']
     reasons = failure.beside.get('reasons', [])
     sentences += [f'{reason["node"]}: {reason["message"]}' for reason in reasons[:_MAX_NAMED]]

@@ -1,7 +1,7 @@
 """Ironic's allocations: each holds a node by its ``instance_uuid``, or is in the state "error" and holds nothing.
 
 An active allocation and the ``instance_uuid`` of its node have the same uuid, and are written in the same transaction,
-under the node's lock. The allocation ends with the ``instance_uuid``. ``allocate`` has their creation.
+under the node's lock. When the ``instance_uuid`` is removed, the allocation ends. ``allocate`` creates allocations.
 """
 
 import functools
@@ -25,7 +25,7 @@ from ironic_traits.inventory.single_node import read as read_node
 from ironic_traits.resources import ALLOCATIONS
 
 KIND = Kind(ALLOCATIONS, duplicates={'name': 'with name {name}'})
-#: ``allocating`` is one of a mirrored node, which is not held in its cloud yet.
+#: An allocation of a mirrored node is ``allocating`` until the node is held in its cloud.
 ACTIVE, ALLOCATING, ERROR = 'active', 'allocating', 'error'
 
 _ENDED = (
@@ -75,8 +75,8 @@ def find(
     :param fields: names of the fields.
     :param filters: {column: value that it must equal}, {'node': uuid or name of a node}; all optional.
     :returns: rows with these fields.
-    :raises failures.InvalidInput: the node of the filter is none that the caller may see.
-    :raises failures.RecordNotFound: the marker is no allocation that the caller may see.
+    :raises failures.InvalidInput: the node of the filter does not exist, or the caller may not see it.
+    :raises failures.RecordNotFound: the marker does not exist, or the caller may not see it.
     """
     table = KIND.table
     visible = [table.c.owner == project] if project else []
@@ -108,7 +108,7 @@ def delete(context: Context, ident: str) -> str:
 
     :param ident: uuid or name.
     :raises failures.RecordNotFound: there is no such allocation.
-    :raises failures.RecordMirrored: it is one of a cloud.
+    :raises failures.RecordMirrored: it is mirrored from a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
     :raises failures.InvalidState: the node is in use, and not in maintenance.
     """
@@ -131,7 +131,7 @@ def delete(context: Context, ident: str) -> str:
         event = f'Allocation {row.uuid} was deleted.'
         history.record(connection, history.entry(context, node.uuid, node.moment, history.RESERVATION, event))
         if node.origin:
-            # Its instance is removed after it was removed in its cloud (``mirror_settlements``).
+            # The node's instance is removed here after it is removed in the cloud (``mirror_settlements``).
             end(connection, node)
             connection.execute(sa.update(tables.nodes).where(tables.nodes.c.id == node.id).values(allocation_uuid=None))
         else:
@@ -140,9 +140,9 @@ def delete(context: Context, ident: str) -> str:
 
 
 def follow(context: Context, connection: sa.Connection, node: sa.Row, changes: Values) -> Values:
-    """End the allocation of a node whose ``instance_uuid`` an update removes, and return the further changes.
+    """End the allocation of a node if an update removes its ``instance_uuid``. Return the changes that follow.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: a row with the settable fields before the update, ``allocation_uuid``, ``provision_state`` and
         ``moment``.
     :param changes: {field: new value} of the update.
@@ -169,12 +169,12 @@ def follow(context: Context, connection: sa.Connection, node: sa.Row, changes: V
 
 
 def end(connection: sa.Connection, node: sa.Row) -> Values:
-    """Delete the allocation of a node, and return what that changes in the node besides ``instance_uuid``.
+    """Delete the allocation of a node. Return the resulting changes of the node besides ``instance_uuid``.
 
     The traits of the allocation are removed from ``instance_info``, so that the next deploy does not check them, or
     run the steps of their deploy templates.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: a row with ``allocation_uuid`` and ``instance_info``.
     :returns: {column of the node: value}.
     """
@@ -192,7 +192,7 @@ def _owner_of(uuid: str) -> sa.Select:
 
 
 def _delete_row(connection: sa.Connection, uuid: str) -> int:
-    """Delete the row of an allocation, and return how many rows that were: 1 or 0."""
+    """Delete the row of an allocation. Return the number of deleted rows: 1 or 0."""
     return connection.execute(sa.delete(KIND.table).where(KIND.table.c.uuid == uuid)).rowcount
 
 

@@ -1,4 +1,4 @@
-"""Capacity: how many nodes match each of some flavors, and how many of these are free, held, or not available.
+"""Capacity: how many nodes match each flavor, and how many of these are free, held, or not available.
 
 All figures are of one moment, and exact. They are computed from the index of nodes (``inventory.node_index``); only
 filters of nodes are evaluated by the database, in the same snapshot. A snapshot does not stop the clock, so the filters
@@ -25,17 +25,17 @@ from ironic_traits.inventory.supposed_traits import NOTHING, TraitChange, WhatIf
 from ironic_traits.matching.requests import Request
 from ironic_traits.matching.traits import Filter
 
-#: What the figures can be broken down by, besides the traits with a prefix.
+#: Columns by which the figures can be grouped, besides traits with a prefix.
 COLUMNS = ('resource_class', 'owner', 'shard')
 TRAIT_PREFIX = 'trait:'
-#: Maximum number of figures of groups in one response: flavors times groups.
+#: Maximum number of flavors times groups in one response.
 MAX_GROUPS = 20_000
-#: Filters that are not conditions on the rows of nodes, or depend on the clock.
+#: Filters that the database does not evaluate: they are not conditions on nodes, or they depend on the clock.
 _NOT_OF_ROWS = ('include_children', 'reserved', 'eligible')
 #: Reasons of ``node_sets`` that mean that a node has a holder.
 _HOLDERS = ('instance', 'reserved', 'allocated')
-#: Why a node without a holder is not free, the first reason that applies counts; "cloud": it is mirrored, and cannot be
-#: held in its cloud now.
+#: Why a node without a holder is not free. The first reason that applies counts. "cloud": the node is mirrored, and
+#: cannot be held in its cloud now.
 REASONS = (*(reason for reason in node_sets.REASONS if reason not in _HOLDERS), 'cloud')
 
 
@@ -77,8 +77,7 @@ class Result(NamedTuple):
     """The capacity for flavors.
 
     :ivar flavors: [Capacity, …], in the order of the flavors.
-    :ivar vetoed: of each change that is supposed, {trait: number of the nodes that would get it and on which it is
-        vetoed}.
+    :ivar vetoed: for each change of the what-if, {trait: number of nodes that would get it but on which it is vetoed}.
     """
 
     flavors: 'list[Capacity]'
@@ -86,9 +85,9 @@ class Result(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The figures of the nodes that have something in common.
+    """The figures of the nodes with the same value.
 
-    :ivar value: owner, shard, resource class, or trait; None for the nodes that have none.
+    :ivar value: resource class, owner, shard or trait; None for the nodes without a value.
     :ivar now: Figures.
     :ivar then: Figures with what is supposed to be different; None if nothing is.
     """
@@ -120,7 +119,7 @@ def count(
     :param by: of COLUMNS, or TRAIT_PREFIX and the beginning of traits.
     :raises failures.NodeNotFound: ``what_if`` names a node that does not exist, or that the caller may not see.
     :raises failures.InvalidInput: there are too many groups for so many flavors.
-    :raises failures.InvalidTrait: ``what_if`` removes a name that is no trait.
+    :raises failures.InvalidTrait: ``what_if`` removes a name that is not a trait.
     :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
     """
     excluded = _exclusions(context)
@@ -171,7 +170,7 @@ def _of_flavor(
 
 
 class _Groups(NamedTuple):
-    """Nodes that have something in common, now and then, as sets of bits."""
+    """Nodes with the same value, now and after the what-if, as sets of bits."""
 
     value: str | None
     now: int
@@ -179,13 +178,13 @@ class _Groups(NamedTuple):
 
 
 class Nodes:
-    """The nodes that a caller may see, at one moment, or as they are supposed to be.
+    """The nodes that a caller may see, at one moment, or as a what-if changes them.
 
-    :param context: of the request; None for all nodes, and no selections.
+    :param context: context of the request; None for all nodes. Without a context, there can be no selections.
     :param view: the nodes at one moment.
     :param excluded: condition on nodes that a node can be held in its cloud; None if that does not matter.
-    :param without: set of the nodes that are supposed not to exist.
-    :param traits: {trait: set of the nodes that are supposed to have it}, where it is not as in the view.
+    :param without: set of the nodes that the what-if removes.
+    :param traits: {trait: set of the nodes that have it after the what-if}, of the traits that differ from the view.
     """
 
     def __init__(
@@ -200,7 +199,7 @@ class Nodes:
         self._context, self._grant, self._excluded = context, grant, excluded
         self.view = view
         self._traits = traits or {}
-        #: As of ``Result``.
+        #: As in ``Result``.
         self.vetoed: list[dict[str, int]] = []
         project = node_filters.visible_project(context, grant) if context else None
         every = view.get(node_sets.ALL)
@@ -216,7 +215,7 @@ class Nodes:
             self._classes[normalized] = self._classes.get(normalized, 0) | view.get('resource_class', name)
 
     def supposed(self, what_if: WhatIf) -> 'Nodes':
-        """Return the nodes as they are supposed to be."""
+        """Return the nodes as the what-if changes them."""
         without = self._selection(Selection({}, Filter(), what_if.without)) if what_if.without else 0
         traits: dict[str, int] = {}
         vetoed = [self._changed(change, traits, without) for change in what_if.changes]
@@ -225,7 +224,7 @@ class Nodes:
         return then
 
     def _changed(self, change: TraitChange, traits: dict[str, int], without: int) -> dict[str, int]:
-        """Make a change in ``traits``, and return on how many nodes its traits are vetoed.
+        """Make a change in ``traits``. Return {trait: number of nodes on which it is vetoed}.
 
         :param traits: as the parameter of the class.
         :raises failures.Failure: as ``count``.
@@ -250,7 +249,7 @@ class Nodes:
 
     @property
     def traits(self) -> list[str]:
-        """The traits that one of the nodes has, sorted."""
+        """The traits that at least one of the nodes has, sorted."""
         names = sorted({*self.view.values('trait'), *self._traits})
         return [name for name in names if self.trait(name) & self.all]
 
@@ -272,7 +271,7 @@ class Nodes:
             yield 'filters', self.considered(node_request.filters)
 
     def clauses_of_traits(self, request: Request) -> Iterator[tuple[str, int]]:
-        """As ``clauses``, of those about traits."""
+        """Yield the clauses about traits, as ``clauses`` does."""
         for name in sorted(request.required):
             yield f'required:{name}', self.trait(name)
         for names in request.required_any:
@@ -281,7 +280,7 @@ class Nodes:
             yield f'forbidden:{name}', self.all & ~self.trait(name)
 
     def of_class(self, request: Request) -> int:
-        """Return the set of the nodes with the resource class of a request that has one."""
+        """Return the set of the nodes with the resource class of a request. The request must have one."""
         return self._classes.get(request.resource_class or '', 0)
 
     def figures(self, nodes: int) -> Figures:
@@ -291,7 +290,7 @@ class Nodes:
         return Figures(nodes.bit_count(), numbers['free'], numbers['held'], unavailable)
 
     def groups(self, by: str, then: 'Nodes | None') -> Iterator[_Groups]:
-        """Yield the groups of nodes with the same value, and those without any."""
+        """Yield the groups of nodes with the same value, and the group of the nodes without a value."""
         others, others_then = self.all, then.all if then else 0
         if by.startswith(TRAIT_PREFIX):
             prefix = by.removeprefix(TRAIT_PREFIX)
@@ -311,7 +310,7 @@ class Nodes:
                 yield group
 
     def considered(self, filters: Mapping[str, Any]) -> int:
-        """Return the set of the nodes that pass filters; without children, unless a filter asks for them."""
+        """Return the set of the nodes that pass filters, without children unless a filter asks for them."""
         nodes = self.all
         if node_filters.without_children(filters):
             nodes &= ~self.view.get(node_sets.CHILDREN)
@@ -330,7 +329,7 @@ class Nodes:
         return nodes & self._selected[key]
 
     def _at_the_moment(self, filters: Mapping[str, object]) -> int:
-        """Return the set of the nodes that pass those of the filters that depend on the clock."""
+        """Return the set of the nodes that pass the filters that depend on the clock."""
         nodes, reserved = self.all, self.view.unavailable('reserved')
         eligible = self.all
         for reason in node_sets.REASONS:
@@ -348,7 +347,7 @@ class Nodes:
         return self.view.of_ids(row.id for row in rows)
 
     def with_traits(self, nodes: int, wanted: Filter) -> int:
-        """Return those of some nodes that pass a filter on traits."""
+        """Return the subset of nodes that pass a filter on traits."""
         for name in wanted.all_of:
             nodes &= self.trait(name)
         for names in wanted.any_of:

@@ -1,17 +1,17 @@
-"""The change feed: what has changed since a moment that a client remembers as a token.
+"""The change feed: the changes since a place in the feed, which a client stores as a token.
 
-A feed by auto-increment ids misses changes: ids are given out before the commit, and transactions do not commit in the
-order of their ids, on a Galera cluster least of all. A reader that has seen id 8 would never see id 7, which is
-committed later. So changes get their numbers after the commit:
+A feed by auto-increment ids misses changes. Ids are assigned before the commit, and transactions do not commit in the
+order of their ids, especially on a Galera cluster. A reader that has seen id 8 would never see id 7 if it is committed
+later. Therefore changes get their numbers after the commit:
 
-1. Each write inserts a row without a number into ``change_log``, in its own transaction. Writers lock nothing more.
-2. When a reader asks, and when the worker comes by, a short transaction (``number``) takes the lock of
+1. Each write inserts a row without a number into ``change_log``, in its own transaction. This takes no further locks.
+2. For each request of a reader, and regularly in the worker, a short transaction (``number``) takes the lock of
    ``change_numbers``, reads the rows of the log that are committed, gives each object in them the next number in
    ``changes``, and deletes these rows.
-3. Readers go by the numbers. All of them up to ``change_numbers.last`` are visible, and later ones are larger. The
-   number of an object only grows. So a reader that continues from a number misses no object that has changed since.
+3. Readers use the numbers. All numbers up to ``change_numbers.last`` are visible, and later ones are larger. The number
+   of an object only grows. Therefore a reader that continues from a number misses no object that has changed since.
 
-A row of the log is committed together with what it stands for. So a reader that sees the number sees the change, too.
+A row of the log is committed together with its change. Therefore a reader that sees the number also sees the change.
 """
 
 import datetime
@@ -34,7 +34,7 @@ from ironic_traits.db.types import read_clock
 NODE, RESERVATION = 'node', 'reservation'
 #: Kinds of objects, with their tables.
 KINDS = {NODE: tables.nodes, RESERVATION: tables.reservations}
-#: Rows of the log that one transaction numbers.
+#: Maximum number of rows of the log that one transaction numbers.
 BATCH = 2000
 #: Maximum number of batches of rows that are numbered for one request. The next request numbers the others.
 MAX_BATCHES = 10
@@ -43,14 +43,14 @@ _ONE = 1
 
 
 class Database(Reader, Writer, Protocol):
-    """What opens connections for reading and transactions: a Context or a Service."""
+    """An object that opens connections and transactions: a Context or a Service."""
 
 
 class Token(NamedTuple):
     """A place in the feed.
 
-    :ivar feed: which feed, 32 hexadecimal digits.
-    :ivar number: of the last change before this place.
+    :ivar feed: id of the feed, 32 hexadecimal digits.
+    :ivar number: number of the last change before this place.
     """
 
     feed: str
@@ -91,7 +91,7 @@ class Changes(NamedTuple):
 def parse(text: str) -> Token:
     """Return the token in a text.
 
-    :raises failures.InvalidInput: it is none.
+    :raises failures.InvalidInput: the text is not a token.
     """
     match = _TOKEN.fullmatch(text)
     if not match:
@@ -135,7 +135,7 @@ _NODE: sa.ColumnElement[str] = sa.literal_column(f"'{NODE}'")
 
 
 def _insert_nodes(source: sa.Select) -> sa.Insert:
-    """Return the INSERT of what a SELECT of the kind and of uuids returns."""
+    """Return the INSERT of the rows of a SELECT of the kind and the uuid."""
     return sa.insert(tables.change_log).from_select(['kind', 'uuid'], source, include_defaults=False)
 
 
@@ -151,9 +151,9 @@ def record_nodes(connection: sa.Connection, node_ids: Sequence[int]) -> None:
 
 
 def with_record(taken: sa.CTE) -> sa.Select:
-    """Return the SELECT of all columns of an UPDATE of nodes, which records the change, too.
+    """Return the statement that updates nodes, records the change, and returns all columns of the UPDATE.
 
-    :param taken: the UPDATE, with RETURNING, which has ``uuid``. Only PostgreSQL has such statements.
+    :param taken: the UPDATE. Its RETURNING clause includes ``uuid``. Only PostgreSQL has such statements.
     """
     # WITH taken AS (UPDATE nodes … RETURNING id, uuid, …),
     #      recorded AS (INSERT INTO change_log (kind, uuid) SELECT 'node', uuid FROM taken)
@@ -193,7 +193,7 @@ def since(context: Database, token: Token, kinds: Collection[str], limit: int) -
             for kind in kinds
             for uuid in _existing(connection, kind, [row.uuid for row in page if row.kind == kind])
         }
-        # Read last: what was forgotten before this statement was not forgotten before the others.
+        # Read last: if nothing needed is forgotten now, nothing was forgotten when the other statements ran.
         _check(token, _state(connection))
     changes = [
         Change(row.number, row.kind, row.uuid, row.changed_at, (row.kind, row.uuid) not in existing) for row in page
@@ -219,7 +219,7 @@ def _state(connection: sa.Connection) -> sa.Row:
 
 
 class Seen(NamedTuple):
-    """What a reader of snapshots has seen of the feed.
+    """The part of the feed that a reader of snapshots has seen.
 
     :ivar token: the place after all changes with a number.
     :ivar unnumbered: uuids of the objects with changes that had no number yet.
@@ -230,9 +230,9 @@ class Seen(NamedTuple):
 
 
 class News(NamedTuple):
-    """What has changed between two snapshots.
+    """The changes between two snapshots.
 
-    :ivar uuids: of the objects that may have changed; None if that is not known: all may have.
+    :ivar uuids: uuids of the objects that may have changed; None if all objects may have changed.
     :ivar seen: the Seen of the later snapshot.
     """
 
@@ -241,11 +241,11 @@ class News(NamedTuple):
 
 
 def news(connection: sa.Connection, kind: str, before: Seen | None) -> News:
-    """Return what has changed between two snapshots, however late it gets its number.
+    """Return the changes between two snapshots, including those that have no number yet.
 
     :param connection: of the later snapshot (``Database.snapshot``).
     :param kind: one of ``KINDS``.
-    :param before: of the snapshot before; None for the first one.
+    :param before: the Seen of the previous snapshot; None for the first one.
     """
     state = _state(connection)
     log = tables.change_log.c
@@ -273,8 +273,8 @@ def _number_all(context: Database) -> Token:
         batches += 1
 
 
-#: The last number, and whether there are changes without one. One statement, because both must be of the same moment:
-#: otherwise a change that is numbered in between would be in neither.
+#: The last number, and whether there are changes without a number. One statement reads both at the same moment.
+#: Otherwise neither would include a change that is numbered in between.
 _NUMBERED = prepared(sa.select(tables.change_numbers, sa.exists().select_from(tables.change_log).label('has_more')))
 
 
@@ -303,7 +303,7 @@ def number(context: Writer) -> int:
             for position, (kind, uuid) in enumerate(objects, 1)
         ]
         connection.execute(sa.insert(tables.changes), numbered)
-        # By their ids: other rows between them may have been committed since they were read.
+        # By id: other rows with ids between these may have been committed since.
         connection.execute(sa.delete(tables.change_log).where(log.id.in_([row.id for row in rows])))
         connection.execute(sa.update(tables.change_numbers).values(last=last + len(numbered)))
         return len(rows)
@@ -345,7 +345,7 @@ def forget(context: Writer, days: int) -> int:
 
 @retried
 def begin_again(context: Writer) -> None:
-    """Make all tokens invalid. After a restore from a backup, they may stand for changes that are lost."""
+    """Make all tokens invalid. After a restore from a backup, tokens may refer to changes that are lost."""
     with context.write() as connection:
         _lock(connection)
         connection.execute(sa.update(tables.change_numbers).values(feed=uuidutils.generate_uuid(dashed=False)))

@@ -1,4 +1,4 @@
-"""Chassis: the enclosures that nodes are in."""
+"""Chassis: the enclosures of nodes."""
 
 from ironic_traits import resources
 from ironic_traits.inventory.record_kinds import Kind

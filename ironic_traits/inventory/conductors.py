@@ -16,10 +16,10 @@ from ironic_traits.inventory import workers
 from ironic_traits.inventory.read_cache import ReadCache
 
 if TYPE_CHECKING:
-    # Which imports this module.
+    # Not at run time: ``service`` imports this module.
     from ironic_traits.service import Service
 
-#: Seconds for which a process uses the conductors that it has read. Every response with nodes needs them.
+#: Seconds for which a process caches the conductors. Every response with nodes needs them.
 MAX_AGE = 2
 #: (((driver, conductor group), (name of an alive conductor that has both, …)), …), sorted.
 Hosts = tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
@@ -29,12 +29,12 @@ Hosts = tuple[tuple[tuple[str, str], tuple[str, ...]], ...]
 class Conductor:
     """A host with workers.
 
-    :ivar created_at: when the first one of its workers started.
-    :ivar updated_at: the last heartbeat of its workers.
-    :ivar hostname: its name.
+    :ivar created_at: start of its first worker.
+    :ivar updated_at: last heartbeat of its workers.
+    :ivar hostname: name of the host.
     :ivar conductor_group: the group whose nodes it works on; '' for the nodes without a group.
     :ivar drivers: sorted names of the drivers that its workers have.
-    :ivar alive: whether one of its workers is alive. If so, the other fields are those of the workers that are.
+    :ivar alive: whether one of its workers is alive. If so, the other fields describe only the workers that are alive.
     """
 
     created_at: datetime.datetime
@@ -124,17 +124,17 @@ def _hosts(rows: Sequence[sa.Row]) -> Hosts:
     return tuple((key, tuple(sorted(hosts))) for key, hosts in sorted(names.items()))
 
 
-# The same object as long as nothing changes, because the statements with it are cached.
+# Cached, so that the same conductors give the same object: SQLAlchemy caches the statements that contain it.
 @functools.lru_cache(maxsize=16)
 def _column(hosts: Hosts) -> sa.Label[Any]:
     cases = [(_have(*key), _of_node(names)) for key, names in hosts]
-    # That of a mirrored node is known from the cloud.
+    # The mirror stores the conductor of a mirrored node.
     mirrored = (tables.nodes.c.origin.is_not(None), tables.nodes.c.origin_conductor)
     return sa.case(mirrored, *cases).label('conductor')
 
 
 def _of_node(names: tuple[str, ...]) -> sa.ColumnElement[str]:
-    """Return the expression of one of these names, always the same for a node."""
+    """Return the SQL expression that chooses one of these names, always the same one for a node."""
     if len(names) == 1:
         return sa.literal(names[0])
     return sa.case(dict(enumerate(names)), value=tables.nodes.c.id % len(names))

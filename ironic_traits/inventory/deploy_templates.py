@@ -1,4 +1,4 @@
-"""Deploy templates: steps of the deploys of instances that require a trait, which is the name of the template."""
+"""Deploy templates: deploy steps for instances that require a trait. The trait is the name of the template."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ DEPLOY_TEMPLATES = Kind(resource=resources.DEPLOY_TEMPLATES, duplicates={'name':
 
 
 def names(context: Reader, traits: Sequence[str]) -> list[str]:
-    """Return which of these traits are names of deploy templates, sorted."""
+    """Return the traits that are names of deploy templates, sorted."""
     if not traits:
         return []
     name = tables.deploy_templates.c.name
@@ -30,7 +30,7 @@ def steps_of(context: Service, node: Values) -> list[Values]:
 
     :param node: the node's columns by name.
     :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …].
-    :raises base.WorkRefused: they contradict each other, or the node does not support them.
+    :raises base.WorkRefused: the steps contradict each other, or the node does not support them.
     """
     with context.read() as connection:
         templates = of_node(connection, node)
@@ -41,7 +41,7 @@ def steps_of(context: Service, node: Values) -> list[Values]:
 
 
 def errors(context: Context | Service, node: Values, templates: Sequence[sa.Row]) -> str:
-    """Return why a node cannot be deployed with deploy templates: Ironic's message; '' if there is no error.
+    """Return why a node cannot be deployed with deploy templates, as Ironic's message; '' if there is no error.
 
     :param node: the node's columns by name.
     :param templates: the result of ``of_node``.
@@ -69,7 +69,7 @@ def of_node(connection: sa.Connection, node: Values) -> list[sa.Row]:
     if not isinstance(traits, list) or not traits:
         return []
     table = tables.deploy_templates
-    # A name that is no string, or no trait, is refused elsewhere (deploy/instance_traits.py).
+    # deploy/instance_traits.py refuses names that are not strings or not traits.
     requested = [name for name in traits if isinstance(name, str) and name.isascii()]
     statement = sa.select(table.c.name, table.c.steps).where(table.c.name.in_(requested))
     return list(connection.execute(statement.order_by(table.c.name)))

@@ -1,4 +1,4 @@
-"""Drift: where flavors, images and nodes do not fit together any more."""
+"""Drift: differences between flavors, images and nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ MAX_NODES = 100
 
 
 class Drift(NamedTuple):
-    """What does not fit together, among the nodes that the caller may see.
+    """The differences between flavors, images, and the nodes that the caller may see.
 
     :ivar unsatisfied: flavors that no node matches, free or not: [{'name', 'relaxation': {'drop': [clause, …],
         'nodes': number of nodes} or None}, …].
     :ivar unused_traits: traits of nodes that no flavor and no image names: [{'trait', 'nodes': number of nodes}, …].
-    :ivar unreached: how many nodes no flavor matches.
+    :ivar unreached: number of nodes that no flavor matches.
     :ivar unreached_nodes: the first of these: [{'uuid', 'name'}, …].
     :ivar retired_traits: retired traits that are used: [{'trait', 'nodes': number of nodes, 'flavors': [name, …],
         'images': [name, …]}, …].
@@ -83,7 +83,7 @@ def find(context: Context, grant: Grant, flavors: Sequence[Flavor], images: Mapp
 
 
 def _by_trait(requests: Iterable[tuple[str, Request]]) -> dict[str, list[str]]:
-    """Return {trait: [name of what names it, …]}."""
+    """Return {trait: [name of a request that names it, …]}."""
     by_trait: dict[str, list[str]] = {}
     for name, request in requests:
         for trait in request.names:
@@ -92,7 +92,7 @@ def _by_trait(requests: Iterable[tuple[str, Request]]) -> dict[str, list[str]]:
 
 
 def _relaxation(nodes: Nodes, flavor: Flavor) -> dict[str, Any] | None:
-    """Return the fewest clauses of a flavor to drop so that a node matches; None without any node."""
+    """Return the fewest clauses of a flavor to drop so that a node matches; None if there are no nodes."""
     clauses = dict(nodes.clauses(flavor.node_request))
     failing = bitsets.failing(nodes.considered({}), list(clauses.values()), nodes.view.size)
     return next(iter(Explanation(list(clauses), failing).relaxations()), None)

@@ -1,6 +1,6 @@
-"""Which nodes are eligible, that is, can be reserved now; and why the others are not.
+"""Which nodes are eligible, that is, can be reserved now, and why other nodes are not.
 
-A reservation is live until its ``expires_at``, by the clock of the database. After that it no longer holds its node.
+A reservation is live until its ``expires_at``, by the database's clock. After that it no longer holds its node.
 """
 
 import datetime
@@ -41,7 +41,7 @@ STATE = (
 def eligible_for(instance: str | None = None) -> Condition:
     """Return the condition on nodes that a node can be reserved for an instance.
 
-    :param instance: uuid; a node that is allocated to this consumer in Placement is eligible. None for no instance:
+    :param instance: uuid. A node that is allocated to this consumer in Placement is eligible. None for no instance:
         then no allocated node is eligible.
     """
     holds = RESERVED, _allocated(instance), mismatches.MISMATCHED
@@ -49,7 +49,7 @@ def eligible_for(instance: str | None = None) -> Condition:
 
 
 def reasons(instance: str | None = None) -> dict[str, Condition]:
-    """Return the conditions that each make a node ineligible, but for mismatches, which depend on the rules.
+    """Return the conditions that make a node ineligible, except mismatches, which depend on the rules.
 
     :param instance: as for ``eligible_for``.
     :returns: {reason, as in ``refusal``: condition on nodes}.
@@ -101,7 +101,7 @@ def count_expired(connection: sa.Connection) -> int:
 
 
 def moment_text(moment: datetime.datetime) -> str:
-    """Return a time as it is written in messages: ISO 8601, in seconds, with +00:00."""
+    """Return a time for messages: ISO 8601, in seconds, with +00:00."""
     return f'{moment.isoformat(timespec="seconds")}+00:00'
 
 

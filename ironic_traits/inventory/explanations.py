@@ -1,9 +1,9 @@
-"""Why nodes do not match a request: the figures for all nodes.
+"""Explains why nodes do not match a request, with figures for all nodes.
 
-They come from the index of nodes, if this process has it (``inventory.index_explanations``). Otherwise, one query
-counts them. For that, the database encodes each node as a few integers: one bit for each trait of the request that the
-node carries, and one for each other clause that the node fails. It groups the nodes by these integers and counts each
-group. ``matching.explanations`` computes the figures from the counts.
+The figures come from the index of nodes, if this process has it (``inventory.index_explanations``). Otherwise, one
+query counts the nodes. It encodes each node as a few integers: one bit for each trait of the request that the node
+carries, and one for each other clause that the node fails. It groups the nodes by these integers and counts each group.
+``matching.explanations`` computes the figures from the counts.
 """
 
 import functools
@@ -23,9 +23,9 @@ from ironic_traits.inventory.index_explanations import MAX_RULES, Miss, Result
 from ironic_traits.inventory.matches import NodeRequest, among
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation, TraitClauses
 
-#: Fewest ids of nodes that are read at once to find near misses, and the factor by which each further read is larger.
+#: Minimum range of node ids that is read at once to find near misses, and the factor by which each further one grows.
 _MIN_RANGE, _GROWTH = 1000, 4
-#: Maximum number of nodes of a group whose ids are all known: the first and the last.
+#: Maximum size of a group of which all ids are known: only the first and the last id are read.
 _KNOWN = 2
 #: Maximum number of traits that a search for near misses looks up before it reads the nodes.
 _MAX_IMPLIED = 3
@@ -38,9 +38,9 @@ def explain(
 ) -> dict[str, Any]:
     """Explain how many nodes match a request, and which clauses reject the others.
 
-    :param instance: uuid of the instance to reserve a node for: a node that is allocated to it is not rejected for
-        that. None for no instance.
-    :param needed: how many nodes are to match.
+    :param instance: uuid of the instance to reserve a node for. A node that is allocated to this instance is not
+        rejected as allocated. None for no instance.
+    :param needed: number of nodes that must match.
     :param by_index: whether the index of nodes may be used.
     :returns: {'considered': number of nodes, 'matched': number of nodes, 'clauses': [{'clause', 'rejected',
         'rejected_only'}, …], 'relaxations': [{'drop': [clause, …], 'nodes': number of nodes}, …], 'near_misses':
@@ -64,7 +64,7 @@ def explain(
 
 
 def _counted(context: Context, node_request: NodeRequest, instance: str | None) -> Result:
-    """Return the Result that the database counts."""
+    """Return the Result, with figures that the database counts."""
     with context.read() as connection:
         facts = _Facts(context, connection, node_request, instance)
         groups: dict[int, list[_Group]] = {}
@@ -79,7 +79,7 @@ def _counted(context: Context, node_request: NodeRequest, instance: str | None) 
 
 
 def rejections(context: Context, node_request: NodeRequest, instance: str | None = None) -> dict[str, list[str]]:
-    """Return which clauses reject each node that the caller may see (of the list, if the request has one).
+    """Return the clauses that reject each node. If the request has a list of nodes, only these are examined.
 
     :param instance: as for ``explain``.
     :returns: {uuid of a node: [clause, …]}.
@@ -95,9 +95,9 @@ class _Group(NamedTuple):
     """Nodes with the same numbers.
 
     :ivar numbers: their numbers.
-    :ivar size: how many they are.
-    :ivar first_id: id of the first of them.
-    :ivar last_id: id of the last of them.
+    :ivar size: number of nodes.
+    :ivar first_id: lowest id.
+    :ivar last_id: highest id.
     """
 
     numbers: _Numbers
@@ -107,11 +107,11 @@ class _Group(NamedTuple):
 
 
 def _near_misses(connection: sa.Connection, facts: '_Facts', nearest: Sequence[Sequence[_Group]]) -> list[sa.Row]:
-    """Return the nodes that fail the fewest clauses: MAX_LISTED rows at most, as of ``_Facts.nodes_with``.
+    """Return the nodes that fail the fewest clauses: MAX_LISTED rows at most, as from ``_Facts.nodes_with``.
 
     :param nearest: [[_Group, …], …]: the groups that fail the same clauses, the fewest clauses first.
     """
-    # The ids of the nodes of small groups are known. Nodes of large groups are looked for.
+    # The ids of the nodes of small groups are known. For large groups, nodes must be searched.
     places = {group.numbers: place for place, groups in enumerate(nearest) for group in groups}
     rows: list[sa.Row] = []
     node_ids: list[int] = []
@@ -122,7 +122,7 @@ def _near_misses(connection: sa.Connection, facts: '_Facts', nearest: Sequence[S
         rows += _some(connection, facts, sorted(large, key=lambda group: -group.size)[:MAX_LISTED])
     if node_ids:
         rows += connection.execute(facts.nodes_of(node_ids[:MAX_LISTED])).all()
-    # Some may have changed since they were counted.
+    # Some nodes may have changed since they were counted.
     by_id = {row.id: row for row in rows if facts.numbers_of(row) in places}
     ranked = sorted(by_id, key=lambda id: (places[facts.numbers_of(by_id[id])], id))
     return [by_id[id] for id in ranked[:MAX_LISTED]]
@@ -132,7 +132,7 @@ def _some(connection: sa.Connection, facts: '_Facts', groups: Sequence[_Group]) 
     """Return the first MAX_LISTED nodes of groups that fail the same clauses."""
     if not groups:
         return []
-    # Mostly the nodes are many. Then some of the ids contain MAX_LISTED of them.
+    # Usually there are many such nodes. Then a small range of ids contains MAX_LISTED of them.
     begin, last = min(group.first_id for group in groups), max(group.last_id for group in groups)
     size = max(_MIN_RANGE, 3 * MAX_LISTED * (last - begin) // 2 // sum(group.size for group in groups))
     rows: list[sa.Row] = []
@@ -143,7 +143,7 @@ def _some(connection: sa.Connection, facts: '_Facts', groups: Sequence[_Group]) 
 
 
 class _Facts:
-    """The SELECT that encodes each node as integers, and what their bits mean.
+    """The SELECT that encodes each node as integers, and the meaning of the bits.
 
     :ivar clauses: names of the clauses: those about traits first.
     :ivar inner: the SELECT as a subquery, with the node's ``id``, ``uuid`` and ``name``.
@@ -175,7 +175,7 @@ class _Facts:
         flags |= _expectations(connection, conditions)
         flags |= _of_class(connection, node_request)
         self.clauses = [*self._of_traits.names, *flags]
-        # For all nodes, and for few.
+        # The first list is for statements about all nodes, the second one for statements about few nodes.
         self._flags = list((flags | _as_sets(instance)).values())
         self._flags_of_few = list(flags.values())
         self._conditions = [*conditions, *([] if node_request.idents is None else [among(node_request.idents)])]
@@ -233,7 +233,7 @@ class _Facts:
         flags = len(self._flags)
         in_one = len(self._words) == 1 and flags + len(self._words[0]) <= MAX_BITS
         if in_one:
-            # Both numbers in one: for two, PostgreSQL expects so many groups that it sorts all nodes.
+            # Combine both numbers. For two numbers, PostgreSQL expects so many groups that it sorts all nodes.
             failed, traits = numbers
             numbers = [failed + traits * sa.literal(1 << flags, sa.BigInteger)]
         labels = [number.label(f'number_{place}') for place, number in enumerate(numbers)]
@@ -247,9 +247,9 @@ class _Facts:
             yield _Group(found, *row[-3:])
 
     def nodes_with(self, ranking: Sequence[_Numbers], node_ids: range) -> sa.Select:
-        """Return the SELECT of the id, the uuid, the name and the numbers of the first MAX_LISTED nodes with numbers.
+        """Return the SELECT of the id, uuid, name and numbers of the first MAX_LISTED nodes with some numbers.
 
-        :param ranking: [numbers, …]: nodes with one of them are searched for.
+        :param ranking: [numbers, …] of the nodes to find.
         :param node_ids: range of the ids of the nodes.
         """
         inner = self._few_nodes(_is_within(tables.nodes.c.id, node_ids), *self._implied(ranking, node_ids))
@@ -261,7 +261,7 @@ class _Facts:
         return statement.order_by(inner.c.id).limit(MAX_LISTED)
 
     def nodes_of(self, node_ids: Collection[int]) -> sa.Select:
-        """Return the SELECT of the id, the uuid, the name and the numbers of nodes."""
+        """Return the SELECT of the id, uuid, name and numbers of nodes."""
         inner = self._few_nodes(tables.nodes.c.id.in_(node_ids))
         return sa.select(inner.c.id, inner.c.uuid, inner.c.name, *self._numbers(inner))
 
@@ -291,10 +291,10 @@ class _Facts:
 
 
 def _as_sets(instance: str | None) -> dict[str, Condition]:
-    """Return clauses with conditions that read a set of rows once, and not some rows for each node.
+    """Return clauses with conditions that read a set of rows once, instead of some rows for each node.
 
-    Not EXISTS: PostgreSQL's planner counts that for each node, and for so large a sum it does not see what sorting
-    all nodes costs.
+    They do not use EXISTS: PostgreSQL's planner adds its cost for each node. The sum is so large that the planner
+    ignores the cost of sorting all nodes.
 
     :param instance: as for ``explain``.
     :returns: {name of the clause: condition on nodes}.
@@ -319,7 +319,7 @@ def _of_class(connection: sa.Connection, node_request: NodeRequest) -> dict[str,
 def _expectations(connection: sa.Connection, conditions: Sequence[Condition]) -> dict[str, Condition]:
     """Return the clauses of the rules whose expectations are not met now: {name of the clause: condition on nodes}.
 
-    :param conditions: on the nodes that the request is about.
+    :param conditions: conditions on the nodes that the request is about.
     """
     rules = mismatches.rules(connection, conditions, MAX_RULES + 1)
     named, more = rules[:MAX_RULES], rules[MAX_RULES:]
@@ -332,7 +332,7 @@ def _is_within(column: sa.ColumnElement[int], node_ids: range) -> Condition:
 
 
 def _sum(names: Iterable[str]) -> sa.ColumnElement[int]:
-    """Return the SQL expression of which traits a node carries: in the sum, bit n stands for name n."""
+    """Return the SQL expression of the traits that a node carries: a sum in which bit n stands for name n."""
     bits = sa.case(_bits(names), value=tables.node_traits.c.trait, else_=0)
     return sa.cast(sa.func.sum(bits), sa.BigInteger)
 

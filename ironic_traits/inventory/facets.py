@@ -1,4 +1,4 @@
-"""Facets: how many nodes of a list have each value of a field, and each trait."""
+"""Facets: the number of nodes in a list for each value of a field, and for each trait."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from ironic_traits.inventory.capacity import Nodes
 from ironic_traits.matching.traits import Filter
 
 TRAITS = 'traits'
-#: What nodes can be counted by, besides their traits: fields that many nodes share a value of.
+#: Fields by which nodes can be counted, besides their traits. Many nodes share a value of these.
 FIELDS = (
     'provision_state',
     'resource_class',
@@ -44,7 +44,7 @@ def count(
 ) -> Counts:
     """Count the nodes of a list by their values of fields.
 
-    :param by: of FIELDS and TRAITS.
+    :param by: names from FIELDS, and TRAITS.
     :param filters: {filter: value}, as for ``node_filters.conditions``.
     :param limit: the maximum number of values of each field.
     :returns: Counts of the nodes that the caller may see.
@@ -74,7 +74,7 @@ def count(
 
 
 def _by_index(view: node_index.View, nodes: int, by: Iterable[str], limit: int) -> Counts:
-    """Count a set of nodes, which takes milliseconds, however many nodes there are."""
+    """Count a set of nodes. This takes only milliseconds, for any number of nodes."""
     facets = {}
     for name in by:
         if name == 'maintenance':
@@ -93,7 +93,7 @@ def _number(connection: sa.Connection, conditions: Sequence[Condition]) -> int:
 def _of_fields(
     connection: sa.Connection, names: Sequence[str], conditions: Sequence[Condition], limit: int
 ) -> dict[str, list[tuple[Any, int]]]:
-    """Return the facets of fields. The nodes are read once for all of them: they have few combinations of values."""
+    """Return the facets of fields. One statement counts all fields, because nodes have few combinations of values."""
     counters: dict[str, Counter[Any]] = {name: Counter() for name in names}
     columns = [tables.nodes.c[name] for name in names]
     if columns:
@@ -106,18 +106,18 @@ def _of_fields(
 
 # An alias, because the trait filters have subqueries on the same table.
 _HOLDS = tables.node_traits.alias('holds').c
-#: Of all nodes that are no children, which are nearly all nodes: to leave out the few is quicker than to find the many.
+#: Condition on traits: the node is not a child. Nearly all nodes are not: it is quicker to exclude the few children.
 _CHILDLESS = _HOLDS.node_id.not_in(sa.select(tables.nodes.c.id).where(tables.nodes.c.parent_node.is_not(None)))
 
 
 def _selected(connection: sa.Connection, conditions: Sequence[Condition], number: int) -> Condition:
-    """Return the condition on traits that they are of nodes that fulfil conditions.
+    """Return the condition on traits that their nodes fulfil conditions.
 
-    :param number: how many nodes do.
+    :param number: number of nodes that fulfil the conditions.
     """
     ids = sa.select(tables.nodes.c.id).where(*conditions)
-    # For many nodes, SQLite would look up the traits of each, and sort them. The sum keeps it from using that index: it
-    # reads the traits in their order. MariaDB would take ten times as long with the sum.
+    # For many nodes, SQLite would look up the traits of each node, and sort them. With "+ 0", it cannot use that index,
+    # and reads the traits in order. MariaDB would take ten times as long with "+ 0".
     if connection.dialect.name == 'sqlite' and number > node_index.MANY_NODES:
         return (_HOLDS.node_id + 0).in_(ids)
     return _HOLDS.node_id.in_(ids)

@@ -1,7 +1,7 @@
-"""Choose free nodes that match a request, and lock them: for reservations and for allocations.
+"""Chooses free nodes that match a request, and locks them, for reservations and for allocations.
 
-One transaction finds the nodes and holds them. It checks them again under their locks. If another transaction has
-changed one of them in the meantime, the search begins again.
+One transaction finds the nodes and holds them. It checks the nodes again under their locks. If another transaction has
+changed a node in the meantime, the search starts again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,13 +32,13 @@ from ironic_traits.matching.explanations import MAX_LISTED
 
 _Result = TypeVar('_Result')
 
-#: A search reads the nodes for this many more requests of the same size. Other transactions may have locked some of
-#: them, and the next requests take the rest without a search.
+#: A search also reads nodes for this many further requests of the same size. Other transactions may have locked some of
+#: these nodes. The next requests take the rest without a search.
 _SPARE = 32
 #: Maximum number of nodes that a search reads in addition to those it needs.
 _MAX_SPARE = 640
-#: How often a search may find too few nodes although the explanation finds enough. Other requests can cause that, for
-#: they take and release nodes between the two. Without a limit, an error in either of them would never end.
+#: How often a search may find too few nodes although the explanation finds enough. Other requests can cause this: they
+#: take and release nodes between the two. The limit prevents an endless loop if one of the two has a bug.
 _MAX_CONTRADICTIONS = 10
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
 #: The refusal for a node that the caller may not see.
@@ -50,7 +50,7 @@ class Lost(Exception):
 
 
 class Again(Exception):
-    """Another transaction has written the same key, or has taken a kept node: what it wrote has to be read."""
+    """Another transaction has written the same key, or has taken a kept node: the data must be read again."""
 
 
 class TooFew(Exception):
@@ -65,15 +65,14 @@ class TooFew(Exception):
 
 
 def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool], _Result]) -> _Result:
-    """Return the result of the first attempt to hold nodes that is not overtaken by another transaction.
+    """Return the result of the first attempt to hold nodes that loses no node to another transaction.
 
     :param attempt: function that holds nodes in one transaction, with ``take_free``. Its argument is whether to wait
         for nodes that other transactions have locked; if not, they are skipped.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     """
-    # The order of a list counts, so a node of it that another transaction has locked is waited for. Without a list, a
-    # locked node is skipped at first.
+    # The order of a list matters, so wait for locked nodes. Without a list, skip locked nodes at first.
     patient = wait = node_request.idents is not None
     contradictions = 0
     while True:
@@ -81,7 +80,7 @@ def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool]
             return attempt(wait)
         except TooFew as few:
             _refuse(context, few.instances, node_request, contradictions)
-            # ``_refuse`` has not raised: by now there are enough nodes. Try again.
+            # ``_refuse`` has raised no failure: there are enough nodes by now. Try again.
             contradictions += 1
         except Lost:
             wait = patient or not wait
@@ -103,7 +102,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
 
     :param instances: [uuid, …] of the instances that the nodes are for.
     :param wait: as for ``attempt`` of ``search``.
-    :param first: conditions on nodes; a node that fulfils one of them comes before all others.
+    :param first: conditions on nodes. The nodes that fulfil the first one come first, then those of the next one.
     :param columns: further columns of nodes to read under the lock.
     :returns: [row with ``id``, ``uuid``, ``origin``, ``moment``, ``has_expired`` (whether it has an expired
         reservation), ``node_providers.BEFORE`` and these columns, …], the best node first.
@@ -118,7 +117,7 @@ def take_free(  # noqa: PLR0913, as the callers have one transaction for all of 
         try:
             return _take_kept(connection, kept, [*conditions, free], columns)
         except Lost:
-            # Search, without waiting for locks: no search of this request has lost a node yet.
+            # Search without waiting for locks: no search of this request has lost a node yet.
             context.places.skip(context, node_request)
             raise Again from None
     spare = 0 if wait else min(_SPARE * count, _MAX_SPARE)
@@ -151,14 +150,14 @@ def allocated_first(connection: sa.Connection, node_request: NodeRequest, instan
 
 
 def _is_in_turn(node_request: NodeRequest) -> bool:
-    """Whether all matching nodes are equally good, so that they are given out in turn."""
+    """Whether all matching nodes are equally good, so that requests take them in turn."""
     return node_request.idents is None and not node_request.request.preferred
 
 
 def _candidates(
     context: Context, connection: sa.Connection, node_request: NodeRequest, free: Condition, count: int
 ) -> Sequence[sa.Row]:
-    """Return free nodes, as ``matches.candidates``. Of equally good ones, those after the place of the last search."""
+    """Return free nodes, as ``matches.candidates``. Equally good nodes begin after the place of the last search."""
     if not _is_in_turn(node_request):
         return matches.candidates(context, connection, node_request, free, count)
     rows: list[sa.Row] = []
@@ -198,9 +197,9 @@ def _take_not_locked(connection: sa.Connection, candidates: Sequence[sa.Row], co
 
 
 def _take_some(connection: sa.Connection, candidates: Sequence[sa.Row], count: int) -> list[sa.Row]:
-    """Take up to ``count`` candidates as ``single_node.take``, skip those that are locked, and return the taken ones.
+    """Take up to ``count`` candidates as ``single_node.take`` does, without locked ones. Return those that are taken.
 
-    It needs as many statements for many nodes as for one.
+    The number of statements does not depend on the number of nodes.
     """
     parameters = {'ids': [node.id for node in candidates], 'most': count}
     if connection.dialect.name == 'postgresql':
@@ -255,10 +254,10 @@ def _read(
     """Read nodes that are taken.
 
     :param conditions: conditions on nodes, which are checked under the locks.
-    :returns: rows as of ``take_free``.
+    :returns: rows as from ``take_free``.
     :raises Lost: a node does not exist any more, or does not fulfil the conditions.
     """
-    # Each column once. The conditions hold, so if a node has a reservation, that has expired.
+    # Each column once. A reservation of a node that fulfils the conditions has expired.
     all_columns = dict.fromkeys((*_TAKEN, *node_providers.BEFORE, _HAS_EXPIRED, MOMENT, *columns))
     statement = prepared(sa.select(*all_columns).where(_IDS, *conditions))
     rows = {row.id: row for row in connection.execute(statement, {'ids': [node.id for node in nodes]})}
@@ -268,10 +267,10 @@ def _read(
 
 
 def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest, contradictions: int) -> None:
-    """Raise the failure that explains why there are too few nodes; return if by now there are enough.
+    """Raise the failure that explains why there are too few nodes. Return if there are enough by now.
 
     :param instances: uuids of the instances without a node.
-    :param contradictions: how often the search has found too few nodes, and this function enough. With the first one,
+    :param contradictions: how often the search has found too few nodes, and this function enough. After the first one,
         the index of nodes is not used any more. After _MAX_CONTRADICTIONS, the request is refused in any case.
     :raises failures.NoMatch: too few nodes match the request and can be held.
     :raises failures.NothingToReserve: too few nodes of the list can be held.
@@ -323,5 +322,5 @@ def _refusals(
 
 
 def _alone(instances: Sequence[str]) -> str | None:
-    """Return the only instance; None if there are several, for then a node allocated to one could go to another."""
+    """Return the only instance; None if there are several: a node that is allocated to one could go to another one."""
     return instances[0] if len(instances) == 1 else None

@@ -1,8 +1,8 @@
 """The history of nodes: an entry for each event, written in the transaction of the event.
 
-An entry belongs to its node by the uuid, so it outlives the node. The entries of a node are inserted under the node's
-lock: the order of their ids is that of the events, whatever the clock does. (Only the entry of an expired reservation
-needs no lock. Its place among the others does not matter.)
+An entry has the uuid of its node, so it remains when the node is deleted. The entries of a node are inserted under the
+node's lock: their ids are in the order of the events, even if the clock is changed. (Only the entry of an expired
+reservation needs no lock. Its place among the others does not matter.)
 """
 
 import datetime
@@ -24,7 +24,7 @@ from ironic_traits.inventory.eligibility import moment_text
 from ironic_traits.inventory.paging import Page, Rows, fetch
 from ironic_traits.matching.sources import RULES, Edit
 
-#: The types of events, as Ironic's own, and what this service adds.
+#: The types of events: those of Ironic, and those that this service adds.
 PROVISIONING, POWER, MAINTENANCE, RESERVATION, NODE, TRAIT, INSPECTION = EVENT_TYPES = (
     'provisioning',
     'power',
@@ -50,7 +50,7 @@ _FURTHER = dict.fromkeys(
 
 #: The columns of an entry that readers get.
 _COLUMNS = tuple(column for column in tables.node_history.c if column.name != 'id')
-#: The present name of the node of an entry. For each row of the page: a join would let a database begin with the nodes.
+#: The current name of the node of an entry. A subquery, because with a join, a database might begin with the nodes.
 _NODE_NAME = (
     sa.select(tables.nodes.c.name)
     .where(tables.nodes.c.uuid == tables.node_history.c.node_uuid)
@@ -58,10 +58,10 @@ _NODE_NAME = (
     .scalar_subquery()
     .label('node_name')
 )
-#: The policy rule that allows to see the history of a node.
+#: The policy rule for the history of a node.
 GET = 'baremetal:node:history:get'
 
-#: ``entry`` with its first argument: the author of events.
+#: ``entry`` with its first argument, which is the author of events.
 Author = Callable[..., Values]
 
 
@@ -75,7 +75,7 @@ def entry(
 ) -> Values:
     """Return the row of an event.
 
-    :param context: of the request; None for a worker.
+    :param context: context of the request; None for a worker.
     :param moment: time of the event, by the database's clock; None for the time at which the row is inserted.
     :param event_type: one of EVENT_TYPES.
     :param event: what happened, as a sentence; None for writes of traits.
@@ -146,7 +146,7 @@ def _outcome(
 
 
 def maintenance(author: Author, node: Any, is_set: bool, reason: str | None) -> Values:
-    """Return the row of maintenance that was set or cleared.
+    """Return the row of an event that sets or clears maintenance.
 
     :param author: ``entry`` with its first argument.
     :param node: row with ``uuid`` and ``moment``.
@@ -166,8 +166,8 @@ def trait_edit(
     """Return the row of a write of traits.
 
     :param author: ``entry`` with its first argument.
-    :param added: the traits that the node did not have before; may be empty, when only the sources changed.
-    :param removed: the traits that the node has no longer.
+    :param added: the traits that the node did not have before; empty if only the sources changed.
+    :param removed: the traits that the node no longer has.
     """
     changes = {'added': ','.join(sorted(added)), 'removed': ','.join(sorted(removed))}
     return author(node_uuid, moment, TRAIT, None, source=source, **changes)
@@ -177,7 +177,7 @@ def rules_edit(author: Author, node_uuid: str, moment: datetime.datetime, change
     """Return the row of a write of traits by inspection rules.
 
     :param author: ``entry`` with its first argument.
-    :param changed: the sources that hold more or less than before, at least one.
+    :param changed: the sources whose traits have changed, at least one.
     """
     if len(changed) == 1:
         return trait_edit(author, node_uuid, moment, changed[0], edit.added, edit.removed)
@@ -189,7 +189,7 @@ def rules_edit(author: Author, node_uuid: str, moment: datetime.datetime, change
 def event(row: sa.Row) -> str:
     """Return what happened, as a sentence.
 
-    :param row: an entry. That of a write of traits by one source has no text of its own: its other columns say all.
+    :param row: an entry. If it has no text, because one source has written traits, its columns make the sentence.
     """
     return row.event if row.event is not None else f'Source {row.source}: {_changes(row.added, row.removed)}.'
 
@@ -208,7 +208,7 @@ def _changes(added: str, removed: str) -> str:
 def record(connection: sa.Connection, *entries: Values) -> None:
     """Insert entries.
 
-    :param connection: of a writer that has taken the locks of their nodes.
+    :param connection: connection of a writer that has taken the locks of their nodes.
     :param entries: rows as ``entry`` returns them, all of them with a moment, or all without.
     """
     together.execute(connection, writes(*entries))
@@ -223,7 +223,7 @@ def writes(*entries: Values) -> Iterator[Write]:
     if len(rows) > 1:
         yield Write(_INSERT_NOW if is_now else _INSERT, rows)
         return
-    # One row without its NULLs is quicker: all have fewer parameters.
+    # A single row is inserted without its NULLs, which is quicker: there are fewer parameters.
     row = {name: value for name, value in rows[0].items() if value is not None}
     yield Write(_insert_one(tuple(row), is_now), {f'entry_{name}': value for name, value in row.items()})
 
@@ -231,7 +231,7 @@ def writes(*entries: Values) -> Iterator[Write]:
 @functools.cache
 def _insert_one(names: tuple[str, ...], is_now: bool) -> sa.Insert:
     columns = {name: sa.bindparam(f'entry_{name}', type_=tables.node_history.c[name].type) for name in names}
-    # Without inline(), SQLAlchemy would ask for the id of the row.
+    # Without inline(), SQLAlchemy would fetch the id of the row.
     return (_INSERT_NOW if is_now else _INSERT).values(columns).inline()
 
 
@@ -242,10 +242,10 @@ def _without_moment(row: Values) -> Values:
 def of_node(context: Context, grant: Grant, page: Page) -> Rows:
     """List the history of a node, the oldest entry first.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :returns: rows with all columns but the id.
     :raises failures.NodeNotFound: there is no such node.
-    :raises failures.HistoryNotFound: the marker is no entry of the node.
+    :raises failures.HistoryNotFound: the marker is not an entry of the node.
     """
     with context.read() as connection:
         same_node = _same_node(connection, grant.ident)
@@ -256,7 +256,7 @@ def of_node(context: Context, grant: Grant, page: Page) -> Rows:
 def get(context: Context, grant: Grant, uuid: str) -> sa.Row:
     """Return an entry in the history of a node.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :returns: a row with all columns but the id.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.HistoryNotFound: the node has no such entry.
@@ -268,16 +268,16 @@ def get(context: Context, grant: Grant, uuid: str) -> sa.Row:
 def find(context: Context, grant: Grant, filters: Mapping[str, Any], page: Page) -> Rows:
     """List the histories of nodes.
 
-    A caller who may list all nodes sees the entries of deleted nodes, too. Another caller sees those of the nodes whose
-    histories policy lets the caller's project see.
+    A caller who may see all nodes and all histories also sees the entries of deleted nodes. Other callers see the
+    entries of the nodes whose histories their project may see.
 
     :param filters: {'since' or 'until': datetime, 'node': uuid or name, 'trait': names of which one was added or
         removed, 'source' or 'event_type': value}, all optional.
-    :returns: rows with all columns but the id, and ``node_name``: the present name of the node; None if it has none, or
-        is deleted.
-    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
+    :returns: rows with all columns but the id, and ``node_name``: the current name of the node; None if it has no name,
+        or is deleted.
+    :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
     :raises failures.InvalidInput: ``since`` or ``until`` is in the future.
-    :raises failures.HistoryNotFound: the marker is no entry that the caller may see.
+    :raises failures.HistoryNotFound: the marker does not exist, or the caller may not see it.
     """
     visible = _visible(context, grant)
     with context.read() as connection:
@@ -299,7 +299,7 @@ def check_past(connection: sa.Connection, name: str, moment: datetime.datetime) 
 
 
 def first_moment(connection: sa.Connection, node_uuid: str) -> datetime.datetime | None:
-    """Return when the history of a node begins, or that of the last node with its uuid; None without entries."""
+    """Return when the history of a node begins (of the last node with this uuid); None without entries."""
     columns = tables.node_history.c
     statement = sa.select(columns.created_at).where(columns.node_uuid == node_uuid).limit(1)
     created = connection.scalar(statement.where(IS_CREATION).order_by(columns.id.desc()))
@@ -319,9 +319,9 @@ def _read(connection: sa.Connection, condition: Condition, uuid: str, columns: C
 
 
 def _visible(context: Context, grant: Grant) -> list[Condition]:
-    """Return the conditions on the nodes whose histories the caller may see; [] for all, also those of deleted nodes.
+    """Return the conditions on nodes whose histories the caller may see; [] for all, including deleted nodes.
 
-    :raises failures.Forbidden: the caller has no project, and may not see all of them.
+    :raises failures.Forbidden: the caller has no project, and may not see all histories.
     """
     project = context.project_id
     if not node_filters.visible(context, grant) and context.may(GET):
@@ -333,7 +333,7 @@ def _visible(context: Context, grant: Grant) -> list[Condition]:
 
 
 def _of_nodes(conditions: list[Condition]) -> list[Condition]:
-    """Return the conditions on the entries of those nodes that fulfil conditions; [] if there are no conditions."""
+    """Return the conditions on entries that their nodes fulfil conditions; [] if there are no conditions."""
     uuids = sa.select(tables.nodes.c.uuid).where(*conditions)
     return [tables.node_history.c.node_uuid.in_(uuids)] if conditions else []
 
@@ -357,12 +357,12 @@ def _where(connection: sa.Connection, filters: Mapping[str, Any], visible: list[
 
 
 def _node_uuid(connection: sa.Connection, ident: str, visible: list[Condition]) -> str:
-    """Return the uuid of a node; of a deleted one only if the caller may see all nodes."""
+    """Return the uuid of a node. A caller who may see all nodes can also name a deleted node by its uuid."""
     if not visible and uuidutils.is_uuid_like(ident):
         return ident
     return single_node.read(connection, ident, (tables.nodes.c.uuid,), visible).uuid
 
 
 def _has(names: sa.Column[str], name: str) -> Condition:
-    """Return the condition that a name is among names that are joined by commas."""
+    """Return the condition that a name is in a list that is joined by commas."""
     return (sa.literal(',') + names + sa.literal(',')).contains(f',{name},', autoescape=True)

@@ -1,6 +1,6 @@
-"""The deletion of old entries in the history of nodes, by number and by age, in short transactions.
+"""Deletes old entries from the history of nodes, by number and by age, in short transactions.
 
-Entries that are inserted at the same time do not matter: they are the newest.
+Entries that are inserted at the same time are not affected: they are the newest.
 """
 
 import datetime
@@ -13,7 +13,7 @@ from ironic_traits.db.engine import Reader, Writer, retried
 from ironic_traits.db.types import clock
 from ironic_traits.service import Service
 
-#: Nodes whose entries are counted in one statement.
+#: Maximum number of nodes whose entries one statement counts.
 _NODES = 1000
 #: Maximum number of entries that one transaction deletes.
 _BATCH = 1000
@@ -98,7 +98,7 @@ def _beyond(service: Reader, uuids: Sequence[str], most: int) -> Sequence[int]:
     :param most: number of the newest entries of each node.
     """
     with service.read() as connection:
-        # To count is quicker than to number, and most nodes have fewer entries.
+        # Counting entries is quicker than numbering them, and most nodes have fewer entries.
         many = connection.scalars(_COUNTED, {'uuids': uuids, 'most': most}).all()
         return connection.scalars(_BEYOND, {'uuids': many, 'most': most}).all() if many else []
 

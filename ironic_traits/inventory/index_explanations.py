@@ -1,8 +1,8 @@
-"""Why nodes do not match a request, from the index of nodes, if the process has it.
+"""Explains why nodes do not match a request, from the index of nodes, if the process has it.
 
-Each clause is one set of bits, so the figures take milliseconds, however many nodes there are, and all of them are of
-one moment. The index has no sets for lists of nodes, and for most filters. ``inventory.explanations`` has a statement
-for those requests.
+Each clause is one set of bits. Therefore the figures take only milliseconds for any number of nodes, and all of them
+are of one moment. The index has no sets for lists of nodes, or for most filters. ``inventory.explanations`` has a
+statement for those requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,16 @@ from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.matching import bitsets
 from ironic_traits.matching.explanations import MAX_LISTED, Explanation
 
-#: Number of nodes from which on a process makes the index for explanations. With fewer, the statement is as quick.
+#: Minimum number of nodes for which a process makes the index for explanations. For fewer, the statement is as quick.
 MIN_NODES = 2000
-#: Maximum number of rules that have a clause of their own; the others share one.
+#: Maximum number of rules with separate clauses. The other rules share one clause.
 MAX_RULES = 20
 
 
 class Miss(NamedTuple):
     """A node that fails few clauses.
 
-    :ivar mask: of the clauses that it fails.
+    :ivar mask: mask of the clauses that it fails.
     """
 
     uuid: str
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
 
 def explain(context: Context, node_request: NodeRequest, instance: str | None) -> Result | None:
-    """Explain how many nodes match a request; None if the index cannot do that, or is not ready.
+    """Explain how many nodes match a request. Return None if the index lacks some of its clauses, or is not ready.
 
     :param instance: as for ``explanations.explain``.
     """
@@ -64,7 +64,7 @@ def explain(context: Context, node_request: NodeRequest, instance: str | None) -
 def prepare(context: Context, node_request: NodeRequest, considered: int) -> None:
     """Make the index for the next request in the background, if it would have been quicker for this one.
 
-    :param considered: number of nodes that this request was about.
+    :param considered: number of nodes that this request considered.
     """
     if MIN_NODES <= considered <= node_index.MAX_NODES and _has_all_clauses(node_request):
         context.node_index.prepare(context)
@@ -104,7 +104,7 @@ def _own(nodes: Nodes, instance: str | None) -> int:
 def _expectations(nodes: Nodes, conditions: Sequence[sa.ColumnElement[bool]]) -> Iterator[tuple[str, int]]:
     """Yield the clauses of the rules whose expectations are not met now.
 
-    :param conditions: on the nodes that the request is about.
+    :param conditions: conditions on the nodes that the request is about.
     """
     view, column = nodes.view, tables.node_mismatches.c
     rules = mismatches.rules(view.connection, conditions, MAX_RULES + 1)
@@ -116,7 +116,7 @@ def _expectations(nodes: Nodes, conditions: Sequence[sa.ColumnElement[bool]]) ->
 
 
 def _misses(nodes: Nodes, explanation: Explanation, considered: int, fulfilled: Sequence[int]) -> list[Miss]:
-    """Return the nodes that fail the fewest clauses, by the number of clauses."""
+    """Return the nodes that fail the fewest clauses, the fewest first."""
     masks: dict[int, int] = {}
     for mask in explanation.near_misses():
         alike = considered

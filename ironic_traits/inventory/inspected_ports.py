@@ -19,16 +19,16 @@ _COLUMNS = tuple(tables.ports.c[name] for name in ('id', 'address', 'pxe_enabled
 def write(connection: sa.Connection, node_uuid: str, ports: Ports) -> list[str]:
     """Add, change and delete the ports of a node.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_uuid: uuid of the node.
-    :returns: the MAC addresses that belong to ports of other nodes, so that no port was added. Sorted.
+    :returns: sorted MAC addresses for which no port was added, because ports of other nodes have them.
     """
     table = tables.ports
     insert_missing(connection, table, [_row(node_uuid, mac, port) for mac, port in ports.added.items()])
     ours: list[sa.Row] = []
     others: list[sa.Row] = []
     is_ours = table.c.node_uuid == node_uuid
-    # A port may be that of another node even if it was none a moment ago: the key decides, not an earlier read.
+    # Read after the INSERT: another transaction may have just added a port with this address to another node.
     for row in connection.execute(sa.select(*_COLUMNS).where(sa.or_(is_ours, table.c.address.in_(list(ports.added))))):
         (ours if row.node_uuid == node_uuid else others).append(row)
     for row in ours:

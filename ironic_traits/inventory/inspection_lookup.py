@@ -1,7 +1,8 @@
-"""Which node has sent the data of an inspection: the node that waits for it, as Ironic finds it.
+"""Finds the node that has sent the data of an inspection, among those that wait for it, as Ironic does.
 
-The data names the MAC addresses of the network interfaces, and the address of the BMC. The ramdisk that sends it is not
-authenticated. So a node that does not wait for data is treated as if it did not exist, and the reason is only logged.
+The data has the MAC addresses of the network interfaces, and the address of the BMC. The ramdisk that sends it is not
+authenticated. Therefore a node that does not wait for data is treated as if it did not exist, and the reason is only
+logged.
 """
 
 import ipaddress
@@ -18,14 +19,14 @@ from ironic_traits.deploy.inspection_data import InspectionData
 
 LOG = logging.getLogger(__name__)
 
-#: The suffix of the keys of ``driver_info`` with the address of a BMC.
+#: Suffix of the keys in ``driver_info`` for addresses of BMCs.
 _ADDRESS = '_address'
 
 
 def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None = None) -> str | None:
-    """Return the node that the data of an inspection is from.
+    """Return the node that has sent the data of an inspection.
 
-    What the data says must agree: a MAC address of one node with the BMC of another is no match.
+    The addresses must belong to the same node: the MAC address of one node with the BMC of another one is no match.
 
     :param node_uuid: the uuid in the request; None if it has no uuid.
     :returns: uuid of the node; None if no node, or more than one, waits for this data.
@@ -43,7 +44,7 @@ def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None 
         LOG.info('The data of an inspection is from node %s, but names the BMC of %s', uuid, ', '.join(sorted(by_bmc)))
         return None
     if uuid is None and len(by_bmc) != 1:
-        LOG.info('The data of an inspection is from none of the nodes that wait, or from several of them')
+        LOG.info('The data of an inspection matches none of the nodes that wait, or several of them')
         return None
     return uuid or by_bmc.pop()
 
@@ -51,7 +52,7 @@ def find(connection: sa.Connection, data: InspectionData, node_uuid: str | None 
 def bmc_addresses(driver_info: Mapping[str, Any]) -> set[str]:
     """Return the hosts in the addresses of a node's BMC, in lower case. Names are not resolved.
 
-    :param driver_info: of the node.
+    :param driver_info: ``driver_info`` of the node.
     """
     hosts = set()
     for name, value in driver_info.items():
@@ -94,7 +95,7 @@ def _host(address: str) -> str:
 
 
 def _normal(addresses: Collection[str]) -> set[str]:
-    """Return addresses in a form in which equal ones are the same text."""
+    """Return addresses in normal form, so that equal addresses are equal strings."""
     return {text for address in addresses if (text := _normal_text(address))}
 
 

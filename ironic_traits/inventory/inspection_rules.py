@@ -1,4 +1,4 @@
-"""Inspection rules: those that are stored, those in files, and the standard ones."""
+"""Inspection rules: stored rules, rules in files, and the standard rules."""
 
 import datetime
 import logging
@@ -22,7 +22,7 @@ _IS_SENSITIVE = _TABLE.c.sensitive.is_(sa.true())
 
 
 def _unless_sensitive(column: sa.Column[Any]) -> sa.Label[str]:
-    """Return a column that selects a JSON field as text: null for sensitive rules."""
+    """Return the column of a JSON field as text: "null" for sensitive rules."""
     return sa.case((_IS_SENSITIVE, sa.literal('null')), else_=sa.type_coerce(column, sa.Text)).label(column.name)
 
 
@@ -58,10 +58,10 @@ class Rules:
         rules = {version: known[version] for version in versions if version in known}
         unknown = [version[0] for version in versions if version not in known]
         if unknown:
-            # A rule may have been changed again since the first statement: that is the version in force.
+            # If a rule has changed since the first statement, its newest version is in force.
             for row in connection.execute(sa.select(_TABLE).where(_TABLE.c.uuid.in_(unknown))):
                 rules[row.uuid, row.created_at, row.updated_at] = self._parsed(row)
-        # Without those that were changed or deleted since.
+        # This drops versions of rules that were changed or deleted.
         self._stored = rules
         return [rule for rule in rules.values() if rule is not None]
 
@@ -76,7 +76,8 @@ class Rules:
     def _rule(self, row: sa.Row) -> Rule:
         """Return a stored rule.
 
-        :raises InvalidRules: an earlier release, or another program, stored it; or a file has a rule of the same name.
+        :raises InvalidRules: the rule is invalid, because an older release or another program stored it; or a file has
+            a rule of the same name.
         """
         rule = parsed(row._asdict())
         if rule.name in self.built_in:
@@ -97,7 +98,7 @@ class Rules:
 def built_in(conf: cfg.ConfigOpts) -> list[Rule]:
     """Return the rules in the files of the configuration, and the standard rules if it has them.
 
-    :raises oslo_config.cfg.Error: a file cannot be used. All problems are named, with the files.
+    :raises oslo_config.cfg.Error: a file cannot be used. The message names all problems and their files.
     """
     try:
         rules = rule_files.read_directories(conf.inspection.rules_dirs)
@@ -114,20 +115,20 @@ def parsed(values: Mapping[str, Any]) -> Rule:
     """Return the rule of a record.
 
     :param values: {field: value}; other keys are ignored.
-    :raises InvalidRules: it does not follow the grammar.
+    :raises InvalidRules: the rule is invalid.
     """
     names = ('name', 'uuid', 'description', 'priority', 'phase', 'sensitive', 'conditions', 'actions')
     return inspection_rules.rule({name: values[name] for name in names if values.get(name) is not None})
 
 
 def in_force(service: Any, connection: sa.Connection) -> list[Rule]:
-    """Return the rules that run on inspected nodes: the stored ones, those in files, and the standard ones.
+    """Return the rules that run on inspected nodes: stored rules, rules in files, and standard rules.
 
-    The name of a rule is the part of its source after ``rule:``. A stored rule without a name has its uuid. If a file
-    has a rule of the same name, that of the file is in force.
+    The source of a rule is its name after the prefix ``rule:``. The name of a stored rule without a name is its uuid.
+    If a file has a rule of the same name, the rule in the file is in force.
 
     :param service: ironic_traits.service.Service, or the context of a request.
-    :returns: [rule, …], each of another name, in no order.
+    :returns: [rule, …] with unique names, in no particular order.
     """
     return [*service.rules.stored(connection), *service.rules.built_in.values()]
 

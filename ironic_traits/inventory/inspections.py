@@ -1,4 +1,4 @@
-"""The data of inspections: its way in, and what it changes of a node when the inspection ends.
+"""The data of inspections: how it is received, and how it changes a node at the end of the inspection.
 
 A ramdisk posts the data while the node waits (``receive``). The transition of the node becomes due in the same
 transaction, and the worker that claims it ends the inspection (``finish``). A client can store data in any state
@@ -37,8 +37,8 @@ _PLACE = (tables.nodes.c.provision_state, MOMENT)
 def get(context: Context, grant: Grant, previous: bool = False) -> node_inventories.Inventory:
     """Return the data of the last inspection of a node.
 
-    :param grant: of the node.
-    :param previous: whether to return the data before the last instead of the last.
+    :param grant: Grant for the node.
+    :param previous: whether to return the data of the inspection before the last one.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.InventoryNotFound: the node has no such data.
     """
@@ -53,7 +53,7 @@ def get(context: Context, grant: Grant, previous: bool = False) -> node_inventor
 @waiting_for_lock
 @retried
 def put(context: Context, ident: str, data: InspectionData) -> node_inventories.Inventory:
-    """Store data of a node, in any state.
+    """Store inspection data of a node in any state.
 
     :param ident: uuid or name of the node.
     :returns: what ``get`` returns afterwards.
@@ -66,7 +66,7 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
             # The traits of a node must not change while a worker deploys or cleans it.
             raise failures.NodeLocked(node=node.uuid, host=node.reservation)
         if transitions.has_data(connection, node.id):
-            # The properties and ports would follow from the client's data.
+            # Otherwise the worker would derive the properties and ports from the client's data.
             raise failures.NodeLocked(node=node.uuid, host=context.conf.host)
         node_inventories.store(connection, node.id, data.document, node.moment)
         rules = inspection_rules.in_force(context, connection)
@@ -96,7 +96,7 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
         arguments = transitions.receive(connection, node.id, node.moment)
         if arguments is None:
             raise failures.ResourceNotFound(hint='')
-        # What the same inspection has sent before is replaced, and does not become the data before the last.
+        # Data that the same inspection has sent before is replaced, and is not kept as the previous data.
         write = node_inventories.amend if base.DATA_RECEIVED in arguments else node_inventories.store
         write(connection, node.id, data.document, node.moment)
     context.wake_worker()
@@ -106,12 +106,12 @@ def receive(context: Context, data: InspectionData, node_uuid: str | None = None
 def finish(
     service: Service, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, author: history.Author
 ) -> None:
-    """Carry out what follows from the data that a ramdisk has sent for a node, at the end of its inspection.
+    """Apply the data that a ramdisk has sent for a node, at the end of its inspection.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: the result of ``take``, with ``properties``.
     :param moment: time by the database's clock.
-    :param author: of the entries in the node's history.
+    :param author: author of the entries in the node's history.
     :raises base.WorkFailed: the inspection fails. The caller rolls back the transaction.
     """
     inventory = node_inventories.read(connection, node.id)
@@ -132,7 +132,7 @@ def finish(
 def _run_rules(
     service: Service, connection: sa.Connection, node: sa.Row, document: Mapping[str, Any], author: history.Author
 ) -> dict[str, Any]:
-    """Run the inspection rules on what the hooks have found, and return the plugin data that they leave.
+    """Run the inspection rules on the data that the hooks return. Return the plugin data after the rules.
 
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
     :raises base.WorkFailed: a rule ends the inspection.

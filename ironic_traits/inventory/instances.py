@@ -1,4 +1,4 @@
-"""Whether the providers that an instance holds still fulfil a request: the check before a rebuild.
+"""Checks before a rebuild whether the providers that an instance holds still fulfil a request.
 
 An instance holds a provider if it is deployed on it, has reserved it, or has an allocation of it.
 """
@@ -24,12 +24,12 @@ def fulfil(context: Context, instance: str, request: Request) -> list[dict[str, 
 
     :param instance: uuid.
     :returns: the result of ``matching.rebuilds.check``, [{'uuid', 'missing', 'forbidden', …}, …], sorted by uuid.
-    :raises failures.InstanceNotFound: it holds nothing, or a node that the caller may not see.
+    :raises failures.InstanceNotFound: the instance holds no provider, or a node that the caller may not see.
     """
     with context.read() as connection:
         held = [*_nodes(context, connection, instance), *_others(context, connection, instance)]
     visible = [each for each in held if each]
-    # A result for a part of the providers could be wrong.
+    # A check of only some of the providers could be wrong.
     if not held or len(visible) < len(held):
         raise failures.InstanceNotFound(instance=instance)
     return check(request, sorted(visible, key=lambda each: each.uuid))
@@ -38,7 +38,8 @@ def fulfil(context: Context, instance: str, request: Request) -> list[dict[str, 
 def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[Held | None]:
     """Return the nodes that an instance is deployed on, has reserved, or has an allocation of.
 
-    :returns: [Held, …], with the node's own traits, which a deploy checks; None for a node that the caller may not see.
+    :returns: [Held, …] with the node's own traits, which a deploy checks. An item is None if the caller may not see the
+        node.
     """
     held_by_instance = sa.or_(
         tables.nodes.c.instance_uuid == instance,
@@ -56,7 +57,7 @@ def _nodes(context: Context, connection: sa.Connection, instance: str) -> list[H
 def _others(context: Context, connection: sa.Connection, instance: str) -> list[Held]:
     """Return the providers other than nodes that an instance has allocations of, as [Held, …].
 
-    A caller who may see all nodes gets them for a consumer of any project, another caller for one of the own project.
+    A caller who may see all nodes may name a consumer of any project, other callers only one of their own project.
     """
     whose = [tables.consumers.c.project_id == context.project_id] if node_filters.visible(context, Grant(())) else []
     allocated = (

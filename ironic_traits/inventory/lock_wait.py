@@ -1,4 +1,4 @@
-"""Retries of a write while a worker holds the node's lock."""
+"""Retries a write while a worker holds the node's lock."""
 
 import functools
 import time
@@ -20,9 +20,9 @@ def waiting_for_lock(
 ) -> Callable[Concatenate[Context, _P], _Result]:
     """Decorate a writer that ``api`` calls: retry it for a while when the node is locked, as Ironic does.
 
-    Each attempt is a transaction of its own, so no lock is held between attempts. For that, this decorator is above
+    Each attempt has its own transaction, so no lock is held between attempts. Therefore this decorator must be above
     ``retried``. Only a limited number of requests wait at the same time (``Service.waiters``), so that some threads
-    stay free. The others fail at once.
+    stay free. Further requests fail at once.
 
     :param writer: function whose first parameter is a Context, and that raises failures.NodeLocked.
     """

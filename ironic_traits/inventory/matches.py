@@ -35,7 +35,7 @@ class NodeRequest:
     :ivar request: ironic_traits.matching.requests.Request: traits and resource class.
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
     :ivar idents: (uuid or name, …) of the nodes to choose from, the best first; None for all nodes.
-    :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if that is not asked for.
+    :ivar excluded: the mirrored nodes that cannot be held in their cloud; None if the request ignores this.
     """
 
     grant: Grant
@@ -64,9 +64,9 @@ class NodeRequest:
         }
 
     def considered(self, context: Context, by_set: bool = False) -> list[Condition]:
-        """Return the conditions on nodes that the request is about: the caller may see them, and they are no children.
+        """Return the conditions on nodes that the request is about: the caller may see them; they are not children.
 
-        A request that names nodes, or has one of the filters for children, is about children, too.
+        A request that names nodes, or has a filter for children, is also about children.
 
         :param by_set: as for ``node_filters.without_children``.
         """
@@ -107,10 +107,10 @@ def find(context: Context, node_request: NodeRequest, limit: int) -> Sequence[sa
 
 
 def absent_traits(context: Context, node_request: NodeRequest) -> list[list[str]]:
-    """Return the required traits that no node has (that the caller may see).
+    """Return the required traits that no node has. Only nodes that the caller may see count.
 
-    :returns: [[trait], …] for ``required``, [[trait, trait, …], …] for a set of ``required_any`` of which no node has
-        one; sorted.
+    :returns: sorted [[trait, …], …]: one trait for ``required``; all traits of a set of ``required_any`` if no node has
+        one of them.
     """
     request = node_request.request
     groups = [sorted(names) for names in (*([name] for name in request.required), *request.required_any)]
@@ -156,9 +156,9 @@ def candidates(
 def matching(
     context: Context, connection: sa.Connection, node_request: NodeRequest, uuids: Collection[str]
 ) -> set[str]:
-    """Return which of these nodes match a request, whether or not they are eligible.
+    """Return the nodes that match a request, whether or not they are eligible.
 
-    :param uuids: of the nodes.
+    :param uuids: uuids of the nodes to check.
     :returns: {uuid, …}.
     """
     node_request = dataclasses.replace(node_request, excluded=None)
@@ -214,7 +214,7 @@ def _score(preferred: Mapping[str, int]) -> sa.ColumnElement[int]:
 
 @functools.lru_cache(maxsize=256)
 def _is_of_class(name: str) -> Condition:
-    """Return the condition on nodes that a node has a resource class, given as Placement names it (CUSTOM_…)."""
+    """Return the condition on nodes that a node has a resource class, named as in Placement (CUSTOM_…)."""
     same = sa.select(tables.resource_classes.c.id).where(tables.resource_classes.c.name == name).scalar_subquery()
     return tables.nodes.c.id.in_(
         sa.select(tables.resource_providers.c.node_id).where(
@@ -224,7 +224,7 @@ def _is_of_class(name: str) -> Condition:
 
 
 def _text(value: str | bool | list[str]) -> str:
-    """Return the value of a filter for the name of its clause, shortened: an explanation may repeat it many times."""
+    """Return the value of a filter for the name of its clause. It is shortened, because explanations may repeat it."""
     if isinstance(value, bool):
         return str(value).lower()
     text = ','.join(value) if isinstance(value, list) else value

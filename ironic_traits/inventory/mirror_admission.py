@@ -1,8 +1,8 @@
-"""What of a cloud's nodes the inventory can have: it has each uuid, name and instance once, and at most 50 traits.
+"""Checks which nodes of a cloud can be stored: uuids, names and instances are unique, and the traits are limited.
 
-Within a cloud, these are unique at each moment. But nodes are read one after another, so a node may get the name of
-another one whose change has not been read yet. Such a node is *deferred*: it is stored when it is read again. What
-another cloud's node has, or a node of this service's own, is a *conflict*, which is reported, and nothing is guessed.
+Within a cloud, these values are unique at each moment. But nodes are read one after another, so a node may get the name
+of another one whose change has not been read yet. Such a node is *deferred*: it is stored when it is read again. If a
+node of another cloud, or of this service itself, has the value, this is a *conflict*, which is reported.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,11 +21,11 @@ _NODES = tables.nodes
 
 
 class MirroredNode(NamedTuple):
-    """A node as a cloud has it.
+    """A node of a cloud.
 
     :ivar row: {column: value} of ``mirrored_nodes.COLUMNS`` and ``uuid``.
     :ivar traits: valid traits.
-    :ivar problem: what of it the inventory cannot have, as a sentence; '' for nothing.
+    :ivar problem: the part of the node that cannot be stored, as a sentence; '' if there is none.
     """
 
     row: Values
@@ -36,9 +36,9 @@ class MirroredNode(NamedTuple):
 class Admission:
     """The check of some nodes of a cloud.
 
-    :param connection: of a writer that has taken the locks of the nodes.
-    :param turn: whose cloud it is.
-    :param present: {uuid: row with ``origin``} of those that are stored.
+    :param connection: connection of a writer that has taken the locks of the nodes.
+    :param turn: the turn for the cloud.
+    :param present: {uuid: row with ``origin``} of the nodes that are stored.
     :param limit: maximum number of traits of a node.
     :ivar reasons: {uuid: what conflicts, as sentences}.
     :ivar deferred: uuids of nodes that are stored later.
@@ -50,14 +50,14 @@ class Admission:
         self.deferred: set[str] = set()
 
     def admit(self, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-        """Return the nodes that can be stored now, as they can be stored."""
+        """Return the nodes that can be stored now, with the values that can be stored."""
         for node in mirrored:
             self._add(node, node.problem)
         admitted = [node for node in mirrored if self._is_ours(node)]
         return self._with_unique_instances(self._with_unique_names(admitted))
 
     def limited(self, node: MirroredNode, others: AbstractSet[str] = frozenset()) -> MirroredNode:
-        """Return a node with the traits that fit beside those that other sources hold."""
+        """Return a node without the traits that exceed the limit, together with the traits of other sources."""
         room = max(self._limit - len(others), 0)
         further = sorted(node.traits - others)
         if len(further) <= room:
@@ -67,7 +67,7 @@ class Admission:
         return node._replace(traits=(node.traits & others) | frozenset(further[:room]))
 
     def check_holders(self, uuids: Collection[str]) -> None:
-        """Report the nodes that have an instance in the cloud, and are held for another one here."""
+        """Report the nodes that have an instance in the cloud, and are held for another instance here."""
         reserved = (
             sa.select(tables.reservations.c.instance_uuid)
             .where(tables.reservations.c.node_uuid == _NODES.c.uuid, LIVE)
@@ -108,7 +108,7 @@ class Admission:
         return [self._held_out(node, holders.get(node.row['instance_uuid'])) for node in nodes]
 
     def _held_out(self, node: MirroredNode, holder: sa.Row | None) -> MirroredNode:
-        """Return a node without its instance, and in maintenance, if another node here has the instance."""
+        """Return the node. If another node here has its instance, remove the instance, and set maintenance."""
         if holder is None:
             return node
         instance = node.row['instance_uuid']
@@ -117,9 +117,9 @@ class Admission:
         return self._without(node, changes, reason)
 
     def _unique(self, mirrored: Sequence[MirroredNode], column: str) -> tuple[list[MirroredNode], dict[str, sa.Row]]:
-        """Return nodes without those that must be deferred because of a unique column, and who has their values.
+        """Return the nodes that need not be deferred because of a unique column, and other nodes with their values.
 
-        :returns: (nodes, {value: row with ``uuid`` and ``origin`` of the node of others that has it}).
+        :returns: (nodes, {value: row with ``uuid`` and ``origin`` of the other node that has it}).
         """
         by_value: dict[str, MirroredNode] = {}
         for node in sorted(mirrored, key=_written_at, reverse=True):

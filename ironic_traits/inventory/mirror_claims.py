@@ -1,23 +1,24 @@
 """Claims: mirrored nodes that are held in their cloud, too, by their ``instance_uuid`` there (``[mirror] claims``).
 
-The transaction that holds a mirrored node here, for a reservation or an allocation, inserts a claim. Only after its
-commit the node is taken there. So whatever ends in between, the claim says what has to be settled
-(``mirror_settlements``). A claim is never changed when its holder ends: that the reservation or the allocation is gone,
-or has expired, is the reason to settle it. If by then its instance has allocated the node in Placement, that holds it.
+The transaction that holds a mirrored node here, for a reservation or an allocation, inserts a claim. The node is taken
+there only after the commit. If a process is killed in between, the claim shows what has to be settled
+(``mirror_settlements``). When its holder (the reservation or the allocation) ends or expires, the claim is not changed:
+the missing holder is the reason to settle it. If its instance has allocated the node in Placement by then, this
+allocation holds the claim.
 
 =============  =========================================================================================================
 state          meaning
 =============  =========================================================================================================
-``taking``     held here, and perhaps there. If it is not ``taken`` before its deadline, it is settled
+``taking``     held here, and perhaps there. It is settled if it is not ``taken`` before its deadline
 ``taken``      held on both sides, as long as its holder exists
 ``undoing``    a process settles it, until its deadline; after that, another one may
 ``watched``    undone before it was ``taken``. Until its deadline, a late effect of the request is undone, too
 ``lost``       another client has removed the instance there, and an allocation in Placement holds the node here. The
-               deadline is when that was noticed. It is ``taken`` if the node gets the instance there again
+               deadline is the time of this discovery. It is ``taken`` if the node gets the instance there again
 =============  =========================================================================================================
 
-While a claim is open, which is in all states but the last two, the node has the instance here, so that nothing else is
-offered it.
+A claim is open in all states but the last two. While it is open, the node has the instance here, so that the node is
+not offered to others.
 """
 
 import dataclasses
@@ -54,9 +55,9 @@ _PENDING = (
 class Holding(NamedTuple):
     """A node that a transaction holds.
 
-    :ivar node: result of ``single_node.take``.
+    :ivar node: the result of ``single_node.take``.
     :ivar holder: uuid of the reservation or of the allocation.
-    :ivar instance: uuid; for an allocation the same.
+    :ivar instance: uuid of the instance. For an allocation, it is the same uuid.
     """
 
     node: sa.Row
@@ -81,12 +82,12 @@ class Exclusions:
         return not self.nodes and not self.clouds
 
     def plus(self, other: 'Exclusions') -> 'Exclusions':
-        """Return what one or the other excludes."""
+        """Return the union of both exclusions."""
         return Exclusions({**self.nodes, **other.nodes}, {**self.clouds, **other.clouds})
 
     def condition(self) -> Condition:
         """Return the condition on nodes that a node is not excluded."""
-        # With an instance, it is not eligible anyway, and explanations name one reason less.
+        # A node with an instance is not eligible anyway. Thus explanations name one reason less.
         unclaimed = sa.or_(_NODES.c.instance_uuid.is_not(None), _UNCLAIMED)
         usable = _NODES.c.origin.not_in(list(self.clouds)), _NODES.c.uuid.not_in(list(self.nodes)), unclaimed
         return sa.or_(_NODES.c.origin.is_(None), sa.and_(*usable))
@@ -111,14 +112,14 @@ def seconds(conf: Any) -> dict[str, float]:
 
 
 def beyond(context: Context) -> list[Condition]:
-    """Return the conditions on nodes that have an instance, and not only by a claim whose holder exists."""
+    """Return the condition on nodes that their instance is not only that of a claim whose holder exists, as a list."""
     return [~_PENDING] if claims_any_nodes(context.conf) else []
 
 
 def allocated_without_reservation(
     context: Context, connection: sa.Connection, instances: Collection[str]
 ) -> sa.Row | None:
-    """Return a mirrored node that one of some instances holds in its cloud by its allocation in Placement alone.
+    """Return a mirrored node that one of the instances holds in its cloud only by its allocation in Placement.
 
     :returns: row with ``uuid`` and ``instance_uuid``; None if there is none.
     """
@@ -132,12 +133,12 @@ def allocated_without_reservation(
 
 
 def exclusions(context: Context, is_claim_needed: bool = False) -> Exclusions:
-    """Return which clouds cannot be asked for nodes now.
+    """Return the clouds in which no nodes can be claimed now.
 
-    Without a mirror that works, nothing would settle claims, and what is known of the nodes may be outdated.
+    Without a working mirror, nothing would settle claims, and the data of the nodes may be outdated.
 
-    :param is_claim_needed: whether nodes cannot be held without a claim. Then the clouds that are not asked at all,
-        because nodes of theirs are held here only, are excluded, too.
+    :param is_claim_needed: whether nodes can be held only with a claim. Then the clouds for which [mirror] claims is
+        not set are excluded, too.
     """
     columns = tables.mirror_clouds.c
     is_stopped = sa.or_(columns.leased_until.is_(None), columns.leased_until <= clock()).label('is_stopped')
@@ -162,10 +163,10 @@ def _why(row: sa.Row) -> str:
 
 
 def begin(context: Context, connection: sa.Connection, holdings: Iterable[Holding]) -> None:
-    """Insert claims of the mirrored ones of nodes that a transaction holds.
+    """Insert claims for the mirrored nodes among the nodes that a transaction holds.
 
-    :param connection: of a writer that has taken the locks of the nodes, and has checked that the instances are on no
-        other node.
+    :param connection: connection of a writer that has taken the locks of the nodes, and has checked that the instances
+        are on no other node.
     """
     mirrored = [each for each in holdings if each.node.origin and claims_nodes(context.conf, each.node.origin)]
     if not mirrored:
@@ -203,7 +204,7 @@ def of_holders(service: Reader, holders: Collection[str]) -> Sequence[sa.Row]:
 
 
 def without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.Row]:
-    """Return the claims that nothing holds any more, as ``of_holders``.
+    """Return the claims without a holder, as ``of_holders`` does.
 
     :param instances: uuids of their instances.
     """
@@ -215,14 +216,14 @@ def without_holders(service: Reader, instances: Collection[str]) -> Sequence[sa.
 
 
 def cloud_of(service: Reader, node_uuid: str) -> str | None:
-    """Return the name of the cloud of a node; None for an own one."""
+    """Return the name of the cloud of a node; None for a node that is not mirrored."""
     with service.read() as connection:
         return connection.scalar(sa.select(_NODES.c.origin).where(_NODES.c.uuid == node_uuid))
 
 
 @retried
 def extend(context: Context, uuids: Collection[str]) -> bool:
-    """Move the deadlines of claims that are being taken. Return whether all of them still are."""
+    """Extend the deadlines of claims that are ``taking``. Return whether all of them still are."""
     with context.write() as connection:
         until = read_clock(connection) + datetime.timedelta(seconds=seconds(context.conf)['taking'])
         statement = sa.update(_CLAIMS).where(_CLAIMS.c.uuid.in_(list(uuids)), _CLAIMS.c.state == TAKING)
@@ -236,7 +237,7 @@ class _Incomplete(Exception):
 def finish(service: Writer, uuids: Collection[str]) -> bool:
     """Make claims ``taken``, all of them or none. Return whether they are.
 
-    :param uuids: of claims whose nodes are held in their clouds by now.
+    :param uuids: uuids of claims whose nodes are held in their clouds by now.
     """
     try:
         return _finish(service, uuids)
@@ -262,10 +263,10 @@ def _finish(service: Writer, uuids: Collection[str]) -> bool:
 
 
 def overlaid(connection: sa.Connection, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-    """Return nodes of a cloud with what claims add to them.
+    """Return nodes of a cloud with the values that claims add to them.
 
-    While a node is being taken, the cloud may not show the instance yet. And an allocation of this service is not one
-    of the cloud.
+    While a node is being taken, the cloud may not show the instance yet. And the cloud does not have the allocations of
+    this service.
     """
     uuids = [node.row['uuid'] for node in mirrored]
     statement = sa.select(_CLAIMS).where(_CLAIMS.c.node_uuid.in_(uuids), _CLAIMS.c.state.in_((TAKING, TAKEN)))
@@ -286,11 +287,12 @@ def _added(row: Values, claim: sa.Row) -> Values:
 
 
 def adopt(connection: sa.Connection, node: sa.Row) -> Values:
-    """Delete the claims of a node that becomes this service's own, and return what that changes in the node.
+    """Delete the claims of a node that becomes this service's own. Return the resulting changes of the node.
 
-    An allocation still holds it by its instance. A reservation holds it without.
+    The instance of a claim stays on the node only if an allocation of this service holds the node. A reservation needs
+    no instance.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``uuid`` and ``instance_uuid``.
     :returns: {column: value}.
     """

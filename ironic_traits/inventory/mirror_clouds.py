@@ -1,8 +1,7 @@
-"""The clouds that ironic-traits-mirror follows: whose turn it is, how far the reading has come, and errors.
+"""The clouds that ironic-traits-mirror follows: which process has the turn, the progress of reading, and errors.
 
 Several mirrors may follow the same cloud. One at a time has the turn, a lease by the database's clock. Each write for
-the cloud checks the lease in its own transaction, so that a process that has lost it, and does not know, writes
-nothing.
+the cloud checks the lease in its own transaction. Therefore a process that has lost the lease unnoticed writes nothing.
 """
 
 import datetime
@@ -32,7 +31,7 @@ class Turn(NamedTuple):
 
     :ivar cloud: name of the cloud.
     :ivar lease: id of the process that has the turn.
-    :ivar seconds: for which each write renews it.
+    :ivar seconds: number of seconds for which each write renews the turn.
     """
 
     cloud: str
@@ -56,8 +55,8 @@ def take(
     """Take the turn for a cloud, unless another process has it.
 
     :param holder: name of this process.
-    :param has_ended: function from the name of the process that has the turn to whether that was killed, so that the
-        end of its lease need not be waited for.
+    :param has_ended: function that returns whether a process was killed, given its name. If the process that has the
+        turn was killed, this function does not wait for the end of its lease.
     :returns: the row of the cloud; None if another process has the turn.
     """
     columns = _CLOUDS.c
@@ -77,7 +76,7 @@ def take(
 
 @retried
 def give_back(service: Writer, turn: Turn) -> None:
-    """End the turn, so that another process need not wait for the end of the lease."""
+    """End the turn, so that another process can take it before the lease ends."""
     columns = _CLOUDS.c
     with service.write() as connection:
         mine = sa.update(_CLOUDS).where(columns.name == turn.cloud, columns.lease == turn.lease)
@@ -109,7 +108,7 @@ def lock(connection: sa.Connection, cloud: str | None) -> None:
 def save(service: Writer, turn: Turn, **values: Any) -> None:
     """Renew the turn, and write to the row of the cloud, in a transaction of its own.
 
-    :param values: {column: value}; ``requests`` is added to the number before.
+    :param values: {column: value}. ``requests`` is added to the stored number.
     :raises TurnLost: another process has taken it.
     """
     if 'requests' in values:
@@ -120,7 +119,7 @@ def save(service: Writer, turn: Turn, **values: Any) -> None:
 
 @retried
 def fail(service: Writer, turn: Turn, error: str, requests: int) -> None:
-    """Store that the cloud cannot be read at present.
+    """Store that the cloud cannot be read now.
 
     :param error: why, as a sentence.
     :param requests: number of requests since the last time.
@@ -136,7 +135,7 @@ def report(
 ) -> None:
     """Replace the conflicts of items of a cloud.
 
-    :param connection: of a writer that has renewed the turn.
+    :param connection: connection of a writer that has renewed the turn.
     :param resource: name of the resource, such as ``nodes``.
     :param checked: uuids of the items.
     :param reasons: {uuid: what conflicts, as a sentence}.
@@ -175,12 +174,12 @@ def _written(*states: str) -> sa.ScalarSelect:
     return _number(_WRITTEN, sa.and_(_WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state.in_(states)))
 
 
-#: The states of written traits besides WRITTEN, which nearly all have: the index finds the few others.
+#: All states of written traits but WRITTEN. Nearly all written traits are WRITTEN. The index finds the few others.
 _PROBLEMS = [each for each in STATES if each != WRITTEN]
 _IS_PROBLEM = sa.and_(
     _WRITTEN.c.cloud == _CLOUDS.c.name, _WRITTEN.c.state.in_(_PROBLEMS), _WRITTEN.c.reason.is_not(None)
 )
-#: What is shown of clouds.
+#: The columns of a cloud in results.
 _SHOWN = (
     *(
         _CLOUDS.c[name]
@@ -208,7 +207,7 @@ _SHOWN = (
 
 
 def find(context: Reader) -> Sequence[sa.Row]:
-    """Return all clouds that were ever followed, [row with _SHOWN, …], sorted by name."""
+    """Return all clouds that a mirror has followed, [row with _SHOWN, …], sorted by name."""
     with context.read() as connection:
         return connection.execute(sa.select(*_SHOWN).order_by(_CLOUDS.c.name)).all()
 
@@ -217,7 +216,7 @@ def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
     """Return a cloud, and its conflicts.
 
     :returns: (row with _SHOWN, [row with ``uuid``, ``resource``, ``trait``, ``reason`` and ``since``, …]).
-    :raises failures.RecordNotFound: no cloud of this name was ever followed.
+    :raises failures.RecordNotFound: no mirror has followed a cloud of this name.
     """
     with context.read() as connection:
         row = connection.execute(sa.select(*_SHOWN).where(_CLOUDS.c.name == name)).first() if name.isascii() else None
@@ -228,7 +227,7 @@ def get(context: Reader, name: str) -> tuple[sa.Row, Sequence[sa.Row]]:
 
 
 def _conflicts(cloud: str) -> sa.CompoundSelect:
-    """Return the SELECT of the conflicts of a cloud, with the traits that it does not have as the sources here say."""
+    """Return the SELECT of the conflicts of a cloud: of its items, of written traits, and of lost claims."""
     columns, written, nodes = _CONFLICTS.c, _WRITTEN.c, tables.nodes
     no_trait = sa.cast(sa.null(), sa.String(255)).label('trait')
     conflicts = sa.select(columns.uuid, columns.resource, no_trait, columns.reason, columns.since)
@@ -246,7 +245,7 @@ def _conflicts(cloud: str) -> sa.CompoundSelect:
 
 
 def endpoint(connection: sa.Connection, cloud: str) -> str | None:
-    """Return the URL of the Ironic of a cloud; None if it is not known."""
+    """Return the URL of a cloud's Ironic; None if it is not known."""
     return connection.scalar(sa.select(_CLOUDS.c.endpoint).where(_CLOUDS.c.name == cloud))
 
 
@@ -254,7 +253,7 @@ def state(row: sa.Row) -> str:
     """Return the state of a cloud in one word.
 
     :param row: with _SHOWN.
-    :returns: ``failing`` if the last attempt to read it failed, ``stopped`` if no process follows it, ``reading``
+    :returns: ``stopped`` if no process follows it, ``failing`` if the last attempt to read it failed, ``reading``
         before the first full pass has ended, and ``following`` after that.
     """
     if row.leased_until is None or row.leased_until <= row.now:
@@ -265,7 +264,7 @@ def state(row: sa.Row) -> str:
 
 
 def lag(row: sa.Row) -> float | None:
-    """Return the seconds since the time up to which everything is known; None before the first full pass has ended.
+    """Return the seconds since the time up to which all changes are stored; None before the end of the first pass.
 
     :param row: with _SHOWN.
     """
@@ -273,7 +272,7 @@ def lag(row: sa.Row) -> float | None:
 
 
 def summary(context: Reader) -> str:
-    """Return a sentence about each cloud, joined; '' without clouds."""
+    """Return a summary of each cloud, joined by "; "; '' without clouds."""
     return '; '.join(map(_sentence, find(context)))
 
 

@@ -31,7 +31,7 @@ _STATE = (_NODES.c.provision_state, _NODES.c.instance_uuid, _NODES.c.reservation
 
 
 def mirrored(context: Context, clouds: Sequence[str]) -> list[str]:
-    """Return the uuids of mirrored nodes, in the order in which they came.
+    """Return the uuids of mirrored nodes, in the order in which they were created here.
 
     :param clouds: names of clouds; empty for all.
     """
@@ -49,7 +49,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
             state = node.provision_state
             reason = f'Node {node.uuid} cannot be adopted while work on it is in progress; it is in state "{state}".'
             raise failures.InvalidState(reason=reason)
-        # If its allocation is not known here, its instance still holds the node.
+        # If the node's allocation is not stored here, its instance still holds the node.
         changes = {'origin': None, 'origin_conductor': None, 'allocation_uuid': None}
         changes |= mirrored_allocations.adopt(connection, node)
         changes |= mirror_claims.adopt(connection, node)
@@ -67,7 +67,7 @@ def _adopt(context: Context, ident: str, writer_id: int) -> sa.Row:
 
 
 def adopt(context: Context, ident: str) -> sa.Row:
-    """Make a mirrored node this service's own. What its cloud held of its traits, the operator holds.
+    """Make a mirrored node this service's own. The operator then holds the traits that its cloud held.
 
     :param ident: uuid or name of the node.
     :returns: row with ``uuid`` and ``driver``.
@@ -100,7 +100,7 @@ def forget(context: Context, ident: str) -> str:
 
 @retried
 def forget_cloud(context: Context, name: str) -> bool:
-    """Delete what is stored of a cloud that has no nodes, unless a mirror follows it. Return whether it was deleted."""
+    """Delete the data of a cloud without nodes here, unless a mirror follows it. Return whether it was deleted."""
     columns = tables.mirror_clouds.c
     has_nodes = sa.exists().where(_NODES.c.origin == columns.name)
     with context.write() as connection:
@@ -120,12 +120,12 @@ def _check_mirrored(node: sa.Row) -> None:
 
 
 def _renamed(before: Traits, source: str, hold: Hold) -> Edit:
-    """Return the edit after which the operator holds what a source held."""
+    """Return the edit that gives the operator the traits that a source held."""
     holders = {}
     for trait, holds in before.holders.items():
         kept = {name: each for name, each in holds.items() if name != source}
         is_new = source in holds and OPERATOR not in holds
-        # The operator stands where the source stood: the source that has held a trait the longest comes first.
+        # The operator takes the place of the source: the source that has held a trait the longest comes first.
         holders[trait] = {OPERATOR: hold, **kept} if is_new and next(iter(holds)) == source else kept
         if is_new:
             holders[trait].setdefault(OPERATOR, hold)

@@ -1,6 +1,6 @@
-"""The ends of claims: what is left of them in the database is settled with what the cloud says (``mirror_claims``).
+"""Ends claims in the database, according to the state of their nodes in the cloud (``mirror_claims``).
 
-The HTTP requests to the cloud are sent by ``ironic_traits/mirror/settler.py``, between the transactions here.
+``ironic_traits/mirror/settler.py`` sends the HTTP requests to the cloud, between the transactions here.
 """
 
 import datetime
@@ -25,9 +25,9 @@ _BATCH = 100
 _OTHER = _CLAIMS.alias('other')
 _IS_OVER = _CLAIMS.c.deadline <= clock()
 _DIFFERS = sa.or_(_NODES.c.instance_uuid.is_(None), _NODES.c.instance_uuid != _CLAIMS.c.instance_uuid)
-#: Condition on claims: no other claim of the node holds it.
+#: Condition on claims: no claim of the node is open.
 _ALONE = ~sa.exists().where(_OTHER.c.node_uuid == _CLAIMS.c.node_uuid, _OTHER.c.state.not_in((WATCHED, LOST)))
-#: Conditions on claims, with their nodes, by which they have to be settled.
+#: Condition on claims, with their nodes: the claim has to be settled.
 _DUE = sa.or_(
     sa.and_(_CLAIMS.c.state.in_((TAKING, UNDOING, WATCHED)), _IS_OVER),
     sa.and_(_CLAIMS.c.state == TAKEN, sa.or_(~HELD, _DIFFERS)),
@@ -38,7 +38,7 @@ _DUE = sa.or_(
 
 
 class Finding(NamedTuple):
-    """What a cloud says about the node of a claim.
+    """The state of a claim's node in its cloud.
 
     :ivar instance: its ``instance_uuid`` there; None if it has no instance, or does not exist there.
     :ivar is_deployed: whether the instance of the claim is deployed there, or is being deployed.
@@ -61,10 +61,10 @@ def due(service: Reader, cloud: str) -> Sequence[sa.Row]:
 
 @retried
 def begin(context: Context, uuid: str, is_mine: bool = False) -> sa.Row | None:
-    """Begin to settle a claim, unless another process does, or the claim is as it should be.
+    """Begin to settle a claim, unless another process settles it, or it need not be settled.
 
     :param is_mine: whether the caller has begun the claim, and gives it up before its deadline.
-    :returns: the row of ``mirror_claims`` before that, with ``is_held``.
+    :returns: the row of ``mirror_claims`` before the change, with ``is_held``; None if the claim is not to be settled.
     """
     with context.write() as connection:
         same_claim = _CLAIMS.c.uuid == uuid
@@ -88,7 +88,7 @@ def _can_begin(row: sa.Row, moment: datetime.datetime, is_mine: bool) -> bool:
 
 @retried
 def postpone(context: Context, uuid: str) -> None:
-    """Let the next process settle a claim, because this one has not succeeded."""
+    """Let another process settle a claim, because this one has failed to settle it."""
     with context.write() as connection:
         same = _CLAIMS.c.uuid == uuid, _CLAIMS.c.state == UNDOING
         connection.execute(sa.update(_CLAIMS).where(*same).values(deadline=read_clock(connection)))
@@ -96,7 +96,7 @@ def postpone(context: Context, uuid: str) -> None:
 
 @retried
 def forget(context: Context, cloud: str) -> int:
-    """Delete the claims of a cloud that were watched long enough, or are lost and over, and return their number."""
+    """Delete the claims of a cloud that were watched long enough, or are lost without a holder. Return their number."""
     is_over = sa.or_(sa.and_(_CLAIMS.c.state == WATCHED, _IS_OVER), sa.and_(_CLAIMS.c.state == LOST, ~HELD))
     with context.write() as connection:
         return connection.execute(sa.delete(_CLAIMS).where(_CLAIMS.c.cloud == cloud, is_over)).rowcount
@@ -104,10 +104,10 @@ def forget(context: Context, cloud: str) -> int:
 
 @retried
 def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
-    """End a claim, and what holds the node here for it, in one transaction.
+    """End a claim, and the reservation or allocation that holds the node here, in one transaction.
 
-    :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or as it was read.
-    :param finding: what the cloud says after the instance was removed there, or instead of removing it.
+    :param claim: row of ``mirror_claims`` with ``is_held``: the result of ``begin``, or of another read.
+    :param finding: the state of the node in the cloud, after the instance was removed there if necessary.
     :param reason: why the reservation or the allocation ends, as the end of a sentence.
     :returns: whether the claim was open.
     """
@@ -127,9 +127,9 @@ def end(context: Context, claim: sa.Row, finding: Finding, reason: str) -> bool:
 
 
 def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: Finding) -> bool:
-    """Delete a claim, or watch it, if a request to take its node may still be under way. Return whether it was open.
+    """Delete a claim. Watch it instead if a request may still take its node. Return whether it was open.
 
-    Another request for the same instance may have made it ``taken`` in the meantime: then it stays.
+    If another request for the same instance has made it ``taken`` in the meantime, it stays.
     """
     same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state.in_({UNDOING, claim.state}), OPEN
     if finding.is_deployed or (claim.state not in (TAKING, WATCHED) and not claim.is_held):
@@ -140,7 +140,7 @@ def _close(context: Context, connection: sa.Connection, claim: sa.Row, finding: 
 
 
 def _lose(context: Context, connection: sa.Connection, claim: sa.Row, node: sa.Row) -> None:
-    """Make a claim ``lost`` if an allocation in Placement holds the node: only its client knows whether it may end."""
+    """Make a claim ``lost`` if an allocation in Placement holds the node. Only its client may end the allocation."""
     earlier = _CLAIMS.c.node_uuid == claim.node_uuid, _CLAIMS.c.state == LOST
     connection.execute(sa.delete(_CLAIMS).where(*earlier))
     same = _CLAIMS.c.uuid == claim.uuid, _CLAIMS.c.state == WATCHED, ALLOCATED
@@ -158,7 +158,7 @@ def _lose(context: Context, connection: sa.Connection, claim: sa.Row, node: sa.R
 def _end_holder(
     context: Context, connection: sa.Connection, claim: sa.Row, node: sa.Row, reason: str
 ) -> dict[str, str | None]:
-    """Delete the reservation or the allocation of a claim, and return what that changes in the node."""
+    """Delete the reservation or the allocation of a claim. Return the resulting changes of the node."""
     if reservations.settle(connection, tables.reservations.c.uuid == claim.holder_uuid):
         return {}
     if claim.holder_uuid == claim.instance_uuid:
@@ -177,7 +177,7 @@ def _end_holder(
 
 
 def _unless_elsewhere(connection: sa.Connection, instance: str | None) -> str | None:
-    """Return an instance; None if a node here has it, which the mirror then reports."""
+    """Return an instance; None if a node here has it already. The mirror reports this conflict."""
     present = sa.select(_NODES.c.id).where(_NODES.c.instance_uuid == instance)
     return None if instance is None or connection.scalar(present) else instance
 

@@ -1,7 +1,7 @@
-"""The requests that write traits to nodes of a cloud: each is recorded before it is sent, and when it has ended.
+"""Records the requests that write traits to nodes of a cloud, before they are sent and after they have ended.
 
-So a process may be killed at any time. The next one sees which requests may have been sent, and sends them again: both
-kinds may be repeated.
+Therefore a process may be killed at any time. The next process sees which requests may have been sent, and repeats
+them. A repeated request has no further effect.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ class Operation(NamedTuple):
     """A request that writes a trait.
 
     :ivar node_id: primary key of the node.
-    :ivar uuid: of the node.
+    :ivar uuid: uuid of the node.
     :ivar state: WRITING, or REMOVING.
     """
 
@@ -43,9 +43,9 @@ class Operation(NamedTuple):
 class Outcome(NamedTuple):
     """What is known about the end of a request.
 
-    :ivar is_done: whether the cloud has done it.
-    :ivar is_refused: whether the cloud has certainly not done it.
-    :ivar reason: why it is not done, as a sentence; None if it is.
+    :ivar is_done: whether the cloud has executed the request.
+    :ivar is_refused: whether the cloud has certainly not executed it.
+    :ivar reason: why it is not executed, as a sentence; None if it is.
     """
 
     is_done: bool
@@ -56,10 +56,10 @@ class Outcome(NamedTuple):
 def pending(
     context: Reader, cloud: str, seconds: float = 0, uuids: Collection[str] | None = None
 ) -> dict[str, Pending]:
-    """Return what is to be written to the nodes of a cloud, as ``mirror_written_traits.pending``.
+    """Return the pending writes to the nodes of a cloud, as ``mirror_written_traits.pending`` does.
 
     :param seconds: maximum number of seconds that a request takes.
-    :param uuids: of the nodes to look at; None for all.
+    :param uuids: uuids of the nodes to check; None for all.
     """
     with context.read() as connection:
         return mirror_written_traits.pending(connection, cloud, _ago(connection, seconds), uuids)
@@ -73,7 +73,7 @@ def _ago(connection: sa.Connection, seconds: float) -> datetime.datetime:
 def begin(
     context: Writer, turn: Turn, uuid: str, seconds: float, tried: Collection[tuple[str, str]]
 ) -> Operation | None:
-    """Record the next request that is to be sent for a node, and return it; None if there is none.
+    """Record the next request to send for a node, and return it; None if there is none.
 
     :param seconds: maximum number of seconds that a request takes.
     :param tried: (state, trait) of requests that are not repeated.
@@ -95,7 +95,7 @@ def begin(
 
 
 def _reason(connection: sa.Connection, node_id: int, trait: str) -> str | None:
-    """Return why the last request was refused, which is shown until the next one has succeeded."""
+    """Return why the last request was refused. The reason is shown until a request succeeds."""
     record = mirror_written_traits.find(connection, [node_id]).get(node_id, {}).get(trait)
     return record.reason if record and record.state != REMOVED else None
 
@@ -103,10 +103,10 @@ def _reason(connection: sa.Connection, node_id: int, trait: str) -> str | None:
 def end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, error: str | None = None) -> None:
     """Record how a request has ended.
 
-    :param error: why nothing can be written to the cloud at present, as a sentence; None if it can.
+    :param error: why no traits can be written to the cloud now, as a sentence; None if they can.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
-    # The error: the node was deleted here during the request.
+    # DBReferenceError: the node was deleted here during the request.
     with contextlib.suppress(db_exception.DBReferenceError):
         _end(context, turn, operation, outcome, error)
 
@@ -125,7 +125,7 @@ def _end(context: Writer, turn: Turn, operation: Operation, outcome: Outcome, er
 
 
 def _after(operation: Operation, outcome: Outcome, moment: datetime.datetime) -> Record | None:
-    """Return the record of a trait after a request; None if it has no record any more."""
+    """Return the record of a trait after a request; None if the record is to be deleted."""
     if outcome.is_done:
         return Record(WRITTEN, moment) if operation.state == WRITING else None
     if operation.state == WRITING and outcome.is_refused:
@@ -135,7 +135,7 @@ def _after(operation: Operation, outcome: Outcome, moment: datetime.datetime) ->
 
 @retried
 def note(context: Context, turn: Turn, uuid: str, traits: Mapping[str, Collection[str]]) -> None:
-    """Add an entry to the history of a node about what was written there.
+    """Add an entry about written traits to the history of a node.
 
     :param traits: {WRITING or REMOVING: traits}.
     """
@@ -152,7 +152,7 @@ def note(context: Context, turn: Turn, uuid: str, traits: Mapping[str, Collectio
 def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
     """Store how many nodes of a cloud wait for traits to be written there.
 
-    :param length: their number; None if none are written.
+    :param length: the number of nodes; None if traits are not written to this cloud.
     """
     healthy = {'write_error': None, 'write_failing_since': None}
     with service.write() as connection:
@@ -161,7 +161,7 @@ def save_queue(service: Writer, turn: Turn, length: int | None) -> None:
 
 @retried
 def rewrite(context: Context, ident: str) -> list[str]:
-    """Have the traits of a node written again that another client has removed in its cloud.
+    """Let the mirror write the traits of a node again that another client has removed in its cloud.
 
     :param ident: uuid or name of the node.
     :returns: the traits, sorted.
@@ -176,7 +176,7 @@ def rewrite(context: Context, ident: str) -> list[str]:
         records = mirror_written_traits.find(connection, [node.id]).get(node.id, {})
         traits = sorted(trait for trait, record in records.items() if record.state == REMOVED)
         if traits:
-            # So that the mirror looks at the node.
+            # Makes the mirror check the node.
             change_feed.record(connection, change_feed.NODE, [node.uuid])
             mirror_written_traits.write(connection, node.origin, node.id, dict.fromkeys(traits))
         return traits
@@ -185,7 +185,7 @@ def rewrite(context: Context, ident: str) -> list[str]:
 def changed_since(context: change_feed.Database, token: change_feed.Token) -> tuple[set[str], change_feed.Token]:
     """Return the uuids of nodes that were changed or deleted since a place in the change feed, and the next place.
 
-    :raises failures.TokenOutdated: they are not known any more.
+    :raises failures.TokenOutdated: some of these changes may be forgotten.
     """
     uuids, has_more = set[str](), True
     while has_more:

@@ -1,4 +1,4 @@
-"""The traits that this service writes to nodes of clouds: what is pending, and the records of what was written.
+"""The traits that this service writes to nodes of clouds: pending writes, and records of earlier ones.
 
 Only the mirror that has the turn for a cloud changes the records of its nodes (``mirror_clouds.renew``).
 """
@@ -25,14 +25,14 @@ _BATCH = 500
 
 
 class Pending:
-    """What is to be written to a node of a cloud.
+    """The pending writes to a node of a cloud.
 
     :ivar node_id: primary key of the node.
-    :ivar uuid: of the node.
-    :ivar name: of the node; may be None.
+    :ivar uuid: uuid of the node.
+    :ivar name: name of the node, or None.
     :ivar add: traits that sources here hold, and the node does not have there.
     :ivar remove: traits that this service has written, and that no source here holds any more.
-    :ivar wait: traits to be removed once it is certain that the request that adds them has ended.
+    :ivar wait: traits to remove as soon as the request that adds them has certainly ended.
     :ivar forget: traits whose records are outdated.
     """
 
@@ -69,14 +69,14 @@ Facts = tuple[Mapping[str, Record], AbstractSet[str], Traits]
 
 
 def after_read(context: Context, moment: datetime.datetime, facts: Facts) -> dict[str, Record | None]:
-    """Return the records of a node that change because the node was read, as ``written_traits.after_read``."""
+    """Return the changes of a node's records after the node was read, as ``written_traits.after_read`` does."""
     records, present, traits = facts
     settled = moment - datetime.timedelta(seconds=context.conf.mirror.overlap_seconds)
     return written_traits.after_read(records, present, _holders(traits), moment, settled)
 
 
 def follow(context: Context, connection: sa.Connection, node: sa.Row, moment: datetime.datetime, facts: Facts) -> None:
-    """Change the records of a node that was read, with an entry in its history if traits were removed there.
+    """Change the records of a node that was read. If traits were removed there, add an entry to its history.
 
     :param node: row with ``id``, ``uuid`` and ``origin`` of a node that is locked.
     """
@@ -104,7 +104,7 @@ def _holders(traits: Traits) -> dict[str, set[str]]:
 def write(connection: sa.Connection, cloud: str, node_id: int, changes: Mapping[str, Record | None]) -> None:
     """Store records of a node.
 
-    :param connection: of a writer that has renewed the turn for the cloud.
+    :param connection: connection of a writer that has renewed the turn for the cloud.
     :param changes: {trait: Record; None to delete it}.
     """
     if not changes:
@@ -121,17 +121,17 @@ def write(connection: sa.Connection, cloud: str, node_id: int, changes: Mapping[
 
 
 def forget(connection: sa.Connection, node_id: int) -> None:
-    """Delete the records of a node that is no longer one of the cloud."""
+    """Delete the records of a node that no longer belongs to the cloud."""
     connection.execute(sa.delete(_RECORDS).where(_RECORDS.c.node_id == node_id))
 
 
 def pending(
     connection: sa.Connection, cloud: str, until: datetime.datetime, uuids: Collection[str] | None = None
 ) -> dict[str, Pending]:
-    """Return what is to be written to the nodes of a cloud, {uuid: Pending}, sorted by name and uuid.
+    """Return the pending writes to the nodes of a cloud, {uuid: Pending}, sorted by name and uuid.
 
     :param until: requests before this time have ended.
-    :param uuids: of the nodes to look at; None for all.
+    :param uuids: uuids of the nodes to check; None for all.
     """
     if uuids is None:
         found = _pending(connection, cloud, until, _NODES.c.origin == cloud)
@@ -172,7 +172,7 @@ def _of_mirror(table: sa.Table) -> Condition:
 class _Holds:
     """Conditions on rows of ``node_traits``.
 
-    :param cloud: whose nodes they belong to.
+    :param cloud: name of the cloud of the nodes.
     """
 
     def __init__(self, connection: sa.Connection, cloud: str) -> None:
@@ -182,12 +182,12 @@ class _Holds:
         self._source = SOURCE + cloud
 
     def here(self, since: sa.ColumnElement | None = None) -> Condition:
-        """Whether a source besides mirrors holds the trait.
+        """Return the condition that a source other than a mirror holds the trait.
 
-        :param since: a time, after which the source has added it; None for any.
+        :param since: time after which the source has added it; None for any time.
         """
         writer = _TRAITS.c.writer_id
-        # A NULL writer is an unknown operator.
+        # NULL stands for an unknown operator.
         first = sa.or_(writer.is_(None), writer.not_in(self._of_mirrors))
         further = [~_of_mirror(_FURTHER)]
         if since is not None:
@@ -196,7 +196,7 @@ class _Holds:
         return sa.or_(first, self._further(*further))
 
     def there(self) -> Condition:
-        """Whether the mirror of the cloud holds the trait: the node has it there, and it is not this service's own."""
+        """Return the condition that the mirror holds the trait: it is on the node there, and not written from here."""
         writer = _TRAITS.c.writer_id
         first = sa.and_(writer.is_not(None), writer.in_(self._of_cloud))
         return sa.or_(first, self._further(_FURTHER.c.source == self._source))
@@ -213,7 +213,7 @@ def _to_add(held: _Holds, nodes: Condition) -> sa.Select:
     is_open = sa.or_(
         state.is_(None),
         state.in_((WRITING, REMOVING, REFUSED)),
-        # A source here has added it again since another client has removed it there.
+        # A source here has added the trait again after another client removed it there.
         sa.and_(state == REMOVED, held.here(since=_RECORDS.c.since)),
     )
     # SELECT nodes.id, nodes.uuid, nodes.name, node_traits.trait FROM node_traits JOIN nodes ON … LEFT OUTER JOIN

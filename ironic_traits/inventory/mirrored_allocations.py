@@ -1,8 +1,9 @@
-"""The allocations of clouds, as ironic-traits-mirror has read them there.
+"""The allocations of clouds, as ironic-traits-mirror has read them.
 
-One that holds a node is stored only while the node has it here: the ``allocation_uuid`` of the node, which is read with
-its ``instance_uuid``, is the uuid of the allocation. ``mirrored_nodes`` deletes it in the transaction in which the node
-loses it. So an allocation of a cloud, and what holds nodes here, never have the same node.
+An allocation that holds a node is stored only while the ``allocation_uuid`` of the node here is its uuid.
+``allocation_uuid`` is read together with the node's ``instance_uuid``. ``mirrored_nodes`` deletes the allocation in the
+transaction that changes ``allocation_uuid``. Therefore a node never has an allocation of a cloud together with a holder
+here.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,15 +25,15 @@ RESOURCE = 'allocations'
 TABLE = tables.node_allocations
 #: The columns that a mirror writes, besides ``uuid`` and ``origin``.
 COLUMNS = tuple(column.name for column in TABLE.c if column.name not in ('id', 'uuid', 'origin'))
-#: Allocations that are written in one transaction.
+#: Maximum number of allocations that one transaction writes.
 BATCH = 100
 
 
 def store(context: Context, turn: Turn, rows: Sequence[Values]) -> Stored:
-    """Store allocations of a cloud, unless they are stored as they are already.
+    """Store new and changed allocations of a cloud.
 
     :param rows: [{column: value} of COLUMNS and ``uuid``, …], each allocation once.
-    :returns: the result. Deferred are those whose nodes are not known here as the cloud has them now.
+    :returns: the result. Allocations are deferred if the data of their nodes here is outdated.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     written, deferred = 0, set[str]()
@@ -44,7 +45,7 @@ def store(context: Context, turn: Turn, rows: Sequence[Values]) -> Stored:
             written += stored.written
             deferred |= stored.deferred
         except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
-            # Another transaction has written the same name since, or deleted the node.
+            # Another transaction has written the same name, or deleted the node, in the meantime.
             deferred |= {row['uuid'] for row in batch}
     return Stored(written, frozenset(deferred))
 
@@ -58,7 +59,7 @@ def _differing(context: Context, turn: Turn, rows: Sequence[Values]) -> list[Val
 
 
 def absent(context: Context, uuids: Collection[str]) -> set[str]:
-    """Return which of these uuids belong to no allocation that is stored."""
+    """Return the uuids for which no allocation is stored."""
     with context.read() as connection:
         return set(uuids).difference(_present(connection, uuids))
 
@@ -85,7 +86,7 @@ def _store(context: Context, turn: Turn, batch: Sequence[Values]) -> Stored:
         admitted = check.admit(batch)
         changed = [row['uuid'] for row in admitted if row['uuid'] in present]
         if changed:
-            # Two may have exchanged their names.
+            # Two allocations may have exchanged their names.
             connection.execute(sa.update(TABLE).where(TABLE.c.uuid.in_(changed)).values(name=None))
         for row in admitted:
             values = row | {'origin': turn.cloud}
@@ -101,12 +102,12 @@ def _update(uuid: str) -> sa.Update:
 
 
 class _Check:
-    """The check of which allocations of a cloud can be stored. See ``mirror_admission``.
+    """Checks which allocations of a cloud can be stored. See ``mirror_admission``.
 
-    :param nodes: {uuid: row with ``origin`` and ``allocation_uuid``} of the nodes that they hold, locked.
-    :param present: {uuid: row} of those that are stored.
+    :param nodes: {uuid: row with ``origin`` and ``allocation_uuid``} of the nodes that they hold. The nodes are locked.
+    :param present: {uuid: row} of the allocations that are stored.
     :ivar reasons: {uuid: what conflicts, as a sentence}.
-    :ivar deferred: uuids of those that are stored later.
+    :ivar deferred: uuids of allocations that are stored later.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class _Check:
         self.deferred: set[str] = set()
 
     def admit(self, batch: Sequence[Values]) -> list[Values]:
-        """Return the allocations that can be stored now, as they can be stored."""
+        """Return the allocations that can be stored now, with the values that can be stored."""
         self._left_out = mirror_clouds.reported(self._connection, self._turn.cloud, [row['node_uuid'] for row in batch])
         return self._with_unique_names([row for row in batch if self._is_ours(row) and self._has_node(row)])
 
@@ -130,7 +131,7 @@ class _Check:
         return False
 
     def _has_node(self, row: Values) -> bool:
-        """Whether the node of an allocation has it here; or the allocation has none."""
+        """Whether the allocation has no node, or its node has this allocation here."""
         if row['node_uuid'] is None:
             return True
         node = self._nodes.get(row['node_uuid'])
@@ -138,7 +139,7 @@ class _Check:
             if node.allocation_uuid == row['uuid']:
                 return True
             if node.uuid in self._left_out:
-                # It may stay as it is. If it does not, its allocation is read with it.
+                # A conflict, because the node may stay as it is. If it changes, its allocation is read with it.
                 self.reasons[row['uuid']] = f'Its node {node.uuid} does not have it here.'
             else:
                 self.deferred.add(row['uuid'])
@@ -161,7 +162,7 @@ class _Check:
             else:
                 owner = f'Cloud {origin}' if origin else 'This service'
                 self.reasons[by_name[name]] = f'{owner} has an allocation named {name}: here, it has no name.'
-        # Of two that had the same name one after the other, the first is outdated.
+        # If two allocations had the same name one after the other, the data of the first one is outdated.
         self.deferred |= {row['uuid'] for row in rows if row['name'] and by_name[row['name']] != row['uuid']}
         kept = [row for row in rows if row['uuid'] not in self.deferred]
         return [row | {'name': None} if row['name'] in taken else row for row in kept]
@@ -183,9 +184,9 @@ def delete(context: Context, turn: Turn, uuids: Collection[str]) -> int:
 
 
 def adopt(connection: sa.Connection, node: sa.Row) -> Values:
-    """Make the allocation of a mirrored node this service's own, and return what that changes in the node.
+    """Make the allocation of a mirrored node this service's own. Return the resulting changes of the node.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: row with ``uuid`` and ``instance_uuid``.
     :returns: {column: value}.
     """
@@ -210,7 +211,7 @@ def adopt_others(context: Context, clouds: Sequence[str]) -> None:
     condition = TABLE.c.origin.in_(clouds) if clouds else TABLE.c.origin.is_not(None)
     with context.write() as connection:
         statement = sa.update(TABLE).where(condition, TABLE.c.node_uuid.is_(None))
-        # Here, nothing would choose a node for one that still waits.
+        # This service does not choose nodes for allocations that wait.
         waiting = statement.where(TABLE.c.state == ALLOCATING)
         connection.execute(waiting.values(state=ERROR, last_error=error))
         connection.execute(statement.values(origin=None))

@@ -1,7 +1,7 @@
-"""The data of inspections of mirrored nodes, as ironic-traits-mirror has read it in their cloud.
+"""The inspection data of mirrored nodes, as ironic-traits-mirror has read it from their cloud.
 
-The inspection rules of this service run on it, as on all data that is not the end of an inspection here: they change
-traits and mismatches, and nothing else.
+The inspection rules of this service run on it. They change only traits and mismatches, as always when no inspection
+ends here.
 """
 
 import datetime
@@ -23,8 +23,8 @@ _NODES = tables.nodes
 class Inspection(NamedTuple):
     """An inspection of a mirrored node.
 
-    :ivar uuid: of the node.
-    :ivar finished_at: when it ended, by the clock of the cloud.
+    :ivar uuid: uuid of the node.
+    :ivar finished_at: when the inspection ended, by the clock of the cloud.
     """
 
     uuid: str
@@ -32,7 +32,7 @@ class Inspection(NamedTuple):
 
 
 def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
-    """Return inspections whose data was not stored yet, of nodes in the order of their ids.
+    """Return inspections whose data is not stored yet, in the order of the ids of their nodes.
 
     :param cloud: name of the cloud.
     :param limit: maximum number of inspections to return.
@@ -56,7 +56,8 @@ def unread(context: Context, cloud: str, limit: int) -> list[Inspection]:
 def store(context: Context, turn: Turn, inspection: Inspection, data: InspectionData | None) -> None:
     """Store the data of an inspection, and run the rules on it.
 
-    :param data: None if the cloud has none. Then only the inspection is stored, so that it is not requested again.
+    :param data: None if the cloud has no data. Then only the end of the inspection is stored, so that the data is not
+        requested again.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     with context.write() as connection:

@@ -1,8 +1,8 @@
-"""Mirrored nodes: nodes that another Ironic manages, as ironic-traits-mirror has read them there.
+"""Mirrored nodes: nodes that another Ironic manages, as ironic-traits-mirror has read them.
 
-Their columns are those of the cloud, whatever is enabled here. Their traits are held by the source ``mirror:CLOUD``,
-beside other sources. The inventory only has what its invariants allow: a node whose uuid another node has, a second
-node of one name, and so on, are reported as conflicts (``mirror_clouds.report``).
+Their columns have the values of the cloud, even if the drivers or interfaces are not enabled here. The source
+``mirror:CLOUD`` holds their traits, in addition to other sources. Nodes that violate an invariant of the inventory,
+such as a second node with the same name, are reported as conflicts (``mirror_clouds.report``).
 """
 
 import datetime
@@ -55,9 +55,9 @@ COLUMNS = tuple(
     if column.name not in ('id', 'uuid', 'generation', 'configdrive', 'origin') and not is_mask(column)
 )
 _READ = tuple(_NODES.c[name] for name in ('id', 'uuid', 'origin', *COLUMNS))
-#: Columns whose values only one node has.
+#: Columns with unique values.
 _UNIQUE = ('name', 'instance_uuid')
-#: Nodes that are written in one transaction.
+#: Maximum number of nodes that one transaction writes.
 BATCH = 100
 
 
@@ -65,7 +65,7 @@ class Stored(NamedTuple):
     """The result of ``store``.
 
     :ivar written: number of nodes or records that were inserted or changed.
-    :ivar deferred: uuids of those that can be stored only after another one of the same cloud, which is outdated here.
+    :ivar deferred: uuids of items that can be stored only after the outdated data of another item of the cloud.
     """
 
     written: int
@@ -73,7 +73,7 @@ class Stored(NamedTuple):
 
 
 def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> Stored:
-    """Store nodes of a cloud, unless they are stored as they are already.
+    """Store new and changed nodes of a cloud.
 
     :param mirrored: nodes, each once.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
@@ -93,7 +93,7 @@ def store(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> Sto
 
 
 def _store_singly(context: Context, turn: Turn, batch: Sequence[MirroredNode]) -> Stored:
-    """Store nodes, each in a transaction of its own, and report those that cannot be stored."""
+    """Store each node in its own transaction, and report those that cannot be stored."""
     written, deferred = 0, set[str]()
     for node in batch:
         uuid = node.row['uuid']
@@ -111,7 +111,7 @@ def _store_singly(context: Context, turn: Turn, batch: Sequence[MirroredNode]) -
 
 @retried
 def report(context: Context, turn: Turn, resource: str, reasons: Mapping[str, str]) -> None:
-    """Report conflicts of items of a cloud, in a transaction of its own.
+    """Report conflicts of items of a cloud, in a separate transaction.
 
     :param resource: name of the resource.
     :param reasons: {uuid: reason as a sentence; '' without a conflict}.
@@ -123,7 +123,7 @@ def report(context: Context, turn: Turn, resource: str, reasons: Mapping[str, st
 
 
 def _differing(context: Context, turn: Turn, mirrored: Sequence[MirroredNode]) -> list[MirroredNode]:
-    """Return the nodes that are not stored as they are, and those with conflicts, which may have ended."""
+    """Return the new and changed nodes, and those with conflicts, which may have ended."""
     uuids = [node.row['uuid'] for node in mirrored]
     with context.read() as connection:
         mirrored = mirror_claims.overlaid(connection, mirrored)
@@ -153,8 +153,9 @@ def _changes(row: sa.Row, new: Values) -> Values:
 def _store(context: Context, turn: Turn, batch: Sequence[MirroredNode], alone: bool = False) -> Stored:
     """Store nodes in one transaction.
 
-    :param alone: whether to store a node that ``new_nodes.create`` calls unusual. Then there is only this one.
-    :raises db_exception.DBDuplicateEntry: a unique value is that of another node.
+    :param alone: whether a node for which ``new_nodes.create`` raises Unusual can be stored. Then ``batch`` has one
+        node.
+    :raises db_exception.DBDuplicateEntry: another node has a unique value.
     :raises new_nodes.Unusual: a new node cannot be created in bulk.
     :raises failures.Failure: a provider prevents the change.
     """
@@ -196,7 +197,7 @@ def take_many(connection: sa.Connection, uuids: Collection[str]) -> dict[str, sa
     return {row.uuid: row for row in connection.execute(_TAKEN, {'ids': ids})}
 
 
-#: As in ``node_selection``, but neither moves ``updated_at``, which is that of the cloud.
+#: As in ``node_selection``, but without a change of ``updated_at``, which has the value of the cloud.
 _IN_ORDER = (
     sa.select(_NODES.c.id)
     .where(_NODES.c.uuid.in_(sa.bindparam('uuids', expanding=True)))
@@ -212,7 +213,7 @@ _TAKEN = sa.select(*_READ, *node_providers.BEFORE, MOMENT).where(_NODES.c.id.in_
 
 
 def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode]) -> None:
-    """Insert the chassis of nodes that are missing. Their fields follow (``mirrored_records``)."""
+    """Insert missing chassis of nodes. ``mirrored_records`` stores their fields later."""
     uuids = sorted({node.row['chassis_uuid'] for node in admitted} - {None})
     insert_missing(connection, tables.chassis, [{'uuid': uuid, 'extra': {}, 'created_at': now()} for uuid in uuids])
 
@@ -220,7 +221,7 @@ def _ensure_chassis(connection: sa.Connection, admitted: Iterable[MirroredNode])
 def _insert(context: Context, connection: sa.Connection, turn: Turn, new: Sequence[MirroredNode], alone: bool) -> int:
     """Insert new nodes, and return their number.
 
-    :param alone: whether to leave out the traits, and to adopt a provider that the node has already.
+    :param alone: whether to leave out the traits, and to use a provider that exists already.
     """
     rows = [node.row | {'origin': turn.cloud} for node in new]
     if alone and rows:
@@ -247,7 +248,7 @@ def _update(
     """Write the columns of nodes that differ, and return the ids of these nodes."""
     differing = [(row, changes) for row, node in changed if (changes := _changes(row, node.row))]
     for name in _UNIQUE:
-        # Two nodes may have exchanged their names.
+        # Two nodes may have exchanged their values.
         ids = [row.id for row, changes in differing if name in changes and getattr(row, name) is not None]
         if ids:
             connection.execute(sa.update(_NODES).where(_NODES.c.id.in_(ids)).values({name: None}))
@@ -289,7 +290,7 @@ def _events(context: Context, turn: Turn, row: sa.Row, moment: datetime.datetime
 
 
 def _seconds(begin: datetime.datetime | None, end: datetime.datetime | None) -> int | None:
-    """Return the whole seconds between two times of the clock of the cloud; None if one is not known."""
+    """Return the whole seconds between two times by the cloud's clock; None if one of them is not known."""
     return max(int((end - begin).total_seconds()), 0) if begin and end else None
 
 
@@ -337,7 +338,7 @@ def _end_reservations(
 
 @retried
 def delete(context: Context, turn: Turn, uuid: str) -> bool:
-    """Delete a node that a cloud no longer has, unless it is held here. Then it is put into maintenance.
+    """Delete a node that a cloud no longer has. If it is held here, put it into maintenance instead.
 
     :returns: whether it was deleted.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
@@ -366,7 +367,7 @@ def remove(
     """Delete a node with its provider, traits, ports and other records.
 
     :param row: result of ``take_many``.
-    :param source: for the entry in the history; None for a command.
+    :param source: source of the entry in the history; None for a command.
     """
     reservations.settle_nodes(connection, [row.uuid])
     node_providers.delete(connection, row)
@@ -376,9 +377,9 @@ def remove(
 
 
 def holder(connection: sa.Connection, row: sa.Row) -> str | None:
-    """Return what holds a node here, as a sentence; None if nothing does.
+    """Return the holder of a node here, as a sentence; None if it has none.
 
-    :param row: of a node that is locked, with ``id`` and ``uuid``.
+    :param row: row of a locked node, with ``id`` and ``uuid``.
     """
     try:
         node_providers.check_allocation(connection, row)

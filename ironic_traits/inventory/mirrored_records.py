@@ -1,4 +1,4 @@
-"""The chassis, portgroups and ports of clouds, as ironic-traits-mirror has read them there."""
+"""The chassis, portgroups and ports of clouds, as ironic-traits-mirror has read them."""
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
@@ -21,11 +21,11 @@ from ironic_traits.inventory.record_kinds import Kind
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.resources.values import differ
 
-#: {name of the resource: Kind}, in the order in which they refer to each other.
+#: {name of the resource: Kind}. Each comes after those that it refers to.
 KINDS = {kind.resource.name: kind for kind in (CHASSIS, PORTGROUPS, PORTS)}
-#: {name of the resource: the columns whose values only one record has}.
+#: {name of the resource: columns with unique values}.
 _UNIQUE = {'chassis': (), 'portgroups': ('name', 'address'), 'ports': ('name', 'address')}
-#: Records that are written in one transaction.
+#: Maximum number of records that one transaction writes.
 BATCH = 200
 #: Maximum number of items that ``written_before`` returns.
 _LATEST = 5
@@ -37,10 +37,10 @@ def columns(kind: Kind) -> list[str]:
 
 
 def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> Stored:
-    """Store records of a cloud, unless they are stored as they are already.
+    """Store new and changed records of a cloud.
 
     :param rows: [{column: value} of ``columns`` and ``uuid``, …], each record once.
-    :returns: the result. Deferred are records of nodes, or in portgroups, that are not stored yet.
+    :returns: the result. Records are deferred if their node or portgroup is not stored yet.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now. Nothing is written.
     """
     written, deferred = 0, set[str]()
@@ -52,7 +52,7 @@ def store(context: Context, turn: Turn, kind: Kind, rows: Sequence[Values]) -> S
             written += stored.written
             deferred |= stored.deferred
         except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
-            # Another transaction has written the same value since, or deleted the node.
+            # Another transaction has written the same value, or deleted the node, in the meantime.
             deferred |= {row['uuid'] for row in batch}
     return Stored(written, frozenset(deferred))
 
@@ -100,7 +100,7 @@ def _store(context: Context, turn: Turn, kind: Kind, batch: Sequence[Values]) ->
 
 
 def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row, Values]]) -> None:
-    """Put a placeholder into the unique columns of records that change there: two may have exchanged their values."""
+    """Put placeholders into unique columns that change: two records may have exchanged their values."""
     table = kind.table
     for name in _UNIQUE[kind.resource.name]:
         ids = [present.id for present, row in pairs if getattr(present, name) not in (None, row[name])]
@@ -110,9 +110,9 @@ def _vacate(connection: sa.Connection, kind: Kind, pairs: Sequence[tuple[sa.Row,
 
 
 class _Check:
-    """The check of which records of a cloud can be stored. See ``mirror_admission``.
+    """Checks which records of a cloud can be stored. See ``mirror_admission``.
 
-    :param nodes: {uuid: row with ``origin``} of the nodes of the records, locked.
+    :param nodes: {uuid: row with ``origin``} of the nodes of the records. The nodes are locked.
     :ivar reasons: {uuid: what conflicts, as a sentence}.
     :ivar deferred: uuids of records that are stored later.
     """
@@ -125,7 +125,7 @@ class _Check:
     def admit(self, batch: Sequence[Values]) -> list[Values]:
         """Return the records that can be stored now."""
         foreign = self._foreign([row['uuid'] for row in batch])
-        self.reasons |= dict.fromkeys(foreign, f'The uuid is that of another {self._kind.what} here.')
+        self.reasons |= dict.fromkeys(foreign, f'Another {self._kind.what} here has the same uuid.')
         admitted = [row for row in batch if row['uuid'] not in foreign]
         admitted = [row for row in admitted if self._has_node(row)] if self._kind.has_node else admitted
         admitted = self._in_portgroups(admitted) if 'portgroup_uuid' in self._kind.table.c else admitted
@@ -134,7 +134,7 @@ class _Check:
         return admitted
 
     def _foreign(self, uuids: Collection[str]) -> set[str]:
-        """Return which of these uuids are those of records that belong to nodes of others."""
+        """Return the uuids of records here that belong to nodes outside the cloud."""
         table, nodes = self._kind.table, tables.nodes
         same = nodes.c.uuid == table.c.node_uuid if self._kind.has_node else nodes.c.chassis_uuid == table.c.uuid
         statement = sa.select(table.c.uuid).join(nodes, same).where(table.c.uuid.in_(list(uuids)))
@@ -157,7 +157,7 @@ class _Check:
         return [row for row in rows if row['uuid'] not in self.deferred]
 
     def _unique(self, rows: Sequence[Values], name: str) -> list[Values]:
-        """Return the records whose value of a unique column no other record has."""
+        """Return the records whose value of a unique column is not in another record."""
         by_value: dict[Any, Values] = {}
         for row in rows:
             if row[name] is not None and by_value.setdefault(row[name], row) is not row:
@@ -182,7 +182,7 @@ class _Check:
 def delete(context: Context, turn: Turn, kind: Kind, uuids: Collection[str]) -> int:
     """Delete records that a cloud no longer has, and return their number.
 
-    :param kind: of records that belong to nodes.
+    :param kind: a kind of records that belong to nodes.
     :raises mirror_clouds.TurnLost: another mirror follows the cloud by now.
     """
     table = kind.table
@@ -201,7 +201,7 @@ def delete(context: Context, turn: Turn, kind: Kind, uuids: Collection[str]) -> 
 def uuids(context: Context, table: sa.Table, cloud: str) -> set[str]:
     """Return the uuids of the items of a cloud.
 
-    :param table: of nodes, or of records that belong to nodes.
+    :param table: table of nodes, or of records.
     """
     with context.read() as connection:
         return set(connection.scalars(_of_cloud(sa.select(table.c.uuid), table, cloud)))
@@ -226,10 +226,10 @@ def _of_cloud(statement: sa.Select, table: sa.Table, cloud: str) -> sa.Select:
 def written_before(
     context: Context, table: sa.Table, cloud: str, moment: datetime.datetime
 ) -> list[tuple[str, datetime.datetime]]:
-    """Return the items of a cloud that were changed last before a time, the latest first: [(uuid, when), …].
+    """Return the items of a cloud with the latest changes before a time, the latest first: [(uuid, time), …].
 
-    :param table: of nodes, or of records.
-    :param moment: by the clock of the cloud, as the times are.
+    :param table: table of nodes, or of records.
+    :param moment: time by the cloud's clock, as the times in the result.
     """
     latest = sa.select(table.c.uuid, table.c.updated_at).where(table.c.updated_at < moment)
     statement = _of_cloud(latest, table, cloud)
@@ -239,7 +239,7 @@ def written_before(
 
 
 def unknown(context: Context, table: sa.Table, cloud: str, uuids: Collection[str]) -> set[str]:
-    """Return which of these uuids belong to no item that is stored, or reported as a conflict."""
+    """Return the uuids of items that are neither stored nor reported as conflicts."""
     conflicts = tables.mirror_conflicts.c
     with context.read() as connection:
         present = set(connection.scalars(sa.select(table.c.uuid).where(table.c.uuid.in_(list(uuids)))))

@@ -1,6 +1,6 @@
-"""Mismatches: expectations of inspection rules that nodes do not meet, since the rules last ran on them.
+"""Mismatches: expectations of inspection rules that nodes did not meet when the rules last ran on them.
 
-A node with a mismatch is not for instances: it is left out of matches, reservations and allocations.
+A node with a mismatch is left out of matches, reservations and allocations.
 """
 
 import datetime
@@ -55,9 +55,9 @@ def of_other_rules(rules: Collection[str]) -> Condition:
 
 
 def rules(connection: sa.Connection, conditions: Iterable[Condition], limit: int) -> list[str]:
-    """Return the rules with mismatches now, those with the most first.
+    """Return the rules with mismatches now, those with the largest number first.
 
-    :param conditions: on the nodes that count.
+    :param conditions: conditions on the nodes to count.
     :param limit: maximum number of rules.
     """
     table, count = tables.node_mismatches, sa.func.count()
@@ -78,8 +78,8 @@ def read_all(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, 
 def replace(connection: sa.Connection, replacements: Iterable[Replacement], moment: datetime.datetime) -> None:
     """Store the mismatches of nodes.
 
-    :param connection: of a writer that has taken the locks of the nodes.
-    :param moment: time by the database's clock. A mismatch that stays keeps the time since when it is there.
+    :param connection: connection of a writer that has taken the locks of the nodes.
+    :param moment: time by the database's clock, for new mismatches. Others keep their time.
     """
     gone, changed, new = [], [], []
     for node_id, before, after in replacements:
@@ -103,7 +103,7 @@ _CHANGE = sa.update(tables.node_mismatches).where(*_SAME).values(message=sa.bind
 
 
 def message(sentences: Sequence[str]) -> str:
-    """Return the message of a rule: its first sentences, one a line."""
+    """Return the message of a rule: its first sentences, one per line."""
     more = len(sentences) - _MAX_SENTENCES
     return '\n'.join((*sentences[:_MAX_SENTENCES], *([f'and {more} more'] if more > 0 else [])))
 

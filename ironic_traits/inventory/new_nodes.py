@@ -1,7 +1,7 @@
-"""Bulk creation of nodes with their traits, ports and other records, in a few statements: for imports.
+"""Creates many nodes with their traits, ports and other records in a few statements, for imports.
 
-The caller makes the checks that ``nodes.create``, ``records.create`` and so on make before they write. A node whose
-creation depends on other rows is refused here with ``Unusual``; the caller then creates it on its own.
+The caller makes the checks that ``nodes.create``, ``records.create`` and so on make before they write. If the creation
+of a node depends on other rows, ``Unusual`` is raised, and the caller creates the nodes one by one.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from ironic_traits.inventory.trait_store import Hold
 
 
 class Unusual(Exception):
-    """The nodes cannot be created in bulk. One by one, they can be created, or raise the failure that says why not."""
+    """The nodes cannot be created in bulk. The caller creates them one by one, which may raise specific failures."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +32,9 @@ class NewNode:
     """A node to create.
 
     :ivar row: {column: value} of all columns but the id.
-    :ivar traits: {source: [trait, …]}: valid traits, of each source each once.
-    :ivar records: [(Kind, {column: value} of all columns of a record but the id), …]; a record that others refer to
-        comes before them.
+    :ivar traits: {source: [trait, …]}: valid traits without duplicates.
+    :ivar records: [(Kind, {column: value} of all columns of a record but the id), …]. A record comes before those that
+        refer to it.
     """
 
     row: Values
@@ -45,10 +45,10 @@ class NewNode:
 def create(context: Context, connection: sa.Connection, new_nodes: Sequence[NewNode]) -> None:
     """Insert nodes with their providers, traits, records and the first entries of their histories.
 
-    :param context: of the import.
-    :param connection: of a writer, in a savepoint: the caller rolls back to it after a failure.
+    :param context: context of the import.
+    :param connection: connection of a writer, in a savepoint: the caller rolls back to it after a failure.
     :param new_nodes: [NewNode, …], all with the same columns.
-    :raises Unusual: a key is taken, a row refers to one that does not exist, or a provider has the uuid already.
+    :raises Unusual: a unique value is in use, a row refers to one that does not exist, or a provider has the uuid.
     """
     try:
         connection.execute(sa.insert(tables.nodes), [with_masks(tables.nodes, node.row) for node in new_nodes])

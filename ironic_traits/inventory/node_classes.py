@@ -1,6 +1,6 @@
-"""The resource classes of nodes, as they are written there. Several may have the same normalized name (CUSTOM_…).
+"""The resource classes of nodes, as stored there. Several may have the same normalized name (CUSTOM_…).
 
-They are read from an index: one entry for each class, however many nodes there are.
+They are read from an index: one entry for each class, for any number of nodes.
 """
 
 import functools
@@ -19,7 +19,7 @@ def statement(dialect: str, *columns: sa.ColumnElement) -> sa.Select:
     """Return the SELECT of the classes of nodes, and of further columns in each of its rows.
 
     :param dialect: name of SQLAlchemy's dialect.
-    :param columns: that do not depend on the classes.
+    :param columns: columns that do not depend on the classes.
     :returns: SELECT of ``name`` and the columns: a row for each class, and one or more with NULL. It is incomplete if
         it has MAX_CLASSES rows or more.
     """
@@ -27,7 +27,7 @@ def statement(dialect: str, *columns: sa.ColumnElement) -> sa.Select:
 
 
 def read(connection: sa.Connection, normalized: str) -> list[str] | None:
-    """Return the classes of nodes that have a normalized name; None if nodes have too many classes to look at.
+    """Return the classes of nodes that have a normalized name; None if there are MAX_CLASSES classes or more.
 
     :param normalized: CUSTOM_….
     """
@@ -36,7 +36,7 @@ def read(connection: sa.Connection, normalized: str) -> list[str] | None:
 
 
 def same(names: Iterable[str | None], normalized: str) -> list[str]:
-    """Return those of the classes of nodes that have a normalized name. (None, and '', are no classes.)"""
+    """Return the classes of nodes that have a normalized name. (None and '' are not classes.)"""
     return [name for name in names if name and os_resource_classes.normalize_name(name) == normalized]
 
 
@@ -61,6 +61,6 @@ def _recursive() -> sa.CTE:
 
 @functools.cache
 def _distinct() -> sa.Subquery:
-    """Return the classes, and a NULL. MariaDB reads one entry of the index for each class for this, not for min()."""
+    """Return the classes, and a NULL. MariaDB reads one index entry per class for DISTINCT, but not for min()."""
     some = sa.select(tables.nodes.c.resource_class).distinct().limit(MAX_CLASSES).subquery()
     return sa.union_all(sa.select(sa.null().label('name')), sa.select(some)).subquery()

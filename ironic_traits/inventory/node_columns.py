@@ -1,6 +1,6 @@
-"""The columns of nodes in SELECTs: what a caller may see of the fields of nodes.
+"""The columns of nodes in SELECTs, with placeholders for values that the caller may not see.
 
-A JSON field is the stored text, which responses contain without parsing it. ``traits`` is a sorted list.
+A JSON field is the stored text, which responses contain as it is. ``traits`` is a sorted list.
 """
 
 import functools
@@ -18,7 +18,7 @@ from ironic_traits.db.types import Json
 from ironic_traits.inventory import node_traits, reservations, secrets, trait_filters
 from ironic_traits.resources.nodes import NODES
 
-#: {field with a policy rule of its own for showing it: name of the rule}.
+#: {field that only callers with a certain policy rule may see: name of the rule}.
 _SHOW_RULES = {field.name: field.show_rule.name for field in NODES.fields if field.show_rule}
 JSON_FIELDS = frozenset(column.name for column in tables.nodes.c if isinstance(column.type, Json))
 #: Fields that a list can be sorted by.
@@ -28,7 +28,7 @@ SORTABLE = frozenset(column.name for column in tables.nodes.c if not secrets.is_
 
 
 def columns(context: Context, fields: tuple[str, ...]) -> Columns:
-    """Return the columns for fields, with a placeholder where the caller may not see the field of a node."""
+    """Return the columns for fields, with a placeholder if the caller may not see the field of a node."""
     hidden, masked = _hidden(context, fields), secrets.masked(context, tables.nodes, fields)
     conductor = context.conductors.column(context) if 'conductor' in fields else None
     if not hidden:
@@ -55,7 +55,7 @@ def with_sources(
 
 
 def _hidden(context: Context, fields: Iterable[str]) -> set[str]:
-    """Return the fields that the caller may see of some nodes at most, as a set."""
+    """Return the fields that the caller may see only on some nodes, or on none, as a set."""
     if context.may('baremetal:node:get:filter_threshold'):
         return set()
     return {field for field in fields if field in _SHOW_RULES and not context.may(_SHOW_RULES[field])}

@@ -1,4 +1,4 @@
-"""What inspection rules see of nodes: their fields, as the API shows them, and the secrets for sensitive rules."""
+"""The fields of nodes that inspection rules see: as the API shows them, and with secrets for sensitive rules."""
 
 import datetime
 from collections.abc import Collection, Mapping
@@ -13,16 +13,16 @@ from ironic_traits.inventory import secrets
 from ironic_traits.matching.facts import Facts
 from ironic_traits.resources.nodes import NODES
 
-#: The fields that rules may see. Traits are none of them: what a rule adds must not depend on what it has added before.
+#: The fields that rules may see. Traits are not among them: the result of a rule must not depend on earlier results.
 _COLUMNS = {field.name: tables.nodes.c[field.name] for field in NODES.fields if field.is_column}
 _SECRET = frozenset(secrets.RULES['nodes'])
 
 
 class Fields(NamedTuple):
-    """What rules see of the fields of a node.
+    """The fields of a node that rules see.
 
     :ivar shown: {field: value}, with the secrets masked.
-    :ivar unmasked: those of the fields in which secrets are masked, with the secrets.
+    :ivar unmasked: {field: value} of the fields with masked secrets, with the secrets.
     """
 
     shown: dict[str, Any]
@@ -37,7 +37,7 @@ class Fields(NamedTuple):
 
 
 def read_all(connection: sa.Connection, node_ids: Collection[int], fields: Collection[str]) -> dict[int, Fields]:
-    """Return what rules see of the fields of nodes.
+    """Return the fields of nodes that rules see.
 
     :param fields: names of the fields to read; unknown ones are ignored.
     :returns: {node id: Fields}.

@@ -1,4 +1,4 @@
-"""Conditions on nodes for the query filters, and for which nodes the caller may see."""
+"""Conditions on nodes for the query filters, and for the nodes that the caller may see."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -26,12 +26,11 @@ def without_children(filters: Mapping[str, Any], by_set: bool = False) -> list[C
     """Return the condition that hides the children of nodes, unless a filter asks for them.
 
     :param filters: as for ``conditions``.
-    :param by_set: whether to read the few children first. For a statement that reads all nodes on MariaDB, which has
-        no partial index of the others and would look up each of them.
+    :param by_set: whether to read the few children first. This is for statements that read all nodes on MariaDB, which
+        has no partial index, and would look up each node.
     :returns: [condition on nodes]; [] when ``parent_node`` or ``include_children`` selects children.
     """
-    asked = 'parent_node' in filters or filters.get('include_children')
-    if asked:
+    if 'parent_node' in filters or filters.get('include_children'):
         return []
     return [tables.nodes.c.id.not_in(_CHILDREN) if by_set else tables.nodes.c.parent_node.is_(None)]
 
@@ -50,11 +49,11 @@ def visible(context: Context, grant: Grant, list_all: str = 'baremetal:node:list
 
 
 def visible_project(context: Context, grant: Grant, list_all: str = 'baremetal:node:list_all') -> str | None:
-    """Return the project to whose nodes a request is limited, as owner or lessee; None if it may show all nodes.
+    """Return the project whose nodes (owned or leased) a request may show; None if it may show all nodes.
 
     :param list_all: as for ``visible``.
-    :raises failures.Forbidden: policy does not allow it for all nodes, and the caller has no project (a token for a
-        domain, for example).
+    :raises failures.Forbidden: policy does not allow the caller to see all nodes, and the caller has no project (the
+        token is for a domain, for example).
     """
     if not grant.rules and context.may(list_all):
         return None
@@ -86,7 +85,7 @@ def _is_of(project: str) -> Condition:
 
 
 def _has_text(text: str) -> Condition:
-    """Return the condition on nodes that their names or descriptions have a text, or that a uuid begins with it."""
+    """Return the condition on nodes that a name or the description contains a text, or that a uuid begins with it."""
     names = tables.nodes.c.name, tables.nodes.c.instance_name, tables.nodes.c.description
     uuids = tables.nodes.c.uuid, tables.nodes.c.instance_uuid
     return sa.or_(
@@ -105,7 +104,7 @@ CONDITIONS: dict[str, Callable[[Any], Condition]] = {
     # See ``without_children``.
     'include_children': lambda value: sa.true(),
     'eligible': lambda value: eligibility.ELIGIBLE if value else ~eligibility.ELIGIBLE,
-    # The reserved nodes are few, the others many. So the reservations are read once, or one for each node of the page.
+    # Few nodes are reserved. To find these, all reservations are read once. To find others, one is read for each node.
     'reserved': lambda value: tables.nodes.c.uuid.in_(_RESERVED) if value else no_row(eligibility.RESERVED),
     # '' for the nodes that are not mirrored.
     'origin': lambda cloud: tables.nodes.c.origin == cloud if cloud else origins.OWN,

@@ -1,4 +1,4 @@
-"""Checks of whether the state and the holders of a node allow an update or a deletion."""
+"""Checks whether the state and the holders of a node allow an update or a deletion."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def check_update(node: sa.Row, changes: Mapping[str, Any]) -> None:
     :param node: a row with the settable fields before the change, ``provision_state``, ``target_provision_state`` and
         ``reservation``.
     :param changes: {field: new value}.
-    :raises failures.InvalidState: the node's state does not allow them.
+    :raises failures.InvalidState: the node's state does not allow the changes.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.InvalidInput: ``protected_reason`` or ``retired_reason`` is set, and the flag is not.
     """
@@ -47,10 +47,10 @@ def check_delete(node: sa.Row, available_too: bool) -> None:
     :raises failures.NodeProtected: the node is protected.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance.
-    :raises failures.InvalidState: the node's provision state does not allow it.
+    :raises failures.InvalidState: the node's provision state does not allow the deletion.
     """
     if node.reservation:
-        # Checked first, because the worker may change all the other fields.
+        # Checked first, because the worker may change all other fields.
         raise failures.NodeLocked(node=node.uuid, host=node.reservation)
     if node.protected:
         raise failures.NodeProtected(node=node.uuid)
@@ -71,7 +71,7 @@ def _check_at_rest(node: sa.Row, changes: Mapping[str, Any]) -> None:
         raise failures.InvalidState(reason=f'Cannot update node "{node.uuid}" while it is in state "inspecting".')
     if node.target_provision_state and node.provision_state not in states.UPDATABLE:
         # The instance can be removed from a node that is stuck in a transition, if the node is in maintenance. A node
-        # with a lock is not stuck.
+        # that a worker has locked is not stuck.
         if node.maintenance and changes == {'instance_uuid': None}:
             if node.reservation:
                 raise failures.NodeLocked(node=node.uuid, host=node.reservation)
@@ -86,7 +86,8 @@ def _check_configuration(node: sa.Row, changes: Mapping[str, Any]) -> None:
         return
     requirement = f"({', '.join(states.RECONFIGURABLE)}) states{{more}}. Current state is '{node.provision_state}'."
     for interface in INTERFACES:
-        # A node from before the interface came has none: that it gets the default is no change of configuration.
+        # A node that is older than the interface has no value yet. Setting the default does not change its
+        # configuration.
         had_one = getattr(node, f'{interface}_interface') is not None
         if had_one and f'{interface}_interface' in changes and not node.maintenance:
             raise failures.InvalidState(
@@ -108,7 +109,7 @@ def check_reservation(connection: sa.Connection, uuid: str, instance: str | None
 
 
 def check_free(connection: sa.Connection, node: sa.Row) -> None:
-    """Raise a failure if an instance, a reservation or a consumer holds a node: then its class must not change.
+    """Raise a failure if an instance, a reservation or a consumer holds a node. Then its class must not change.
 
     :raises failures.NodeAssociated: the node has an instance.
     :raises failures.NodeReserved: the node has a live reservation.

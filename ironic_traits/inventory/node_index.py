@@ -1,16 +1,15 @@
-"""The index of nodes: which nodes have a trait, a class, an owner, or a reason not to be free, as sets of bits.
+"""The index of nodes: sets of bits of the nodes with a trait, a class, an owner, or a reason not to be free.
 
-Each process keeps one in memory (``inventory.node_sets``), for questions about many nodes, such as capacity, drift,
-explanations and facets. It is never stale. Each use of it begins with one snapshot of the database, in which these are
-read:
+Each process keeps an index in memory (``inventory.node_sets``), for questions about many nodes, such as capacity,
+drift, explanations and facets. It is never stale. Each use begins with one snapshot of the database, and reads in it:
 
-1. the last number of the change feed, and the nodes whose changes have a number since the one that the index has;
-2. the nodes in the log of changes that have no number yet;
-3. the present rows of all these nodes, and of those of point 2 at the use before, with which the index is corrected.
+1. the last number of the change feed, and the nodes with changes after the number of the previous use;
+2. the nodes in the log of changes, which have no number yet;
+3. the current rows of all these nodes, and of the nodes in point 2 of the previous use. They update the index.
 
-A row of the log is committed with the write that it stands for. So a write that the snapshot shows has its row in the
-log, or has a number; and that number is larger than the last one of each snapshot that did not show the write.
-Reservations that have expired change no row. They are read each time.
+A row of the log is committed together with its write. Therefore a write that the snapshot shows has its row in the log,
+or has a number. This number is larger than the last number of each snapshot that did not show the write.
+The expiry of a reservation changes no row. Expired reservations are read at each use.
 """
 
 import contextlib
@@ -30,20 +29,20 @@ from ironic_traits.inventory.node_sets import STATEMENT, NodeSets
 from ironic_traits.matching import bitsets
 
 LOG = logging.getLogger(__name__)
-#: With more nodes than these, statements that count take so long that a process keeps the index ready (``keep``).
+#: If there are more nodes, counting statements take so long that a process keeps the index ready (``keep``).
 MANY_NODES = 20_000
-#: With more nodes, the index is made for capacity and drift only: it needs more memory than a worker should use for
-#: requests that a statement can answer.
+#: If there are more nodes, the index is made only for capacity and drift: it needs more memory than a worker should use
+#: for requests that a statement can answer.
 MAX_NODES = 300_000
 #: Seconds between two updates of an index that is kept ready.
 PAUSE = 60
-#: Seconds after the start of a process before it makes the index: the first requests come first.
+#: Seconds after the start of a process before it makes the index, so that it first handles waiting requests.
 FIRST_PAUSE = 1
-#: Nodes that one statement reads.
+#: Maximum number of nodes that one statement reads.
 _BATCH = 2000
-#: How long the end of the process waits for a thread that reads nodes.
+#: Seconds for which the end of the process waits for a thread that reads nodes.
 _SECONDS = 5
-#: An index with more deleted nodes than these, and than others, is built anew.
+#: An index is rebuilt if it has more deleted nodes than this, and than other nodes.
 _MAX_DELETED = 1000
 _EXPIRED = (
     sa.select(tables.nodes.c.id)
@@ -55,7 +54,7 @@ _EXPIRED = (
 class View:
     """The nodes at one moment.
 
-    :ivar connection: on the snapshot of that moment.
+    :ivar connection: connection on the snapshot of that moment.
     :ivar expired: set of the nodes whose reservation has expired.
     """
 
@@ -68,9 +67,10 @@ class View:
         self._known: dict[Hashable, int] = {}
 
     def get(self, *name: str | None) -> int:
-        """Return a set, by a name of ``node_sets``: ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of
-        COLUMNS, value or None), or of the nodes whose provider has a trait that a client has set, ('foreign', name), or
-        is in an ('aggregate', uuid).
+        """Return a set of nodes by its name in ``node_sets``.
+
+        The names are ALL, CHILDREN, ('trait', name), ('reason', one of REASONS), (one of COLUMNS, value or None),
+        ('foreign', name of a trait that a client has set on the node's provider), and ('aggregate', uuid).
         """
         key: Hashable = name if len(name) > 1 else name[0]
         if key not in self._known:
@@ -79,21 +79,21 @@ class View:
 
     def values(self, kind: str) -> list[str]:
         """Return the names of the sets of a kind, sorted: traits for 'trait', owners for 'owner', …"""
-        # A node with '' has no class.
+        # The class '' means no class.
         none = (None, '') if kind == 'resource_class' else (None,)
         return sorted(value for value in self._names(kind) if value not in none)
 
     def counts(self, kind: str, nodes: int) -> list[tuple[str | None, int]]:
-        """Return how many of some nodes are in each set of a kind: [(value, number), …], the most frequent first.
+        """Return how many of the nodes are in each set of a kind: [(value, number), …], the most frequent first.
 
         :param kind: one of COLUMNS, or 'trait'.
         """
-        # Not by ``get``, which would keep as many large integers as there are values.
+        # Not with ``get``, which would cache a large integer for each value.
         numbers = ((value, (self._sets.get((kind, value)) & nodes).bit_count()) for value in self._names(kind))
         return by_frequency(each for each in numbers if each[1])
 
     def unavailable(self, reason: str) -> int:
-        """Return the set of the nodes that are not free for a reason (of REASONS)."""
+        """Return the set of the nodes that are not free for a reason, one of REASONS."""
         return self.get('reason', reason) & ~self.expired if reason == 'reserved' else self.get('reason', reason)
 
     def select(self, conditions: Iterable[Condition]) -> int:
@@ -107,13 +107,13 @@ class View:
     def ids(self, nodes: int, limit: int) -> list[int]:
         """Return the ids of the first nodes of a set.
 
-        :param limit: most ids.
+        :param limit: maximum number of ids.
         """
         return [self._ids[position] for position in itertools.islice(bitsets.positions(nodes), limit)]
 
     @property
     def size(self) -> int:
-        """A number that is larger than each position."""
+        """A number that is larger than all positions."""
         return self._sets.size
 
     def _names(self, kind: str) -> Iterator[Any]:
@@ -121,7 +121,7 @@ class View:
 
 
 class _Closed(Exception):
-    """The process ends."""
+    """The process is ending."""
 
 
 class NodeIndex:
@@ -130,7 +130,7 @@ class NodeIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._nodes: NodeSets | None = None
-        # The place in the change feed at which they were read.
+        # The part of the change feed that is in the index.
         self._seen: change_feed.Seen | None = None
         self._preparations = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -139,11 +139,11 @@ class NodeIndex:
 
     @contextlib.contextmanager
     def now(self, context: Any) -> Iterator[View]:
-        """Yield a View of the nodes as they are now. Other requests for one wait meanwhile.
+        """Yield a View of the nodes as they are now. Other threads that need a view wait until this one ends.
 
         :param context: a Context or a Service.
         """
-        # So that few changes have no number: those are read again at the next use.
+        # Numbers the changes first: those without a number are read again at the next use.
         change_feed.now(context)
         with self._lock, context.snapshot() as connection:
             with self._guarded():
@@ -152,7 +152,7 @@ class NodeIndex:
 
     @contextlib.contextmanager
     def if_ready(self, context: Any) -> Iterator[View | None]:
-        """As ``now``; but yield None if the index has to read more than a few nodes for that."""
+        """Yield a View as ``now`` does, or None if the index would have to read more than a few nodes."""
         if self._nodes is None or self._is_preparing:
             yield None
             return
@@ -167,7 +167,7 @@ class NodeIndex:
             yield _view(connection, nodes)
 
     def prepare(self, context: Any) -> None:
-        """Begin to read the nodes in another thread, unless one does that already."""
+        """Begin to read the nodes in another thread, unless such a thread runs already."""
         with self._preparations:
             if not self._closed.is_set() and not self._is_preparing:
                 self._thread = threading.Thread(target=self._prepare, args=(context,), name='index', daemon=True)
@@ -176,8 +176,8 @@ class NodeIndex:
     def keep(self, context: Any) -> None:
         """Begin to keep the index ready in another thread, while there are many nodes (MANY_NODES to MAX_NODES).
 
-        It updates the index after each PAUSE. Otherwise, after a night without a request that uses the index, the first
-        one would find that it has to read too many changes.
+        The thread updates the index after each PAUSE. Without it, after a night without requests that use the index,
+        there would be too many changes for the first request to read.
         """
         self._keeper = threading.Thread(target=self._keep, args=(context,), name='index-keeper', daemon=True)
         self._keeper.start()
@@ -193,7 +193,7 @@ class NodeIndex:
             self._closed.set()
         for thread in (self._keeper, self._thread):
             if thread:
-                # It ends after the nodes that it reads now, unless the database does not answer.
+                # The thread ends after its current statement, unless the database does not respond.
                 thread.join(_SECONDS)
 
     @property
@@ -220,12 +220,12 @@ class NodeIndex:
                 if not is_ready and _has_many_nodes(context):
                     self.prepare(context)
             except Exception as error:
-                # No error here may end the thread.
+                # The thread must survive all errors.
                 outage.log(LOG, error, 'The index of nodes could not be updated; it is tried again later')
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Forget the index after an exception: the sets may be changed in part."""
+        """Forget the index after an exception: some of its sets may have been changed."""
         try:
             yield
         except BaseException:
@@ -238,7 +238,7 @@ class NodeIndex:
     def _refreshed(self, connection: sa.Connection, news: change_feed.News) -> NodeSets:
         nodes = self._nodes
         if nodes is None or news.uuids is None or _is_worn(nodes, news.uuids):
-            # The old sets go first: for a moment, the memory would hold both.
+            # Free the old sets first, so that memory does not hold both.
             nodes = None
             self._forget()
             nodes = self._made(connection)
@@ -253,7 +253,7 @@ class NodeIndex:
     def _made(self, connection: sa.Connection) -> NodeSets:
         """Return the sets of all nodes.
 
-        :raises _Closed: the process ends.
+        :raises _Closed: the process is ending.
         """
         nodes, started_at = NodeSets(), time.monotonic()
         for rows in _all(connection):
@@ -265,7 +265,7 @@ class NodeIndex:
 
 
 def _has_many_nodes(context: Any) -> bool:
-    """Whether there are so many nodes that a process keeps the index ready. No more than MAX_NODES are counted."""
+    """Whether there are so many nodes that a process keeps the index ready. It counts MAX_NODES + 1 at most."""
     some = sa.select(tables.nodes.c.id).limit(MAX_NODES + 1).subquery()
     with context.read() as connection:
         number = connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
@@ -284,13 +284,13 @@ def _view(connection: sa.Connection, nodes: NodeSets) -> View:
 
 
 def _is_worn(nodes: NodeSets, uuids: Collection[str]) -> bool:
-    """Whether it is better to build the index anew: most nodes have changed, or are deleted."""
+    """Whether it is better to rebuild the index, because most nodes have changed or are deleted."""
     living = len(nodes.ids) - nodes.deleted
     return len(uuids) > max(living, _BATCH) or nodes.deleted > max(living, _MAX_DELETED)
 
 
 def _all(connection: sa.Connection) -> Iterator[Sequence[sa.Row]]:
-    """Yield the rows of all nodes, by id, some at a time."""
+    """Yield the rows of all nodes in the order of their ids, in batches."""
     last = 0
     statement = STATEMENT.where(tables.nodes.c.id > sa.bindparam('last')).order_by(tables.nodes.c.id).limit(_BATCH)
     while rows := connection.execute(statement, {'last': last}).all():

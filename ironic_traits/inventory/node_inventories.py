@@ -1,4 +1,4 @@
-"""What inspections found of nodes: the last data of each node, and the data before.
+"""The data of the last inspection of each node, and of the inspection before.
 
 The data is one JSON document, ``{"inventory": {…}, "plugin_data": {…}}``, as Ironic shows it. It is stored compressed.
 """
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 
-#: Level of zlib's compression. Higher ones take far longer, and the data of a node hardly gets smaller.
+#: Level of zlib's compression. Higher levels take far longer, and hardly make the data smaller.
 _LEVEL = 6
 
 
@@ -41,7 +41,7 @@ def read(connection: sa.Connection, node_id: int, previous: bool = False) -> Inv
     """Return the data of a node.
 
     :param node_id: primary key of the node.
-    :param previous: whether to return the data before the last instead of the last.
+    :param previous: whether to return the previous data instead of the last.
     :returns: Inventory; None if the node has no such data.
     """
     data, received_at = _columns(previous)
@@ -62,12 +62,12 @@ def read_all(connection: sa.Connection, node_ids: Collection[int]) -> dict[int, 
 
 
 def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], moment: datetime.datetime) -> None:
-    """Store the data of a node. The data that it has so far becomes the previous one.
+    """Store the data of a node. Its current data becomes the previous data.
 
-    Data that equals the last gets a new time, and nothing else: a ramdisk that sends its data twice would otherwise
-    replace the data of the inspection before.
+    If the data equals the last data, only the time changes. Otherwise a ramdisk that sends its data twice would replace
+    the data of the previous inspection.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
     :param moment: time by the database's clock.
@@ -88,12 +88,12 @@ def store(connection: sa.Connection, node_id: int, document: Mapping[str, Any], 
 def amend(
     connection: sa.Connection, node_id: int, document: Mapping[str, Any], moment: datetime.datetime | None = None
 ) -> None:
-    """Replace the last data of a node by other data of the same inspection.
+    """Replace the last data of a node with other data of the same inspection.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
-    :param moment: time by the database's clock; None to leave the time as it is.
+    :param moment: time by the database's clock; None to keep the time.
     """
     table = tables.node_inventories
     values: Values = {'data': _compressed(document)} | ({'received_at': moment} if moment else {})

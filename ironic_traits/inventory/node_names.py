@@ -13,7 +13,7 @@ _STORED_UUID = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 def is_stored_uuid(text: str) -> bool:
-    """Whether a text is a uuid in the form in which uuids are stored: nearly all are, and this is quickly found out."""
+    """Whether a text is a uuid in the form in which uuids are stored. Nearly all uuids are, and this check is quick."""
     return bool(_STORED_UUID.fullmatch(text))
 
 

@@ -1,6 +1,6 @@
 """Parents and children: nodes that are parts of another node, such as the DPUs of a server.
 
-A child names its parent. As in Ironic, nothing holds the two together: a parent can be deleted, and its children stay.
+A child names its parent. As in Ironic, there is no foreign key: a parent can be deleted, and its children stay.
 """
 
 import uuid
@@ -22,8 +22,8 @@ def resolved(context: Context, connection: sa.Connection, node: Values) -> str:
     """Return the uuid of the parent of a node.
 
     :param node: {field: value}, with ``uuid``, ``owner`` and the uuid or the name of the parent in ``parent_node``.
-    :raises failures.InvalidInput: there is no such node that the caller may see, or it has another owner, or it is the
-        node itself.
+    :raises failures.InvalidInput: the parent does not exist, the caller may not see it, it has another owner, or it is
+        the node itself.
     """
     refusal = failures.InvalidInput(
         reason=f"Unable to apply the requested parent_node '{node['parent_node']}'. Requested value was invalid."
@@ -33,7 +33,7 @@ def resolved(context: Context, connection: sa.Connection, node: Values) -> str:
         parent = read(connection, str(uuid.UUID(ident)) if uuidutils.is_uuid_like(ident) else ident, _COLUMNS)
     except failures.NodeNotFound:
         raise refusal from None
-    # One message for all, which does not tell whether there is such a node.
+    # One message for all cases, which does not reveal whether there is such a node.
     if parent.owner != node.get('owner') or not context.may('baremetal:node:get', target_of(parent)):
         raise refusal
     if parent.uuid == node['uuid']:
@@ -42,7 +42,7 @@ def resolved(context: Context, connection: sa.Connection, node: Values) -> str:
 
 
 def children(context: Context, grant: Grant, ident: str) -> tuple[str, list[str]]:
-    """Return the uuid of a node, and the uuids of its children that the caller may see, in the order of their creation.
+    """Return the uuid of a node, and the uuids of its children that the caller may see, in the order of creation.
 
     :param ident: uuid or name of the node.
     :raises failures.NodeNotFound: there is no such node.

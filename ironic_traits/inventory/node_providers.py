@@ -1,9 +1,9 @@
-"""The resource providers of nodes: what a change of a node changes in its provider, in the same transaction.
+"""The resource providers of nodes. A change of a node updates its provider in the same transaction.
 
-A node with a resource class has a resource provider of the same uuid. The provider's inventory and the node's own
-traits are derived from the node at each read. Stored are the provider's row, its resource class, and its generation,
-which moves exactly when something that the provider shows changes (invariant 6). All writes happen under the
-node's lock.
+A node with a resource class has a resource provider with the same uuid. The provider's inventory and the node's own
+traits are derived from the node at each read. The database stores the provider's row, its resource class, and its
+generation, which is raised exactly when the visible data of the provider changes (invariant 6). All writes happen under
+the node's lock.
 
 A *foreign* trait is one that a Placement client (nova, for example) has set on a node's provider.
 """
@@ -25,18 +25,18 @@ from ironic_traits.db.together import Write
 from ironic_traits.db.types import now
 from ironic_traits.deploy import states
 
-#: Condition on nodes: the node's state allows an instance on it. This is the rule by which nova takes a node as free.
+#: Condition on nodes: the node's state allows an instance. Nova uses the same rule for free nodes.
 OFFERED = sa.and_(
-    # A literal, for SQLite: with a parameter, it does not read ``nodes_free_idx``.
+    # A literal, because SQLite does not use ``nodes_free_idx`` with a parameter.
     tables.nodes.c.provision_state == sa.literal_column(f"'{states.AVAILABLE}'"),
     tables.nodes.c.instance_uuid.is_(None),
     tables.nodes.c.maintenance.is_(sa.false()),
     tables.nodes.c.power_state.is_not(None),
     tables.nodes.c.power_state != states.POWER_ERROR,
 )
-#: Condition on nodes: the unit of the node's provider is for instances. Not that of a child: nova schedules to parents.
+#: Condition on nodes: the unit of the node's provider is for instances. Nova schedules to parents, not to children.
 SCHEDULABLE = sa.and_(OFFERED, tables.nodes.c.parent_node.is_(None))
-# An alias, because the surrounding statement may select from resource_providers, too.
+# An alias, because the surrounding statement may also select from resource_providers.
 _provider = tables.resource_providers.alias('provider_of_node')
 _ALLOCATIONS = (
     sa.select(tables.allocations.c.consumer_id)
@@ -51,7 +51,7 @@ _CONSUMERS = _ALLOCATIONS.join(
 #: a column of a SELECT from nodes.
 ALLOCATED = _ALLOCATIONS.exists()
 CONSUMER = _CONSUMERS.limit(1).scalar_subquery().label('consumer_uuid')
-#: Columns that ``follow`` compares with the state after a change. ``single_node.take`` reads them under the lock.
+#: Columns that ``follow`` compares with their values after a change. ``single_node.take`` reads them under the lock.
 BEFORE = (tables.nodes.c.resource_class.label('class_before'), SCHEDULABLE.label('offered_before'))
 #: The columns of nodes that BEFORE depends on.
 _DECIDING = frozenset(
@@ -62,10 +62,10 @@ _DECIDING = frozenset(
 def create(connection: sa.Connection, node_id: int) -> None:
     """Create the provider of a new node, if the node has a resource class.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param node_id: primary key of the node.
-    :raises failures.ProviderTaken: a provider has the node's uuid, and cannot become the node's: it has the uuid as its
-        name only, has a parent, or is allocated.
+    :raises failures.ProviderTaken: a provider has the node's uuid, and cannot become the node's provider: it has the
+        uuid only as its name, has a parent, or is allocated.
     """
     node = connection.execute(
         sa.select(tables.nodes.c.id, tables.nodes.c.uuid, tables.nodes.c.resource_class).where(
@@ -79,13 +79,13 @@ def create(connection: sa.Connection, node_id: int) -> None:
 def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]]) -> None:
     """Create the providers of new nodes that have a resource class.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param new_nodes: [(node id, {column: value}), …]. No provider has the uuid of one of the nodes (``of_uuids``).
     """
     new_nodes = [(node_id, row) for node_id, row in new_nodes if row['resource_class']]
     if not new_nodes:
         return
-    # One node of each class, for the failure that ``_class_id`` may raise.
+    # ``_class_id`` needs a node of each class for the failure that it may raise.
     uuid_of_class = {row['resource_class']: row['uuid'] for _, row in new_nodes}
     class_ids = {name: _class_id(connection, uuid_of_class[name], name) for name in sorted(uuid_of_class)}
     providers = [_row(node_id, row['uuid'], class_ids[row['resource_class']]) for node_id, row in new_nodes]
@@ -94,7 +94,7 @@ def create_all(connection: sa.Connection, new_nodes: Iterable[tuple[int, Values]
 
 
 def of_uuids(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
-    """Return which of these uuids a provider has as its uuid or its name, as a set."""
+    """Return the set of those uuids that are the uuid or the name of a provider."""
     columns = (tables.resource_providers.c.uuid, tables.resource_providers.c.name)
     rows = connection.execute(sa.select(*columns).where(sa.or_(*(column.in_(uuids) for column in columns))))
     return {value for row in rows for value in row}.intersection(uuids)
@@ -103,7 +103,7 @@ def of_uuids(connection: sa.Connection, uuids: Collection[str]) -> set[str]:
 def follow(connection: sa.Connection, node: sa.Row, changes: Mapping[str, Any]) -> None:
     """Update a node's provider after a change of the node.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: a row with ``id``, ``uuid`` and BEFORE, read before the change.
     :param changes: {column of nodes: value}, as written.
     :raises failures.ProviderTaken: as ``create``.
@@ -124,7 +124,7 @@ def follow_traits(
 ) -> Iterator[Write]:
     """Yield the writes that update the providers of nodes after changes of the nodes' traits.
 
-    :param connection: of a writer that has taken the locks of the nodes.
+    :param connection: connection of a writer that has taken the locks of the nodes.
     :param changes: [(node id, names of the provider's foreign traits, names of traits that were added to the node,
         whether traits were removed from it), …].
     """
@@ -134,7 +134,7 @@ def follow_traits(
         own = frozenset(foreign.intersection(added))
         if own:
             own_now.setdefault(own, []).append(node_id)
-        # The provider showed the traits of ``own`` before: they do not change what it shows.
+        # The provider had the traits in ``own`` before: for clients, it does not change.
         if lost or len(own) < len(added):
             moved.append(node_id)
     for own, node_ids in own_now.items():
@@ -145,7 +145,7 @@ def follow_traits(
         yield Write(_BUMP_ALL, {'of_nodes': moved, 'now': now()})
 
 
-# Built once: to build the statement for each call takes as long as to execute it.
+# Built once: building the statement takes as long as executing it.
 _BUMP = (
     sa.update(tables.resource_providers)
     .where(tables.resource_providers.c.node_id == sa.bindparam('of_node'))
@@ -160,14 +160,14 @@ _BUMP_ALL = (
 
 
 def allocated_to_others(consumer: str) -> Condition:
-    """Return the condition on nodes that a node is allocated to another consumer than this one (a uuid)."""
+    """Return the condition on nodes that a node is allocated to a consumer other than this one (a uuid)."""
     return _CONSUMERS.where(tables.consumers.c.uuid != consumer).exists()
 
 
 def allocated_nodes(consumer: str | None) -> sa.Select:
-    """Return the SELECT of the ids of the nodes that are allocated to others than a consumer.
+    """Return the SELECT of the ids of the nodes that are allocated to other consumers.
 
-    :param consumer: uuid; None for no consumer: then of all nodes that are allocated.
+    :param consumer: uuid of the consumer that does not count; None to select all allocated nodes.
     """
     nodes = sa.select(_provider.c.node_id).join(
         tables.allocations, tables.allocations.c.resource_provider_id == _provider.c.id
@@ -178,7 +178,7 @@ def allocated_nodes(consumer: str | None) -> sa.Select:
 
 
 def has_allocations(consumer: str) -> sa.Select:
-    """Return the SELECT of whether a consumer (a uuid) has allocations. Only those that have some are stored."""
+    """Return the SELECT of whether a consumer (a uuid) has allocations. Only consumers with allocations are stored."""
     return prepared(sa.select(sa.exists().where(tables.consumers.c.uuid == consumer)))
 
 
@@ -199,7 +199,7 @@ def check_allocation(connection: sa.Connection, node: sa.Row, consumer: str | No
     """Raise NodeAllocated if a node is allocated to another consumer.
 
     :param node: a row with ``id`` and ``uuid``.
-    :param consumer: uuid; None when no consumer may have the node.
+    :param consumer: uuid; None if no consumer may have the node.
     :raises failures.NodeAllocated: the node is allocated to another consumer.
     """
     holder = connection.scalar(prepared(sa.select(CONSUMER).select_from(tables.nodes).where(_is(node))))
@@ -240,7 +240,8 @@ def write_bump(node_id: int) -> Write:
 def bump_for_reservation(connection: sa.Connection, node_id: int) -> None:
     """Raise the generation of a node's provider after a reservation of the node was created or deleted.
 
-    Not if the node is allocated: then it is allocated to the reservation's instance, and its usage does not change.
+    If the node is allocated, it is allocated to the reservation's instance, and its usage does not change. Then the
+    generation is not raised.
     """
     connection.execute(_BUMP_UNALLOCATED, {'of_node': node_id, 'now': now()})
 
@@ -251,16 +252,16 @@ def write_for_reservation(node_id: int) -> Write:
 
 
 def bump_for_reservations(connection: sa.Connection, node_ids: Collection[int]) -> None:
-    """``bump_for_reservation`` for several nodes."""
+    """Raise the generations of the providers of several nodes, as ``bump_for_reservation`` does."""
     connection.execute(_BUMP_ALL_UNALLOCATED, {'of_nodes': list(node_ids), 'now': now()})
 
 
 def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:
     """Raise the generations of the providers of nodes whose expired reservations are deleted.
 
-    As ``bump_for_reservation``, not for nodes that are allocated.
+    As in ``bump_for_reservation``, nodes that are allocated are left out.
 
-    :param uuids: of the nodes.
+    :param uuids: uuids of the nodes.
     """
     connection.execute(_BUMP_EXPIRED, {'uuids': list(uuids), 'now': now()})
 
@@ -268,13 +269,13 @@ def bump_for_expired(connection: sa.Connection, uuids: Iterable[str]) -> None:
 def delete(connection: sa.Connection, node: sa.Row) -> None:
     """Delete the provider of a node that is deleted or has lost its resource class.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: a row with ``id`` and ``uuid``.
-    :raises failures.ProviderInUse: other providers are below it.
+    :raises failures.ProviderInUse: the provider has children.
     """
     provider_of_node = tables.resource_providers.c.node_id == node.id
-    # This locks the provider. It is the root of its tree, and a writer that puts a provider below it locks the root
-    # first, by an UPDATE, too.
+    # This locks the provider. It is the root of its tree. A writer that adds a child provider first locks the root with
+    # an UPDATE, too.
     connection.execute(sa.update(tables.resource_providers).where(provider_of_node).values(updated_at=now()))
     below = sa.exists().where(tables.resource_providers.c.parent_provider_uuid == node.uuid)
     if connection.scalar(sa.select(below)):
@@ -284,7 +285,7 @@ def delete(connection: sa.Connection, node: sa.Row) -> None:
 
 
 def _forget(connection: sa.Connection, node_ids: Collection[int], own_now: Collection[str]) -> None:
-    """Delete the foreign traits of nodes' providers that are the nodes' own traits now."""
+    """Delete foreign traits of nodes' providers that have become the nodes' own traits."""
     providers = sa.select(tables.resource_providers.c.id).where(tables.resource_providers.c.node_id.in_(node_ids))
     ids = sa.select(tables.traits.c.id).where(tables.traits.c.name.in_(own_now))
     connection.execute(
@@ -315,10 +316,10 @@ def _reclass(connection: sa.Connection, node: sa.Row, name: str | None) -> None:
 
 
 def _insert(connection: sa.Connection, node: sa.Row, name: str) -> None:
-    """Insert the provider of a node, or adopt the provider that a client created with the node's uuid."""
+    """Insert the provider of a node, or adopt the provider that a client has created with the node's uuid."""
     values = _row(node.id, node.uuid, _class_id(connection, node.uuid, name))
     same = sa.or_(tables.resource_providers.c.uuid == node.uuid, tables.resource_providers.c.name == node.uuid)
-    # Locked, so that the checks below stay true until the commit.
+    # Locked, so that the checks below are valid until the commit.
     statement = (
         sa.select(tables.resource_providers).where(same).order_by(tables.resource_providers.c.id).with_for_update()
     )
@@ -326,7 +327,7 @@ def _insert(connection: sa.Connection, node: sa.Row, name: str) -> None:
     with referring(), _unless_overtaken():
         if not present:
             connection.execute(sa.insert(tables.resource_providers).values(values))
-        # A client that knew of the node earlier than this service has created its provider.
+        # A client has created the provider before this service had the node.
         for provider in present:
             used = sa.exists().where(tables.allocations.c.resource_provider_id == provider.id)
             if provider.uuid != node.uuid or provider.parent_provider_uuid or connection.scalar(sa.select(used)):
@@ -336,7 +337,7 @@ def _insert(connection: sa.Connection, node: sa.Row, name: str) -> None:
 
 @contextlib.contextmanager
 def _unless_overtaken() -> Iterator[None]:
-    """Retry the transaction if another provider with the node's uuid, as uuid or name, was inserted since the check."""
+    """Retry the transaction if a provider with the node's uuid, as uuid or name, was inserted after the check."""
     try:
         yield
     except db_exception.DBDuplicateEntry as error:
@@ -356,10 +357,10 @@ def _row(node_id: int, uuid: str, class_id: int) -> Values:
 
 
 def _adopt(connection: sa.Connection, provider: sa.Row, values: Values) -> None:
-    """Make an existing provider, which is locked, the provider of a node.
+    """Make an existing provider the provider of a node. The caller has locked it.
 
-    Its inventories and its custom traits are deleted, because a node's are derived from the node. Standard traits stay
-    as foreign ones.
+    Its inventories and its custom traits are deleted, because those of a node are derived from the node. Its standard
+    traits become foreign traits.
 
     :param values: {column: value} to set.
     """
@@ -378,9 +379,9 @@ def _adopt(connection: sa.Connection, provider: sa.Row, values: Values) -> None:
 
 
 def _class_id(connection: sa.Connection, node_uuid: str, name: str) -> int:
-    """Return the id of the Placement resource class for a node's resource class; add the class if it is missing.
+    """Return the id of the Placement resource class for a node's resource class. Add the class if it is missing.
 
-    It is locked: it can be neither renamed nor deleted before the end of the transaction.
+    The class is locked: it cannot be renamed or deleted before the end of the transaction.
 
     :param name: the node's resource class, not normalized.
     """
@@ -392,7 +393,7 @@ def _class_id(connection: sa.Connection, node_uuid: str, name: str) -> int:
         names.ensure(connection, tables.resource_classes, [normalized])
         class_id = connection.scalar(locked)
     if class_id is None:
-        # Another transaction has deleted or renamed it since ``ensure``.
+        # Another transaction has deleted or renamed the class after ``ensure``.
         reason = f'its resource class, {normalized}, is being deleted or renamed'
         raise db_exception.RetryRequest(failures.ProviderInUse(node=node_uuid, reason=reason))
     return class_id

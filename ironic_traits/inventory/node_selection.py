@@ -1,4 +1,4 @@
-"""Many nodes that one request selects: find them, and lock them in the order of their ids."""
+"""Selects many nodes for one request, and locks them in the order of their ids."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from ironic_traits.inventory import change_feed, node_filters, origins, trait_fi
 from ironic_traits.inventory.matches import among
 from ironic_traits.matching.traits import Filter
 
-#: Nodes in one statement.
+#: Maximum number of nodes in one statement.
 BATCH = 500
 #: Maximum number of nodes that the message of a failure names.
 MAX_NAMED = 10
@@ -23,7 +23,7 @@ _Item = TypeVar('_Item')
 
 
 class Selection(NamedTuple):
-    """Which nodes a request selects, of those that the caller may see.
+    """The nodes that a request selects among those that the caller may see.
 
     :ivar filters: {filter: value}, as for ``node_filters.conditions``.
     :ivar traits: filter on traits.
@@ -36,8 +36,9 @@ class Selection(NamedTuple):
 
 
 def select(context: Context, connection: sa.Connection, grant: Grant, selection: Selection) -> Sequence[sa.Row]:
-    """Return the selected nodes, sorted by id: [row with ``id``, ``uuid``, ``name``, ``owner``, ``lessee`` and
-    ``reservation``, …].
+    """Return the selected nodes, sorted by id.
+
+    :returns: [row with ``id``, ``uuid``, ``name``, ``owner``, ``lessee`` and ``reservation``, …].
 
     :raises failures.NodeNotFound: the selection names nodes that do not exist, or that the caller may not see.
     """
@@ -61,12 +62,12 @@ def select(context: Context, connection: sa.Connection, grant: Grant, selection:
 def check_rights(context: Context, rules: Sequence[str], nodes: Sequence[sa.Row]) -> None:
     """Raise EditForbidden unless policy allows a request for each of these nodes.
 
-    :param rules: names of policy rules, which all must allow it. The first one is that of the request.
-    :param nodes: rows of ``select``.
+    :param rules: names of policy rules that must all allow the request. The failure names the first one.
+    :param nodes: rows from ``select``.
     """
     if all(context.may(rule) for rule in rules):
         return
-    # Policy depends on the owner and the lessee only, and few projects have many nodes.
+    # Policy depends only on the owner and the lessee. Few projects own many nodes: there are few checks.
     counts = Counter((node.owner, node.lessee) for node in nodes)
     targets = {(node.owner, node.lessee): target_of(node) for node in nodes}
     forbidden = sum(
@@ -76,8 +77,8 @@ def check_rights(context: Context, rules: Sequence[str], nodes: Sequence[sa.Row]
         raise failures.EditForbidden(rule=rules[0], forbidden=forbidden, selected=len(nodes))
 
 
-#: Locks nodes in the order of their ids, as all transactions that lock several nodes, to avoid deadlocks. An UPDATE of
-#: several rows has no order on PostgreSQL.
+#: All transactions that lock several nodes lock them in the order of their ids, to avoid deadlocks. On PostgreSQL, an
+#: UPDATE of several rows has no order.
 _IN_ORDER = (
     sa.select(tables.nodes.c.id)
     .where(tables.nodes.c.id.in_(sa.bindparam('ids', expanding=True)))
@@ -92,8 +93,8 @@ _RAISE_GENERATIONS = (
 def lock(connection: sa.Connection, node_ids: Sequence[int]) -> None:
     """Lock nodes until the end of the transaction (invariant 1).
 
-    :param connection: of a writer.
-    :param node_ids: sorted.
+    :param connection: connection of a writer.
+    :param node_ids: sorted ids.
     """
     moment = now()
     for batch in batches(node_ids):

@@ -17,9 +17,9 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import mismatches, node_providers, trait_filters
 from ironic_traits.matching import bitsets
 
-#: Number of uuids whose positions are looked up one by one. For more, it is quicker to list all positions first.
+#: Maximum number of uuids whose positions are looked up one by one. For more, one pass over all positions is quicker.
 _FEW = 20
-#: Columns that many nodes share a value of.
+#: Columns of which many nodes share a value.
 COLUMNS = (
     'resource_class',
     'owner',
@@ -30,8 +30,8 @@ COLUMNS = (
     'origin',
     'driver',
 )
-#: Reasons for which a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the
-#: index has the nodes with a reservation, live or not.
+#: Reasons why a node is not free, in the order in which ``eligibility.refusal`` names them. For "reserved", the index
+#: has all nodes with a reservation, live or expired.
 REASONS = (
     'provision state',
     'maintenance',
@@ -41,7 +41,7 @@ REASONS = (
     'allocated',
     'expectation',
 )
-#: Names of sets: of all nodes, and of the children among them.
+#: Names of the set of all nodes, and of the set of children.
 ALL, CHILDREN = 'all', 'children'
 _FOREIGN = tables.resource_provider_traits.c.resource_provider_id
 _MEMBER = tables.resource_provider_aggregates.c.resource_provider_id
@@ -56,7 +56,7 @@ STATEMENT = sa.select(
     node_providers.ALLOCATED.label('allocated'),
     mismatches.MISMATCHED.label('mismatched'),
     trait_filters.JOINED,
-    # Of the node's provider: traits that clients have set, and aggregates.
+    # The foreign traits and the aggregates of the node's provider.
     sa.select(names_in(tables.traits.c.name))
     .join(tables.resource_provider_traits, tables.resource_provider_traits.c.trait_id == tables.traits.c.id)
     .join(tables.resource_providers, tables.resource_providers.c.id == _FOREIGN)
@@ -74,39 +74,39 @@ STATEMENT = sa.select(
 
 
 class NodeSets:
-    """Which nodes are in which sets.
+    """The sets of nodes.
 
-    :ivar sets: {name: set of nodes}, with the names of ``_names``.
-    :ivar ids: of the node at each position, in the order in which they came in.
-    :ivar deleted: number of positions of deleted nodes. They are not used again.
+    :ivar sets: {name: set of nodes}, with the names from ``_names``.
+    :ivar ids: id of the node at each position, in the order in which nodes were added.
+    :ivar deleted: number of positions of deleted nodes. These positions are not used again.
     """
 
     def __init__(self) -> None:
         self.sets = bitsets.Bitsets()
         self.ids = array('q')
         self.deleted = 0
-        #: Of the node at each position: its uuid, 16 bytes, and 1, or 0 if it is deleted.
+        #: For each position: the node's uuid (16 bytes), and 1 for an existing node or 0 for a deleted one.
         self._uuids, self._living = bytearray(), bytearray()
-        #: {id: position} of nodes whose id is lower than that of a node that came in before.
+        #: {id: position} of *late* nodes: after the first node that was added after one with a higher id.
         self._late: dict[int, int] = {}
 
     def position(self, node_id: int) -> int | None:
-        """Return the position of a node; None if it has never come in."""
+        """Return the position of a node; None if it was not added."""
         if node_id in self._late:
             return self._late[node_id]
-        # Nodes mostly come in by their ids, so few are late. The first ones are in order without them.
+        # Nodes are usually added in the order of their ids, so few are late. The ids before them are sorted.
         place = bisect_left(self.ids, node_id, hi=self._ordered)
         return place if place < self._ordered and self.ids[place] == node_id else None
 
     @property
     def _ordered(self) -> int:
-        """How many of the first ids are in order. From the first late one on, all are in ``_late``."""
+        """The number of ids that are sorted. From the first late node on, all nodes are in ``_late``."""
         return len(self.ids) - len(self._late)
 
     def add(self, rows: Sequence[sa.Row]) -> None:
-        """Put nodes into the sets of what they are now.
+        """Put nodes into the sets that fit their current rows.
 
-        :param rows: of STATEMENT.
+        :param rows: rows of STATEMENT.
         """
         changed: dict[int, list[Hashable]] = {}
         for row in rows:
@@ -115,13 +115,13 @@ class NodeSets:
         self.sets.replace(changed, len(self.ids))
 
     def update(self, uuids: Collection[str], rows: Sequence[sa.Row]) -> None:
-        """Correct the sets after nodes were written.
+        """Update the sets after nodes were written.
 
-        :param uuids: of these nodes.
-        :param rows: of STATEMENT, of those that exist now.
+        :param uuids: uuids of these nodes.
+        :param rows: rows of STATEMENT, of the nodes that exist now.
         """
-        # A node may have been deleted, and created again with the same uuid. Its id is another one then, which has not
-        # come in, so that its old position is cleared.
+        # A node may have been deleted, and created again with the same uuid. Then it has a new id without a position,
+        # and the old position is cleared.
         self._delete(set(uuids) - {row.uuid for row in rows if self.position(row.id) is not None})
         self.add(rows)
 
@@ -135,7 +135,7 @@ class NodeSets:
         return position
 
     def _delete(self, uuids: Collection[str]) -> None:
-        """Remove nodes from all sets. Those that are in none are ignored."""
+        """Remove nodes from all sets. Nodes without a position are ignored."""
         positions = [each for each in self._positions({uuid.UUID(each).bytes for each in uuids}) if self._living[each]]
         self.sets.replace({position: () for position in positions}, len(self.ids))
         for position in positions:
@@ -143,13 +143,13 @@ class NodeSets:
         self.deleted += len(positions)
 
     def _positions(self, keys: Collection[bytes]) -> Iterable[int]:
-        """Return the positions of uuids, at least the last one of each. Uuids that have never come in have none."""
+        """Return the positions of uuids, at least the last position of each. Unknown uuids have no position."""
         if len(keys) <= _FEW:
             return [place for place in map(self._find, keys) if place is not None]
         return (place for place, (key,) in enumerate(struct.iter_unpack('16s', self._uuids)) if key in keys)
 
     def _find(self, key: bytes) -> int | None:
-        # The last one: at the others, there are deleted nodes.
+        # The last position: the earlier ones belong to deleted nodes.
         place = self._uuids.rfind(key)
         while place % 16 and place >= 0:
             place = self._uuids.rfind(key, 0, place + 15)

@@ -1,7 +1,7 @@
 """Requests to change a node's provision state or power state.
 
 One transaction, under the node's lock, checks the request, moves the node to the next state, and stores a transition
-(``transitions``). A worker carries the transition out.
+(``transitions``). A worker performs the transition.
 """
 
 import datetime
@@ -51,7 +51,7 @@ _PLACED = tuple(tables.nodes.c[name] for name in ('retired', 'provision_state', 
 
 
 class _Request(NamedTuple):
-    """What a client wants of a node, as the arguments of ``provision``."""
+    """A client's request, with the arguments of ``provision``."""
 
     verb: str
     arguments: dict[str, Any]
@@ -78,7 +78,7 @@ def provision(
 
     :param ident: uuid or name of the node.
     :param verb: a key of ``states.VERBS``.
-    :param arguments: {name: value} for the driver; and ``runbook``, uuid or name, instead of steps.
+    :param arguments: {name: value} for the driver. It may have ``runbook``, a uuid or name, instead of steps.
     :param configdrive: the config drive to store for the instance; None to leave the stored one.
     :param reservation_uuid: the reservation that the request names for a deploy; None if it names no reservation.
     :raises failures.NodeNotFound: there is no such node.
@@ -92,7 +92,7 @@ def provision(
     :raises failures.InvalidInput: the driver has no interface for the verb, or the runbook is not for the node.
     :raises failures.DeployRefused: a hook, or the check of the deploy steps, refuses a deploy or rebuild.
     :raises failures.NodeReserved: deploy of a node that is reserved for another instance.
-    :raises failures.NodeAllocated: deploy of a node that is allocated to another consumer than its instance.
+    :raises failures.NodeAllocated: deploy of a node that is allocated to a consumer other than its instance.
     :raises failures.ReservationUnknown: the node's live reservation is not ``reservation_uuid``.
     :raises failures.InstanceAssociated: the reservation's instance is on another node.
     """
@@ -120,13 +120,13 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
     """Start the transition of a node to another power state.
 
     :param ident: uuid or name of the node.
-    :param target: as the client sent it; anything but a key of ``states.POWER_TARGETS`` is refused.
+    :param target: a key of ``states.POWER_TARGETS``. Other values of the client are refused.
     :param arguments: {name: value} for the driver, besides the target.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.InvalidTransition: there is no such target, or the node is being cleaned.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeWaiting: the node is in a wait state.
-    :raises failures.PowerOffDisabled: the target is off, and ``disable_power_off`` of the node is set.
+    :raises failures.PowerOffDisabled: the target is off, and the node has ``disable_power_off``.
     """
     with context.write() as connection:
         node = take(connection, ident, *_POWERED)
@@ -155,7 +155,7 @@ def power(context: Context, ident: str, target: str, arguments: dict[str, Any]) 
 
 @retried
 def place(context: Writer, ident: str, provision_state: str = states.ENROLL, power_state: str | None = None) -> None:
-    """Set the states of a node that is imported, without calling its driver.
+    """Set the states of an imported node, without calling its driver.
 
     :param ident: uuid or name of the node.
     :param provision_state: a state in which no transition is in progress.
@@ -179,10 +179,10 @@ def placed(
     provision_state: str = states.ENROLL,
     power_state: str | None = None,
 ) -> Values:
-    """Return the columns that hold the states of an imported node; parameters as for ``place``.
+    """Return the columns with the states of an imported node. The parameters are those of ``place``.
 
     :param node: a mapping with ``uuid`` and ``retired``.
-    :param moment: time of the change, by the clock of the database.
+    :param moment: time of the change, by the database's clock.
     :returns: {column: value}.
     :raises failures.NodeRetired: the node is retired, and the state is available.
     """
@@ -197,7 +197,7 @@ def placed(
 
 
 def get(context: Reader, ident: str) -> Values:
-    """Return a node as drivers and hooks see it.
+    """Return a node with the columns that drivers and hooks see.
 
     :param ident: uuid or name of the node.
     :returns: {column: value}, with ``traits`` as a sorted list.
@@ -219,7 +219,7 @@ def validate_node(context: Context, ident: str) -> dict[str, str | None]:
 
 
 def _author(context: Context, verb: str) -> history.Author:
-    """Return the author of the entry of a request, which begins with the verb."""
+    """Return the author of the history entry of a request. The entry's text names the verb, unless it is an error."""
 
     def author(node_uuid: str, moment: datetime.datetime, event_type: str, event: str, **columns: Any) -> Values:
         event = event if columns['severity'] == history.ERROR else f'Requested: {verb}. {event}'
@@ -233,7 +233,7 @@ def _as_dict(row: sa.Row) -> Values:
 
 
 def _check(context: Context, connection: sa.Connection, node: Values, request: _Request) -> str:
-    """Raise unless the request is allowed for the node; return the node's next provision state."""
+    """Raise a failure unless the request is allowed for the node. Return the node's next provision state."""
     state = _next(node, request.verb, request.event)
     _check_flags(node, request.event)
     _check_interface(node, request.event)
@@ -245,7 +245,7 @@ def _check(context: Context, connection: sa.Connection, node: Values, request: _
 def _instance(
     context: Context, connection: sa.Connection, locked_node: sa.Row, request: _Request, moment: datetime.datetime
 ) -> Values:
-    """Return the changes of the node for its instance, after the checks of who holds the node: {column: value}."""
+    """Check the holders of the node. Return the changes of the node for its instance, {column: value}."""
     changes: Values = {}
     if request.event == 'deploy':
         changes |= reservations.use(context, connection, locked_node, request.reservation_uuid, moment)
@@ -264,10 +264,10 @@ def _hand_over(
     state: str,
     moment: datetime.datetime,
 ) -> str | None:
-    """Store what a worker is to do.
+    """Store the work for a worker.
 
     :param state: the node's next provision state.
-    :returns: who holds the node's lock from now on; None for nobody.
+    :returns: the new holder of the node's lock; None if the node is not locked.
     """
     action = states.VERBS[request.verb].action if state in states.WORKING else None
     if action:

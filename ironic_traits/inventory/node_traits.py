@@ -1,7 +1,7 @@
 """The traits of nodes: list, replace, add, remove.
 
-Every write is an edit by a source (``matching.sources``). One without a source is plain: after it, the node has exactly
-what it says, whatever the sources.
+Every write is an edit by a source (``matching.sources``). A write without a source is *plain*: after it, the node has
+exactly the traits that it sets, for any sources.
 """
 
 import datetime
@@ -44,11 +44,11 @@ class Written(NamedTuple):
 
 
 class NodeEdit(NamedTuple):
-    """A node, and what an edit changes on it.
+    """A node, and an edit of its traits.
 
     :ivar node: row with ``id`` and ``uuid``.
-    :ivar stored: what the database has of its traits before.
-    :ivar edit: what the edit changes.
+    :ivar stored: the stored traits before the edit.
+    :ivar edit: the changes.
     """
 
     node: sa.Row
@@ -59,7 +59,7 @@ class NodeEdit(NamedTuple):
 class Held(NamedTuple):
     """A source's hold on a trait, or a veto.
 
-    :ivar writer: who wrote it.
+    :ivar writer: the Writer who stored it.
     :ivar since: datetime by the database's clock; None if it is unknown.
     """
 
@@ -70,8 +70,8 @@ class Held(NamedTuple):
 class Details(NamedTuple):
     """The traits of a node with their sources.
 
-    :ivar traits: {trait: [Held, …]}, sorted by name; the source that has held it the longest comes first. The hold of
-        Placement clients is the last.
+    :ivar traits: {trait: [Held, …]}, sorted by name. The source that has held the trait the longest comes first. The
+        hold of Placement clients comes last.
     :ivar vetoes: {trait: Held}, sorted by name.
     """
 
@@ -82,7 +82,7 @@ class Details(NamedTuple):
 def list_all(context: Context, grant: Grant) -> list[str]:
     """Return the traits of a node.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
     """
@@ -93,7 +93,7 @@ def list_all(context: Context, grant: Grant) -> list[str]:
 def details(context: Context, grant: Grant) -> Details:
     """Return the traits of a node with their sources, the foreign traits of its provider, and its vetoes.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :raises failures.NodeNotFound: there is no such node.
     """
     with context.read() as connection:
@@ -102,7 +102,7 @@ def details(context: Context, grant: Grant) -> Details:
 
 
 def details_of(context: Context, connection: sa.Connection, node_ids: Collection[int]) -> dict[int, Details]:
-    """Return the traits of nodes with their sources, as ``details``.
+    """Return the traits of nodes with their sources, as ``details`` does.
 
     :returns: {node id: Details}.
     """
@@ -124,10 +124,10 @@ def _details(context: Context, connection: sa.Connection, stored: Stored) -> Det
 def adding_names(
     write: Callable[Concatenate[Context, Collection[str], _P], _Result],
 ) -> Callable[Concatenate[Context, Collection[str], _P], _Result]:
-    """Decorate a writer of traits: add the traits that are missing in the table ``traits``, then run it again.
+    """Decorate a writer of traits: add traits that are missing in the table ``traits``, and repeat the write.
 
-    They are added only after the write has failed. Nearly always none is missing, and to look for missing ones first
-    would take as long as the write.
+    They are added only after the write has failed. Traits are rarely missing, and a check before the write would take
+    as long as the write.
     """
 
     @functools.wraps(write)
@@ -144,14 +144,15 @@ def adding_names(
 
 
 def replace(context: Context, ident: str, requested_traits: Collection[str], source: str | None = None) -> Written:
-    """Set the traits of a node, or those that a source holds on it.
+    """Set the traits of a node, or the traits that a source holds on it.
 
     :param ident: uuid or name of the node.
     :param requested_traits: valid traits in any order; duplicates are ignored.
     :param source: name of the source; None for a plain write.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
-    :raises failures.TooManyTraits: the node would have more than ``[inventory] max_traits_per_node``. Nothing changes.
+    :raises failures.TooManyTraits: the node would have more than ``[inventory] max_traits_per_node`` traits. Nothing
+        is changed.
     """
     requested = frozenset(requested_traits)
 
@@ -162,7 +163,7 @@ def replace(context: Context, ident: str, requested_traits: Collection[str], sou
 
 
 def add(context: Context, ident: str, name: str, source: str | None = None) -> Written:
-    """Add a trait to a node. Change nothing if the source holds it already.
+    """Add a trait to a node, unless the source holds it already.
 
     :param ident: uuid or name of the node.
     :param name: a valid trait.
@@ -207,7 +208,7 @@ def remove(context: Context, ident: str, name: str, source: str | None = None) -
 
 
 def remove_all(context: Context, ident: str, source: str | None = None) -> Written:
-    """Remove all traits of a node, or all that a source holds on it.
+    """Remove all traits of a node, or all traits that a source holds on it.
 
     :param ident: uuid or name of the node.
     :param source: name of the source; None for a plain write.
@@ -246,7 +247,7 @@ def lift_veto(context: Context, ident: str, name: str) -> Written:
 def store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Iterable[Values]) -> None:
     """Store edits of the traits of nodes, and update the nodes' providers.
 
-    :param connection: of a writer that has taken the nodes' locks.
+    :param connection: connection of a writer that has taken the nodes' locks.
     :param edits: edits that change something.
     :param entries: the rows of the history: one for each edit.
     :raises together.MissingRows: traits are not in the table ``traits``.
@@ -288,11 +289,11 @@ def _write(
 ) -> Written:
     """Write an edit of a node's traits, with its history entry, and update the node's provider.
 
-    :param requested_traits: the names that the client wants on the node.
+    :param requested_traits: names that the client adds to the node.
     :param ident: uuid or name of the node.
     :param source: name of the source; None for a plain write.
-    :param decide: function from the node, its traits and the hold of new traits to the Edit. It is called under the
-        node's lock, and again if the transaction is retried.
+    :param decide: function (node, its traits, hold of new traits) that returns the Edit. It is called under the node's
+        lock, and again if the transaction is retried.
     """
     writer_id = context.writers.id_of(context, source or OPERATOR)
     with context.write() as connection:

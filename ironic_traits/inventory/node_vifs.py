@@ -1,6 +1,6 @@
 """The VIFs (virtual network interfaces) that are attached to nodes.
 
-They can be attached and detached while a worker holds the node's lock, too: nova detaches them after the cleaning has
+They can also be attached and detached while a worker holds the node's lock: nova detaches them after the cleaning has
 begun.
 """
 
@@ -22,7 +22,7 @@ from ironic_traits.inventory.single_node import read, take
 def list_all(context: Context, grant: Grant) -> list[str]:
     """Return the ids of a node's VIFs.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :returns: [id, …] in the order in which they were attached.
     :raises failures.NodeNotFound: there is no such node.
     """

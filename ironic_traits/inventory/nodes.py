@@ -1,8 +1,8 @@
-"""Nodes: create, show, list, change, delete.
+"""Nodes: create, show, list, update, delete.
 
 Reads return SQLAlchemy rows with the requested fields (``node_columns``).
 
-Every write takes the node's lock first (``single_node``). Checks that are made under the lock hold until the commit.
+Every write takes the node's lock first (``single_node``). Checks under the lock are valid until the commit.
 """
 
 import datetime
@@ -54,7 +54,7 @@ _GUARDED = (
 )
 _HELD = (tables.nodes.c.instance_uuid, tables.nodes.c.maintenance, tables.nodes.c.protected)
 _MAINTENANCE = (tables.nodes.c.maintenance, tables.nodes.c.maintenance_reason, tables.nodes.c.fault)
-#: Filters that many nodes pass, whatever their value.
+#: Filters that many nodes pass, for each of their values.
 _USUAL_FILTERS = frozenset({'associated', 'eligible', 'include_children'})
 #: Maximum number of characters of ``instance_name``.
 _MAX_NAME_LENGTH = 255
@@ -63,7 +63,7 @@ _MAX_NAME_LENGTH = 255
 def get(context: Context, grant: Grant, fields: tuple[str, ...]) -> sa.Row:
     """Return a node.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :param fields: names of the fields.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is no such node.
@@ -102,12 +102,12 @@ def find(
     :param fields: names of the fields.
     :param filters: {filter: value}, as for ``node_filters.conditions``.
     :returns: rows with these fields.
-    :raises failures.NodeNotFound: the marker is no node that the caller may see.
+    :raises failures.NodeNotFound: the marker does not exist, or the caller may not see it.
     :raises failures.RecordNotFound: the chassis of the filter does not exist, and the caller may see chassis.
     """
     visible = node_filters.visible(context, grant)
     with context.read() as connection:
-        # In another order, or with a filter that few nodes pass, the traits may not be the best begin.
+        # With another order, or a filter that few nodes pass, it may be better not to begin with the traits.
         begin = page.sort_key == 'id' and _USUAL_FILTERS.issuperset(filters)
         selected = sa.select(*columns(context, fields))
         if begin:
@@ -128,11 +128,11 @@ def find_changed(
     traits: Filter,
     uuids: Collection[str],
 ) -> Sequence[sa.Row]:
-    """Return those of some nodes that are in a list.
+    """Return the nodes that are in a list, from a set of changed nodes.
 
     :param fields: names of the fields.
-    :param filters: as for ``find``, as the next one.
-    :param uuids: of the nodes.
+    :param filters: as for ``find``, as are ``traits``.
+    :param uuids: uuids of the changed nodes.
     :returns: [row with these fields, …], in the order of creation.
     """
     selected = sa.select(*columns(context, fields)).where(tables.nodes.c.uuid.in_(uuids))
@@ -145,7 +145,7 @@ def find_changed(
 def _listed(
     selected: sa.Select, context: Context, grant: Grant, filters: Mapping[str, Any], traits: Filter
 ) -> sa.Select:
-    """Return a SELECT from nodes, limited to those in a list; parameters as for ``find``."""
+    """Return a SELECT from nodes, limited to those in a list. The parameters are those of ``find``."""
     return selected.where(
         *node_filters.visible(context, grant),
         *node_filters.conditions(filters).values(),
@@ -187,7 +187,7 @@ def create(context: Context, values: Values, fields: tuple[str, ...]) -> sa.Row:
 
 
 def created(context: Context, values: Values, moment: datetime.datetime | None) -> Values:
-    """Return the entry in the history for a new node, with which its history begins.
+    """Return the first entry in the history of a new node.
 
     :param values: {column: value} of the node.
     :param moment: time of the creation, by the database's clock; None for now.
@@ -225,20 +225,20 @@ def find_by_idents(
 
 @retried
 def update(context: Context, ident: str, change: Callable[[Values], Values], fields: tuple[str, ...]) -> sa.Row:
-    """Change a node.
+    """Update a node.
 
     :param ident: uuid or name of the node.
-    :param change: function from {settable field: present value} to {settable field: new value}, both of all fields.
-        It is called under the node's lock, and again if the transaction is retried.
+    :param change: function from {settable field: current value} to {settable field: new value}, both of all fields. It
+        is called under the node's lock, and again if the transaction is retried.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.NodeNotFound: there is no such node.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance, and ``instance_uuid`` names another.
-    :raises failures.NodeReserved: the node is reserved for another instance than ``instance_uuid``.
-    :raises failures.NodeAllocated: the node is allocated to another consumer than ``instance_uuid``.
+    :raises failures.NodeReserved: the node is reserved for an instance other than ``instance_uuid``.
+    :raises failures.NodeAllocated: the node is allocated to a consumer other than ``instance_uuid``.
     :raises failures.InvalidState: the node's state, or its allocation, does not allow the changes.
-    :raises failures.Failure: what ``create`` and ``change`` raise.
+    :raises failures.Failure: as ``create`` and ``change`` raise it.
     """
     new: Values = {}
     try:
@@ -287,8 +287,8 @@ def delete(context: Context, ident: str) -> None:
     :raises failures.NodeAllocated: the node is allocated to a consumer.
     :raises failures.NodeLocked: a worker holds the node's lock.
     :raises failures.NodeAssociated: the node has an instance.
-    :raises failures.InvalidState: the node's provision state does not allow it.
-    :raises failures.ProviderInUse: other providers are below the node's.
+    :raises failures.InvalidState: the node's provision state does not allow the deletion.
+    :raises failures.ProviderInUse: the node's provider has children.
     """
     with context.write() as connection:
         node = take(connection, ident, *_GUARDED, *_HELD, MOMENT)
@@ -296,7 +296,7 @@ def delete(context: Context, ident: str) -> None:
         node_guards.check_delete(node, context.conf.inventory.allow_deleting_available_nodes)
         node_guards.check_reservation(connection, node.uuid)
         node_providers.check_allocation(connection, node)
-        # An expired one would go with the node, and the change feed would miss it.
+        # Otherwise an expired reservation would be deleted with the node, without a record in the change feed.
         reservations.settle_nodes(connection, [node.uuid])
         node_providers.delete(connection, node)
         connection.execute(sa.delete(tables.nodes).where(tables.nodes.c.id == node.id))
@@ -306,7 +306,7 @@ def delete(context: Context, ident: str) -> None:
 
 @retried
 def set_maintenance(context: Context, ident: str, maintenance: bool, reason: str | None = None) -> None:
-    """Put a node into maintenance, or take it out.
+    """Set or clear the maintenance of a node.
 
     :param ident: uuid or name of the node.
     :param maintenance: True or False.
@@ -330,13 +330,13 @@ def _maintenance(maintenance: bool, reason: str | None = None) -> Values:
 
 
 def _cleared(changes: Values) -> Values:
-    """Return the fields that are cleared when the flag that they belong to is, as {column: value}."""
+    """Return the fields that are cleared together with their flag, {column: value}."""
     cleared = _maintenance(False) if changes.get('maintenance') is False else {}
     return cleared | {f'{flag}_reason': None for flag in ('protected', 'retired') if changes.get(flag) is False}
 
 
 def _synchronized(old: Values, new: Values) -> dict[str, str]:
-    """Return the ``instance_name`` of a node whose ``instance_info`` changes: the display name, if it has no other."""
+    """Return the ``instance_name`` of a node whose ``instance_info`` changes: the display name, unless it is set."""
     name = new['instance_info'].get('display_name')
     if new['instance_name'] or not name or not isinstance(name, str | int):
         return {}
@@ -381,7 +381,7 @@ def _no_chassis(values: Values) -> failures.InvalidInput:
 def _duplicate(
     error: db_exception.DBDuplicateEntry, values: Values
 ) -> failures.InstanceAssociated | failures.NodeExists:
-    # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
+    # Databases name the columns, or the constraint, in different ways. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     if 'instance_uuid' in key:
         return failures.InstanceAssociated(instance=values['instance_uuid'], node=values['uuid'])

@@ -1,4 +1,4 @@
-"""The origins of nodes and allocations: a mirrored one refuses what only the Ironic that it is one of can do."""
+"""The origins of nodes and allocations. Changes that only the Ironic of their cloud can make are refused here."""
 
 import sqlalchemy as sa
 
@@ -8,8 +8,8 @@ from ironic_traits.inventory import mirror_clouds
 
 #: Condition on nodes: the node is this service's own.
 OWN = tables.nodes.c.origin.is_(None)
-#: What the lock of nodes writes, {column: expression with the parameter ``now``}. ``updated_at`` of a mirrored node is
-#: #: that of its cloud: by it the mirror finds where to continue.
+#: The values that a lock of nodes writes, {column: expression with the parameter ``now``}. ``updated_at`` of a mirrored
+#: node keeps the value of its cloud, because the mirror uses it to find where to continue.
 LOCKED = {
     'generation': tables.nodes.c.generation + 1,
     'updated_at': sa.case(
@@ -29,7 +29,7 @@ def check_own(connection: sa.Connection, node: sa.Row) -> None:
 
 
 def check_own_uuid(connection: sa.Connection, uuid: str) -> None:
-    """Raise NodeMirrored if the node with a uuid is mirrored. There need not be one."""
+    """Raise NodeMirrored if the node with a uuid exists and is mirrored."""
     columns = (tables.nodes.c.uuid, tables.nodes.c.origin)
     node = connection.execute(sa.select(*columns).where(tables.nodes.c.uuid == uuid)).first()
     if node:
@@ -37,7 +37,7 @@ def check_own_uuid(connection: sa.Connection, uuid: str) -> None:
 
 
 def check_own_record(connection: sa.Connection, what: str, record: sa.Row) -> None:
-    """Raise RecordMirrored if a record is one of a cloud.
+    """Raise RecordMirrored if a record is mirrored from a cloud.
 
     :param what: name of its kind, for the message.
     :param record: row with ``uuid``, and with ``origin`` if records of the kind have one.

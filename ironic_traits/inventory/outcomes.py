@@ -1,6 +1,6 @@
-"""The ends of claims of transitions: what a driver has returned, or why the work was given up.
+"""Ends claims of transitions: stores the result of a driver, or the reason why the work has failed.
 
-See ``transitions`` for what a transition is.
+``transitions`` describes transitions.
 """
 
 import datetime
@@ -31,7 +31,7 @@ _SETTLED = (
     tables.nodes.c.allocation_uuid,
     tables.nodes.c.instance_info,
 )
-#: {action: fault of a node on which it has failed}.
+#: {action: fault of a node after the action has failed}.
 _FAULTS = {'clean': 'clean failure', 'service': 'service failure'}
 
 
@@ -42,13 +42,13 @@ def settle(service: Service, claim: Claim, outcome: Outcome) -> bool:
     """Store the outcome of a claimed transition.
 
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the driver raised.
-    :returns: whether the claim was still valid; if not, nothing is changed.
+    :returns: whether the claim was still valid. If not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
     try:
         return _settle(service, claim, outcome)
     except base.WorkFailed as failure:
-        # The data of an inspection cannot be used. What the transaction had written is rolled back.
+        # The data of the inspection cannot be used. The transaction was rolled back.
         return _settle(service, claim, failure)
 
 
@@ -110,7 +110,7 @@ def give_up(context: Context, ident: str, reason: str) -> str | None:
 
 def _within_limit(service: Service, claim: Claim, seconds: float) -> float:
     limit = time_limits.seconds(service.conf.deploy, claim.action, claim.arguments)
-    # The driver has to be called when the limit is reached, at the latest, so that the timeout is noticed.
+    # The driver has to be called when the limit is reached at the latest, so that the timeout is detected.
     return min(seconds, max(limit - claim.seconds, 0)) if limit else seconds
 
 
@@ -124,8 +124,8 @@ def _postpone(connection: sa.Connection, node: sa.Row, claim: Claim, moment: dat
 def _continue(connection: sa.Connection, node: sa.Row, row: sa.Row, moment: datetime.datetime, done: base.Done) -> None:
     """Let a worker perform the next step.
 
-    :param row: of the transition.
-    :param done: outcome of the step before.
+    :param row: row of the transition.
+    :param done: outcome of the previous step.
     """
     following = row.step_index + 1
     change(connection, node, _facts(node, done) | steps.shown(row.action, row.steps[following]))
@@ -168,7 +168,7 @@ def _finish(
 
 
 def _end_power(connection: sa.Connection, node: sa.Row, moment: datetime.datetime) -> None:
-    """Delete the transition of a power action, and store the held work again that the node had before it."""
+    """Delete the transition of a power action. If the node was held before, store its work again."""
     arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node.id)
     before = (connection.scalar(arguments) or {}).get('held')
     replace(connection, node.id, None, {}, moment)

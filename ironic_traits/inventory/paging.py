@@ -1,4 +1,4 @@
-"""Pages by key: a page begins with a WHERE condition on the sort key, not with an OFFSET."""
+"""Keyset pagination: a page begins at a WHERE condition on the sort key, not at an OFFSET."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from ironic_traits.db.annotations import Columns, Condition
 
-#: The databases that find the rows after a pair of values, ``(key, id) > (1, 2)``, in an index.
+#: The databases that use an index for the comparison of pairs, ``(key, id) > (1, 2)``.
 _COMPARE_PAIRS = ('sqlite', 'postgresql')
 
 
@@ -17,8 +17,8 @@ class Page:
     """One page of a list.
 
     :ivar limit: maximum number of rows on the page.
-    :ivar marker: uuid of the last row of the page before; None for the first page.
-    :ivar sort_key: name of the column to sort by; rows with equal values are sorted by id.
+    :ivar marker: uuid of the last row of the previous page; None for the first page.
+    :ivar sort_key: name of the column to sort by. Rows with equal values are sorted by id.
     :ivar descending: whether the whole order is reversed.
     """
 
@@ -51,9 +51,9 @@ def fetch(
 
     :param statement: the SELECT of the list, without ORDER BY.
     :param table: the table to page, with a column ``id``.
-    :param read_marker: function from the marker and columns to its row with these columns; raises if there is no such
-        row.
-    :param key: expression to sort by instead of the column ``page.sort_key``; None for that column.
+    :param read_marker: function (marker, columns) that returns the marker's row with these columns, or raises a failure
+        if there is no such row.
+    :param key: expression to sort by; None for the column ``page.sort_key``.
     """
     key = table.c[page.sort_key] if key is None else key
     marker = read_marker(page.marker, (table.c.id, key.label('key'))) if page.marker else None
@@ -64,7 +64,7 @@ def fetch(
     ]
     rows = connection.execute(parts[0]).all()
     if len(parts) > 1 and len(rows) <= page.limit:
-        # Both parts in one statement: a row that changes from one part to the other is in the page only once.
+        # One statement reads both parts. Otherwise a row that moves between the parts could be read twice.
         of_parts = (part.with_only_columns(table.c.id, maintain_column_froms=True).subquery() for part in parts)
         of_page = sa.union_all(*(sa.select(part.c.id) for part in of_parts)).subquery()
         both = statement.where(table.c.id.in_(sa.select(of_page.c.id)))
@@ -73,14 +73,14 @@ def fetch(
 
 
 def _ordered(statement: sa.Select, order: Iterable[sa.ColumnElement[Any]], page: Page) -> sa.Select:
-    """Return the first rows of a statement in the order of a page, and one more."""
+    """Return a statement with the order of a page, and a limit of one row more than the page."""
     return statement.order_by(*(term.desc() if page.descending else term for term in order)).limit(page.limit + 1)
 
 
 class _Part(NamedTuple):
-    """A part of a list, which can be read in the order of an index of the key and the id, from the marker on.
+    """A part of a list that can be read from the marker on, in the order of an index on the key and the id.
 
-    :ivar conditions: on its rows.
+    :ivar conditions: conditions on its rows.
     :ivar order: the terms of ORDER BY.
     """
 
@@ -93,12 +93,12 @@ def _parts(
 ) -> list[_Part]:
     """Return the one or two parts of a list sorted by ``key``, in their order.
 
-    The rows without a value are a part of their own. It comes last; first, if the order is reversed.
+    The rows without a value are a separate part. It comes last, or first if the order is reversed.
 
     :param key: column or expression, which may be NULL.
     :param identity: a unique column that is never NULL.
     :param marker: a row with the marker's ``id`` and ``key``; None to begin with the first row.
-    :param pairs: whether the database compares pairs of values by an index.
+    :param pairs: whether the database uses an index to compare pairs of values.
     """
     in_null = _is_nullable(key) and marker is not None and marker.key is None
     order = (key,) if _is_unique(key) else (key, identity)
@@ -107,7 +107,7 @@ def _parts(
         return [_Part(further, order)]
     having = _Part([key.is_not(None), *further], order)
     further = _after(identity, identity, marker, descending, pairs) if in_null else []
-    # For the index, PostgreSQL needs the key in the order, too, and MariaDB needs it not to be there.
+    # PostgreSQL uses the index only if ORDER BY includes the key, and MariaDB only if it does not.
     without = _Part([key.is_(None), *further], (key, identity) if pairs else (identity,))
     if descending:
         return [having] if marker is not None and not in_null else [without, having]
@@ -117,7 +117,7 @@ def _parts(
 def _after(
     key: sa.ColumnElement[Any], identity: sa.ColumnElement[int], marker: sa.Row | None, descending: bool, pairs: bool
 ) -> list[Condition]:
-    """Return the condition on the rows with a value that come after the marker; parameters as for ``_parts``."""
+    """Return the condition on the rows with a value that come after the marker. Parameters are those of ``_parts``."""
     if marker is None:
         return []
     value = sa.literal(marker.id if key is identity else marker.key, key.type)
@@ -132,7 +132,7 @@ def _after(
 
 
 def _is_unique(key: sa.ColumnElement[Any]) -> bool:
-    """Whether no two rows have equal values of a column."""
+    """Whether the values of a column are unique."""
     return bool(getattr(key, 'unique', False) or getattr(key, 'primary_key', False))
 
 

@@ -1,4 +1,4 @@
-"""The traits of a node at a past time, from its present traits and its history."""
+"""The traits of a node at a past time, from its current traits and its history."""
 
 import datetime
 
@@ -17,7 +17,7 @@ _ENTRIES = tables.node_history.c
 def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]:
     """Return the traits that a node had at a time.
 
-    :param grant: of the node.
+    :param grant: Grant for the node.
     :param at: datetime in UTC, without a time zone.
     :returns: [name, …], sorted.
     :raises failures.NodeNotFound: there is no such node.
@@ -38,13 +38,13 @@ def list_all(context: Context, grant: Grant, at: datetime.datetime) -> list[str]
 
 
 def _statement(node_uuid: str, at: datetime.datetime) -> sa.Select:
-    """Return the SELECT of a node's present traits, and of its writes of traits after a time.
+    """Return the SELECT of a node's current traits, and of the entries about its traits after a time.
 
-    It is one statement, so that no write comes between the two.
+    It is one statement, so that no write can happen between the two.
 
-    :returns: rows with ``id``, ``added`` and ``removed``. The first one has the present traits as ``added``, and as
-        ``id`` that of the last entry until the time; NULL if there is none, or if the node was created later. The
-        others are entries, the newest first.
+    :returns: rows with ``id``, ``added`` and ``removed``. In the first row, ``added`` has the current traits, and
+        ``id`` is the id of the last entry before the time; NULL if there is none, or if the node was created later.
+        The other rows are entries, the newest first.
     """
     of_node = _ENTRIES.node_uuid == node_uuid
     # The entries before the creation are those of a deleted node with the same uuid.

@@ -15,7 +15,7 @@ def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, 
         if new['physical_network'] != old['physical_network']:
             _connect_ports(connection, new)
         return
-    # The answer holds until the commit: a port joins a portgroup only under the node's lock, which is held here.
+    # The result is valid until the commit: a port joins a portgroup only under the node's lock, which is held here.
     if connection.execute(
         sa.select(tables.ports.c.id).where(tables.ports.c.portgroup_uuid == old['uuid']).limit(1)
     ).first():
@@ -28,7 +28,7 @@ def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, 
 
 
 def _connect_ports(connection: sa.Connection, portgroup: Values) -> None:
-    """Move the ports of a portgroup to its physical network: all of them are on the same one."""
+    """Move the ports of a portgroup to its physical network, because all of them must be on the same network."""
     connection.execute(
         sa.update(tables.ports)
         .where(tables.ports.c.portgroup_uuid == portgroup['uuid'])

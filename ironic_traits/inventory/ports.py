@@ -66,10 +66,10 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
 
 
 def _check_network(connection: sa.Connection, port: Values, group: sa.Row) -> None:
-    """Raise OtherNetwork unless a port is on the physical network (or on none, None) of its portgroup.
+    """Raise OtherNetwork unless a port has the same physical network as its portgroup. Both may be None.
 
-    That is the network of the other ports in it; without others, that of the portgroup. As in Ironic, a portgroup
-    without both gets that of the port.
+    The network of the other ports in the portgroup counts. Without other ports, the network of the portgroup counts. As
+    in Ironic, if the portgroup has no network either, it gets the network of the port.
     """
     others = (tables.ports.c.portgroup_uuid == group.uuid, tables.ports.c.uuid != port['uuid'])
     other = connection.execute(sa.select(tables.ports.c.physical_network).where(*others).limit(1)).first()

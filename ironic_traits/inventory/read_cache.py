@@ -1,4 +1,4 @@
-"""What a process reads from the database now and then, and uses for some seconds."""
+"""A cache for values that a process reads from the database and uses for some seconds."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ _Value = TypeVar('_Value')
 
 
 class ReadCache(Generic[_Source, _Value]):
-    """A value that is read again once it is too old.
+    """A value that is read again when it is too old.
 
-    :param read: function from what opens connections to the value.
+    :param read: function that reads the value, given an object that opens connections.
     :param seconds: how long the value is used.
     """
 

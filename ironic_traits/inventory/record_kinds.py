@@ -1,4 +1,4 @@
-"""The kinds of records: what tells chassis, ports, portgroups, volume connectors and others apart."""
+"""The kinds of records: the differences between chassis, ports, portgroups, volume connectors and others."""
 
 import dataclasses
 import functools
@@ -15,9 +15,9 @@ from ironic_traits.deploy import states
 from ironic_traits.inventory import secrets
 from ironic_traits.resources.fields import Resource
 
-#: The provision states in which a node is not in use: its ports and portgroups may be rewired.
+#: The provision states in which a node is not in use, so that its ports and portgroups may be rewired.
 UNUSED = (states.ENROLL, states.INSPECTING, states.INSPECTWAIT, states.MANAGEABLE)
-#: Raises a failure if a write of a record is not allowed: see ``Kind.decide``.
+#: A function that raises a failure if a write of a record is not allowed. See ``Kind.decide``.
 Decide = Callable[[sa.Connection, sa.Row | None, Values | None, Values | None], None]
 
 
@@ -37,9 +37,9 @@ class Kind:
         None.
     :ivar list_all: the policy rule that allows the caller to see the records of all nodes.
     :ivar implicit: fields of ``settable`` that ``decide`` sees as None in a new record if the client did not set them.
-        Their default is set after that.
-    :ivar computed: {field that is no column: expression that a SELECT from the table computes it with}.
-    :ivar noun: its name, for messages, if Ironic does not call it by that of its path.
+        Their default is set after ``decide``.
+    :ivar computed: {field that is not a column: SQL expression that computes it}.
+    :ivar noun: its name for messages, if Ironic uses a name other than that in the path.
     :ivar visible: function (context, grant) that returns the conditions on the records that the caller may see, for
         a kind whose records do not belong to nodes; None if callers see all of them.
     """
@@ -65,7 +65,7 @@ class Kind:
 
     @property
     def settable(self) -> dict[str, Any]:
-        """{field that clients may change: value if the client does not set it}."""
+        """{field that clients may change: default value}."""
         return self.resource.settable
 
     @functools.cached_property
@@ -81,5 +81,5 @@ class Kind:
 
     @functools.cached_property
     def has_node(self) -> bool:
-        """Whether the records belong to nodes: clients say to which."""
+        """Whether the records belong to nodes, which clients choose."""
         return 'node_uuid' in self.settable

@@ -1,7 +1,7 @@
 """Records: chassis, ports, portgroups, volume connectors, volume targets and runbooks.
 
-This module has what all kinds of records have in common. ``record_kinds.Kind`` has the rest. Reads return rows, in
-which a JSON field is the stored text.
+This module has the code that all kinds of records share. ``record_kinds.Kind`` has the differences. Reads return rows
+in which a JSON field is the stored text.
 
 Foreign keys delete the records of a deleted node, and unique keys refuse duplicates. A write that depends on the state
 of the node or the record locks the node first, then the record's row.
@@ -53,7 +53,7 @@ class _Locked(NamedTuple):
 def get(context: Context, grant: Grant, kind: Kind, fields: tuple[str, ...]) -> sa.Row:
     """Return a record.
 
-    :param grant: of the record.
+    :param grant: Grant for the record.
     :param fields: names of the fields.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
@@ -90,8 +90,8 @@ def find(
         name)}, {'shard' or 'conductor_groups': [shard or conductor group of the node, …]}, {'description_contains':
         text}, {'project': project that owns the record, if it is not public}; all optional.
     :returns: rows with these fields.
-    :raises failures.RecordNotFound: the marker or the portgroup is no record that the caller may see.
-    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
+    :raises failures.RecordNotFound: the marker or the portgroup does not exist, or the caller may not see it.
+    :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
     """
     with context.read() as connection:
         visible_nodes = node_filters.visible(context, grant, kind.list_all) if kind.has_node else []
@@ -139,7 +139,7 @@ def new_row(kind: Kind, values: Mapping[str, Any]) -> Values:
 
 
 def stored(kind: Kind, values: Values) -> Values:
-    """Return the columns of a new record as they are stored: with the implicit defaults and the masked texts.
+    """Return the columns of a new record as stored, with the implicit defaults and the masked texts.
 
     :param values: the result of ``new_row``.
     :returns: {column: value}.
@@ -171,14 +171,14 @@ def update(
     """Update a record.
 
     :param ident: uuid; or name, if the kind has names.
-    :param change: function from {settable field: present value} to {settable field: new value}, both of all fields. It
+    :param change: function from {settable field: current value} to {settable field: new value}, both of all fields. It
         is called under the lock, and again if the transaction is retried.
     :param fields: names of the fields to return.
     :returns: a row with these fields.
     :raises failures.RecordNotFound: there is no such record.
-    :raises failures.RecordMirrored: it is one of a cloud.
+    :raises failures.RecordMirrored: it is mirrored from a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
-    :raises failures.Failure: what ``create`` and ``change`` raise.
+    :raises failures.Failure: as ``create`` and ``change`` raise it.
     """
     new: Values = {}
     try:
@@ -217,7 +217,7 @@ def delete(context: Context, kind: Kind, ident: str) -> None:
             kind.decide(connection, node, {name: getattr(record, name) for name in ('uuid', *kind.settable)}, None)
             connection.execute(sa.delete(kind.table).where(kind.table.c.id == record.id))
     except db_exception.DBReferenceError as error:
-        # Only nodes can refer to the record still, to their chassis: other references are deleted with the record.
+        # Only nodes can still refer to the record, as their chassis. Other references are deleted with the record.
         raise failures.NotEmpty(what=f'{kind.what} {ident}', members='nodes') from error
 
 
@@ -241,7 +241,7 @@ def read(
 def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
     """Lock a record until the end of the transaction, and read it.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param ident: uuid; or name, if the kind has names.
     :returns: a row with all columns.
     :raises failures.RecordNotFound: there is no such record.
@@ -253,8 +253,8 @@ def lock(connection: sa.Connection, kind: Kind, ident: str) -> sa.Row:
 def _take(connection: sa.Connection, kind: Kind, ident: str) -> _Locked:
     """Lock the node of a record, if the kind has one, and then the record.
 
-    The record tells which node to lock first. Before the lock is taken, the record may move to another node. Then
-    this begins again.
+    The record names the node to lock first. If the record moves to another node before the lock is taken, the function
+    starts again.
     """
     table = kind.table
     node = None
@@ -297,8 +297,8 @@ def _where(
 ) -> Iterator[Condition]:
     """Yield the conditions of the filters of a list.
 
-    :param visible_nodes: conditions on the nodes that the caller may see; [] for all. A node or a portgroup of a filter
-        must be among them.
+    :param visible_nodes: conditions on the nodes that the caller may see; [] for all. The node, or the node of the
+        portgroup, of a filter must fulfil them.
     """
     table = kind.table
     for name, value in filters.items():
@@ -324,7 +324,7 @@ def _where(
 
 
 def _of_nodes(table: sa.Table, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions on the records of those nodes that fulfil conditions; [] if there are no conditions."""
+    """Return the conditions on records that their nodes fulfil conditions; [] if there are no conditions."""
     return [table.c.node_uuid.in_(sa.select(tables.nodes.c.uuid).where(*conditions))] if conditions else []
 
 
@@ -333,7 +333,7 @@ def duplicate(kind: Kind, error: db_exception.DBDuplicateEntry, values: Values) 
 
     :param values: {field: value} of the record.
     """
-    # Each database names the columns, or the constraint, in its own way. Our constraints contain the columns' names.
+    # Databases name the columns, or the constraint, in different ways. Our constraints contain the columns' names.
     key = ' '.join(error.columns)
     for column, sentence in kind.duplicates.items():
         if column in key:

@@ -3,8 +3,8 @@
 The row of an expired reservation is deleted when another reservation needs its node or its instance, or by ``purge``.
 All checks are made under the node's lock.
 
-When a reservation expires, its node is free again, and the generation of the node's provider has to move. Nothing is
-written at that moment. So, as long as the expired row exists, reads add 1 to the stored generation
+When a reservation expires, its node is free again, and the generation of the node's provider has to rise. Nothing is
+written at that moment. Therefore reads add 1 to the stored generation while the expired row exists
 (``placement.single_provider``). Only ``settle`` may delete expired rows, because it raises the stored generation.
 """
 
@@ -40,7 +40,7 @@ _EXPIRED_ROWS = (
     .order_by(tables.reservations.c.id)
     .with_for_update()
 )
-# Built once: to build it for each call takes as long as to execute it.
+# Built once: building the statement takes as long as executing it.
 _EXPIRED_OF = prepared(
     _EXPIRED_ROWS.where(tables.reservations.c.node_uuid.in_(sa.bindparam('node_uuids', expanding=True)))
 )
@@ -57,7 +57,7 @@ UUID = (
 def get(context: Context, grant: Grant) -> sa.Row:
     """Return a live reservation.
 
-    :param grant: of the reservation.
+    :param grant: Grant for the reservation.
     :returns: a row with FIELDS.
     :raises failures.ReservationNotFound: there is no such reservation, or it has expired.
     """
@@ -82,11 +82,11 @@ def owner(context: Context, uuid: str) -> sa.Row:
 def find(context: Context, grant: Grant, fields: tuple[str, ...], filters: Mapping[str, str], page: Page) -> Rows:
     """List live reservations.
 
-    :param fields: (name, …), of FIELDS.
+    :param fields: names from FIELDS.
     :param filters: {'node': uuid or name of a node, 'instance_uuid': uuid}, both optional.
     :returns: rows with these fields.
-    :raises failures.NodeNotFound: the node of the filter is none that the caller may see.
-    :raises failures.ReservationNotFound: the marker is no live reservation that the caller may see.
+    :raises failures.NodeNotFound: the node of the filter does not exist, or the caller may not see it.
+    :raises failures.ReservationNotFound: the marker is not a live reservation, or the caller may not see it.
     """
     visible_nodes = node_filters.visible(context, grant)
     visible = (
@@ -152,17 +152,17 @@ def purge(service: Writer) -> int:
 @retried
 def _purge_batch(service: Writer) -> int:
     with service.write() as connection:
-        # This needs no lock of a node: an expired reservation never becomes live again.
+        # No lock of a node is needed: an expired reservation never becomes live again.
         return settle(connection, limit=_BATCH)
 
 
 def settle(connection: sa.Connection, *conditions: Condition, limit: int | None = None) -> int:
-    """Delete expired reservations, with entries in the history, and raise the generations of their nodes' providers.
+    """Delete expired reservations, record this in the history, and raise the generations of their nodes' providers.
 
-    The generation does not move if the node is allocated: it is allocated to the reservation's instance, and its usage
-    does not change.
+    If the node is allocated, it is allocated to the reservation's instance, and its usage does not change. Then the
+    generation is not raised.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param conditions: further conditions on reservations; none for all expired ones.
     :param limit: maximum number of reservations; None for no limit.
     :returns: the number of deleted reservations.
@@ -171,9 +171,9 @@ def settle(connection: sa.Connection, *conditions: Condition, limit: int | None 
 
 
 def settle_nodes(connection: sa.Connection, node_uuids: Iterable[str]) -> int:
-    """Delete the expired reservations of nodes, as ``settle``.
+    """Delete the expired reservations of nodes, as ``settle`` does.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param node_uuids: uuids of nodes.
     :returns: the number of deleted reservations.
     """
@@ -211,13 +211,13 @@ def _event(context: Context | None, node_uuid: str, moment: datetime.datetime, e
 
 
 def claim(context: Context, connection: sa.Connection, node_uuid: str, instance: str) -> None:
-    """Raise InstanceReserved if an instance that is put on a node has a reservation of another node.
+    """Raise InstanceReserved if an instance that is about to get a node has a reservation of another node.
 
-    The check holds until the commit: no other transaction can reserve a node for the instance before that.
+    The check is valid until the commit: no other transaction can reserve a node for the instance before.
 
-    :param connection: of a writer that has taken the node's lock.
-    :param node_uuid: of the node that the instance is put on.
-    :param instance: uuid.
+    :param connection: connection of a writer that has taken the node's lock.
+    :param node_uuid: uuid of the node that the instance gets.
+    :param instance: uuid of the instance.
     :raises failures.InstanceReserved: the instance has a reservation of another node.
     :raises failures.InstanceUnavailable: the same, and the caller may not see that node.
     """
@@ -237,11 +237,11 @@ def claim(context: Context, connection: sa.Connection, node_uuid: str, instance:
 def held_elsewhere(
     instance: str, node_uuid: str, is_visible: bool, why: str
 ) -> failures.InstanceReserved | failures.InstanceUnavailable:
-    """Return the failure for an instance that has a reservation of another node than requested.
+    """Return the failure for an instance that has a reservation of a node that was not requested.
 
     :param instance: uuid of the instance.
-    :param node_uuid: of the node that is reserved.
-    :param is_visible: whether the caller may see that node; if not, the message does not mention it.
+    :param node_uuid: uuid of the node that is reserved.
+    :param is_visible: whether the caller may see that node. If not, the message does not mention it.
     :param why: end of the sentence: why that node does not fulfil the request.
     """
     if not is_visible:
@@ -253,7 +253,7 @@ def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None
     """Insert a row with the unique key of an instance's reservation, and delete it again.
 
     Another transaction that reserves a node for the instance writes the same key. One of the two waits until the other
-    has committed, and then sees what the other wrote.
+    one has committed, and then sees its writes.
     """
     row = {'uuid': uuidutils.generate_uuid(), 'node_uuid': node_uuid, 'instance_uuid': instance}
     try:
@@ -266,7 +266,7 @@ def _touch_key(connection: sa.Connection, node_uuid: str, instance: str) -> None
 def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
     """Return the live reservation of a node.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :returns: a row with FIELDS; None if there is no live reservation.
     """
     statement = sa.select(*_columns(FIELDS)).where(tables.reservations.c.node_uuid == node_uuid, LIVE)
@@ -276,12 +276,12 @@ def of_node(connection: sa.Connection, node_uuid: str) -> sa.Row | None:
 def use(
     context: Context, connection: sa.Connection, node: sa.Row, reservation_uuid: str | None, moment: datetime.datetime
 ) -> dict[str, str]:
-    """Delete the reservation of a node that is deployed, and return the instance that the node gets.
+    """Delete the reservation of a node for a deploy. Return the instance that the node gets.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: the result of ``single_node.take``, with ``instance_uuid``.
     :param reservation_uuid: the reservation that the request names; None if it names no reservation.
-    :param moment: the time by the clock of the database.
+    :param moment: the time by the database's clock.
     :returns: the changes of the node, {'instance_uuid': uuid}; {} if the node has no live reservation.
     :raises failures.NodeReserved: the node is reserved for another instance.
     :raises failures.ReservationUnknown: ``reservation_uuid`` is not the node's live reservation.
@@ -297,11 +297,11 @@ def use(
     if not connection.execute(
         sa.delete(tables.reservations).where(tables.reservations.c.uuid == reservation.uuid)
     ).rowcount:
-        # It has expired since it was read, and another transaction has deleted it.
+        # The reservation has expired after it was read, and another transaction has deleted it.
         raise db_exception.RetryRequest(failures.ReservationUnknown(node=node.uuid, reservation=reservation.uuid))
     change_feed.record(connection, change_feed.RESERVATION, [reservation.uuid])
     if not node.offered_before:
-        # Otherwise the deploy itself moves the provider's generation, by what it changes in the node.
+        # Otherwise the deploy itself raises the provider's generation, because it changes the node.
         node_providers.bump_for_reservation(connection, node.id)
     event = f'Reservation {reservation.uuid} was used: instance {reservation.instance_uuid} is deployed on the node.'
     history.record(connection, _event(context, node.uuid, moment, event))
@@ -311,7 +311,7 @@ def use(
 def reserved(node_uuid: str, reservation: sa.Row) -> failures.NodeReserved:
     """Return the failure for a node that is reserved for another instance.
 
-    :param node_uuid: of the node.
+    :param node_uuid: uuid of the node.
     :param reservation: the node's live reservation, a row with FIELDS.
     """
     until = f' until {moment_text(reservation.expires_at)}' if reservation.expires_at else ''
@@ -321,7 +321,7 @@ def reserved(node_uuid: str, reservation: sa.Row) -> failures.NodeReserved:
 
 
 class Expiry:
-    """The expiry of a reservation as the client requests it.
+    """The expiry that a client requests for a reservation.
 
     :param at: datetime in UTC, without a time zone; None if the client does not set it.
     :param seconds: seconds from now; None if the client does not set it.
@@ -332,9 +332,9 @@ class Expiry:
         self._seconds = seconds
 
     def at(self, context: Context, moment: datetime.datetime) -> datetime.datetime | None:
-        """Return when the reservation expires. If the client sets nothing, the configured default applies.
+        """Return when the reservation expires. Without a request of the client, the configured default applies.
 
-        :param moment: the time by the clock of the database.
+        :param moment: the time by the database's clock.
         :returns: datetime in UTC, without a time zone; None for never.
         :raises failures.InvalidInput: the expiry is in the past, or too far in the future.
         """

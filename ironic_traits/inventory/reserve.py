@@ -1,4 +1,4 @@
-"""Creation of reservations: one node for each instance, from a list of nodes or from all nodes that match a request.
+"""Creates reservations: of one node for each instance, from a list of nodes or from all nodes that match a request.
 
 ``free_nodes`` finds the nodes and locks them.
 """
@@ -48,7 +48,7 @@ class Reservations(NamedTuple):
 
 
 def reserve(context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry) -> Reservations:
-    """Reserve a node for each instance, for all of them or for none.
+    """Reserve a node for each instance, or for none of them.
 
     An instance that has a live reservation of a node that fulfils the request keeps it.
 
@@ -66,7 +66,7 @@ def reserve(context: Context, instances: Sequence[str], node_request: NodeReques
 def _hold(
     context: Context, instances: Sequence[str], node_request: NodeRequest, expiry: Expiry, wait: bool
 ) -> Reservations:
-    """Find nodes and reserve them: ``attempt`` of ``free_nodes.search``; parameters and result as for ``reserve``."""
+    """Find nodes and reserve them: ``attempt`` of ``free_nodes.search``. See ``reserve`` for the other parameters."""
     try:
         return _hold_once(context, instances, node_request, expiry, wait)
     except db_exception.DBDuplicateEntry:
@@ -98,7 +98,7 @@ def _one_of(column: sa.Column[str]) -> sa.ColumnElement[bool]:
     return sa.exists().where(column.in_(sa.bindparam('instances', expanding=True)))
 
 
-#: Nearly always, an instance holds nothing yet. One statement finds that out.
+#: Usually, an instance holds nothing yet. One statement checks this.
 _BEGIN = prepared(
     sa.select(
         clock().label('moment'),
@@ -112,7 +112,7 @@ _BEGIN = prepared(
 def _held_by(context: Context, connection: sa.Connection, instances: Sequence[str]) -> dict[str, sa.Row]:
     """Return the live reservations of instances.
 
-    :returns: {instance: row with FIELDS and ``seen``, whether the caller may see the node}.
+    :returns: {instance: row with FIELDS and ``seen``}. ``seen`` is whether the caller may see the node.
     :raises failures.InstanceOnNode: an instance is on a node.
     :raises failures.InstanceUnavailable: an instance is on a node that the caller may not see.
     """
@@ -144,9 +144,9 @@ def _check_held(
 ) -> None:
     """Raise a failure unless the nodes that the instances have reserved already fulfil the request.
 
-    :param held: rows of ``_held_by``.
-    :raises failures.InstanceReserved: one of the nodes does not.
-    :raises failures.InstanceUnavailable: one of the nodes does not, and the caller may not see it.
+    :param held: rows from ``_held_by``.
+    :raises failures.InstanceReserved: one of the nodes does not fulfil it.
+    :raises failures.InstanceUnavailable: the same, and the caller may not see the node.
     """
     if held:
         matching = matches.matching(context, connection, node_request, [row.node_uuid for row in held])
@@ -163,7 +163,7 @@ def _insert(
 
     :param chosen: {instance: row of a locked node}.
     :returns: {instance: row with FIELDS}.
-    :raises free_nodes.Lost: one of the instances has been put on a node since the first check.
+    :raises free_nodes.Lost: one of the instances has got a node since the first check.
     """
     moment = next(iter(chosen.values())).moment
     expires_at = expiry.at(context, moment)
@@ -190,7 +190,7 @@ def _insert(
 
 
 def _settle(connection: sa.Connection, nodes: Iterable[sa.Row], instances: Collection[str]) -> None:
-    """Delete the expired reservations of nodes and instances, whose keys are needed."""
+    """Delete the expired reservations of nodes and instances, because new ones need their unique keys."""
     uuids = [node.uuid for node in nodes]
     settle(
         connection,
@@ -199,7 +199,7 @@ def _settle(connection: sa.Connection, nodes: Iterable[sa.Row], instances: Colle
 
 
 def _write(context: Context, connection: sa.Connection, rows: list[Values], node_ids: list[int]) -> None:
-    """Insert reservations, and record them. One reservation takes one statement on PostgreSQL, many take four."""
+    """Insert reservations, and record them. On PostgreSQL, one reservation takes one statement, several take four."""
     entries = [created(context, row) for row in rows]
     if len(rows) > 1:
         connection.execute(sa.insert(tables.reservations), rows)
@@ -224,7 +224,7 @@ _INSERT = sa.insert(tables.reservations).values(
 
 
 def _inserted(on_node: sa.Select) -> sa.Select:
-    """Return the SELECT of new reservations, with whether their instances are on nodes.
+    """Return the SELECT of new reservations. Its column ``on_node`` is whether the instance is on a node.
 
     :param on_node: the SELECT of the nodes of the instance of a reservation.
     """
@@ -234,6 +234,6 @@ def _inserted(on_node: sa.Select) -> sa.Select:
 
 _ON_NODE = sa.select(tables.nodes.c.id).where(tables.nodes.c.instance_uuid == tables.reservations.c.instance_uuid)
 _INSERTED = prepared(_inserted(_ON_NODE))
-#: For MariaDB and MySQL. InnoDB lets an INSERT pass when the transaction that had written the same key begins to end, a
-#: moment before others see what that transaction wrote. A read that locks waits for its end.
+#: For MariaDB and MySQL. When a transaction that has written the same key begins to end, InnoDB lets an INSERT pass
+#: shortly before other transactions see the written rows. A locking read waits for the end.
 _INSERTED_LOCKING = _inserted(_ON_NODE.with_for_update(read=True))

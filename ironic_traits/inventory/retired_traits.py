@@ -1,4 +1,4 @@
-"""The names of the traits that the catalogue has as retired."""
+"""The names of the traits that are retired in the catalogue."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ from ironic_traits.db import tables
 from ironic_traits.db.engine import Reader
 from ironic_traits.inventory.read_cache import ReadCache
 
-#: Seconds for which a process uses the names that it has read. They only cause warnings, and every write needs them.
+#: Seconds for which a process caches the names. They only cause warnings, and every write needs them.
 MAX_AGE = 1
 
 
@@ -19,11 +19,11 @@ def _read(database: Reader) -> frozenset[str]:
 
 
 class RetiredTraits(ReadCache[Reader, frozenset[str]]):
-    """The retired names that a process knows. ``service.Service`` has one."""
+    """The cache of the retired names in a process. ``service.Service`` has one."""
 
     def __init__(self) -> None:
         super().__init__(_read, MAX_AGE)
 
     def among(self, database: Reader, names: Collection[str]) -> set[str]:
-        """Return which of these names are retired."""
+        """Return the names that are retired."""
         return set(self.get(database).intersection(names)) if names else set()

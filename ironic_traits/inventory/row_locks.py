@@ -1,11 +1,11 @@
-"""The locks of single resources, which do not change their rows.
+"""Locks of single resources that do not change their rows.
 
-A write with If-Match compares the ETag under the lock, before it writes. So the lock cannot be an UPDATE here:
-``take`` and ``records.lock`` would change the time of the last update, and with it the ETag. The writer takes the same
-rows again, by an UPDATE, in the same order. On a Galera cluster, that UPDATE is what another node's write conflicts
-with.
+A write with If-Match compares the ETag under the lock, before it writes. Therefore the lock cannot be an UPDATE:
+``take`` and ``records.lock`` would change the time of the last update, and thus the ETag. The writer then locks the
+same rows again with an UPDATE, in the same order. On a Galera cluster, a write on another node conflicts with that
+UPDATE.
 
-SQLite has no row locks, and needs none: its writers lock the database when they begin.
+SQLite has no row locks, and does not need them: its writers lock the database when they begin.
 """
 
 import functools
@@ -36,7 +36,7 @@ def _lock_row(table: sa.Table, connection: sa.Connection, ident: str) -> None:
 
 
 def _lock_with_node(table: sa.Table, connection: sa.Connection, ident: str) -> None:
-    """Lock the node of a row, and then the row. It may move to another node before the lock is taken."""
+    """Lock the node of a row, and then the row. Repeat this if the row has moved to another node in the meantime."""
     statement = sa.select(table.c.node_uuid).where(_is(table, ident))
     node_uuid = connection.scalar(statement)
     while node_uuid:
@@ -55,8 +55,8 @@ def _is(table: sa.Table, ident: str) -> sa.ColumnElement[bool]:
     return table.c.name == ident if 'name' in table.c else sa.false()
 
 
-#: {path of a collection, below /v1: function (connection, uuid or name) that locks one of its resources}. It does
-#: nothing if there is no such resource.
+#: {path of a collection, below /v1: function (connection, uuid or name) that locks one of its resources}. The function
+#: does nothing if there is no such resource.
 LOCKS: dict[str, Callable[[sa.Connection, str], None]] = {
     'nodes': functools.partial(_lock_row, tables.nodes),
     'traits': functools.partial(_lock_row, tables.traits),

@@ -1,7 +1,7 @@
-"""Runs of the inspection rules in force over the stored data of many nodes.
+"""Runs the inspection rules in force on the stored data of many nodes.
 
-Nodes are written in batches, each in a transaction of its own. A request that is interrupted, or sent again, leaves
-whole batches: a run that has been done changes nothing when it is repeated.
+Nodes are written in batches, each in its own transaction. An interrupted request leaves complete batches. It can be
+sent again: a repeated run changes nothing.
 """
 
 import dataclasses
@@ -25,24 +25,24 @@ LOG = logging.getLogger(__name__)
 
 #: Policy rule that must allow the request for each of the nodes.
 RULE = 'baremetal:inspection_rule:apply'
-#: Nodes in one transaction: their locks are held for some tenths of a second.
+#: Maximum number of nodes in one transaction, so that their locks are held only for some tenths of a second.
 BATCH = 50
-#: After this time, a batch ends, so that the other nodes do not stay locked; and after this time, a request.
+#: Time limits of a batch, so that nodes do not stay locked, and of a request.
 _BATCH_SECONDS, _SECONDS = 2, 20
 
 
 @dataclasses.dataclass
 class Application:
-    """What a run over nodes has done.
+    """The result of a run on nodes.
 
     :ivar selected: the selected nodes.
     :ivar applied: number of nodes on which the rules ran.
-    :ivar changed: number of those whose traits or mismatches changed.
+    :ivar changed: number of nodes whose traits or mismatches changed.
     :ivar failed: {name of a rule: number of nodes on which it failed}.
     :ivar mismatched: {name of a rule: number of nodes that do not meet its expectations}.
-    :ivar ended: number of nodes on which a rule would end the inspection: nothing changed there.
-    :ivar locked: rows of the nodes that were left out, because a worker has locked them.
-    :ivar marker: of the next page; None after the last one.
+    :ivar ended: number of nodes on which a rule would end the inspection. Nothing changed there.
+    :ivar locked: rows of the nodes that were left out because a worker has locked them.
+    :ivar marker: marker of the next page; None after the last one.
     """
 
     selected: rule_selection.Selected
@@ -68,12 +68,12 @@ class Application:
 def execute(
     context: Context, grant: Grant, selection: Selection, digest: str, limit: int, marker: str | None
 ) -> Application:
-    """Run the rules in force over the stored data of nodes.
+    """Run the rules in force on the stored data of nodes.
 
-    :param digest: of a preview of the rules in force.
+    :param digest: digest of a preview of the rules in force.
     :param limit: maximum number of nodes.
-    :param marker: uuid of the last node of the page before; None for the first page.
-    :raises failures.PreviewOutdated: a preview has another digest now.
+    :param marker: uuid of the last node of the previous page; None for the first page.
+    :raises failures.PreviewOutdated: a preview would have another digest now.
     :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may
         not see.
     :raises failures.EditForbidden: policy does not allow the request for one of the nodes.
@@ -105,7 +105,7 @@ def _batch(
 ) -> tuple[list[Run], list[sa.Row], int]:
     """Run the rules on nodes in one transaction.
 
-    :param digest: of the rules.
+    :param digest: digest of the rules.
     :returns: ([Run, …], rows of the nodes that workers have locked, number of nodes that were considered).
     :raises failures.PreviewOutdated: other rules are in force now.
     """

@@ -1,6 +1,6 @@
-"""What inspection rules change of a node and its ports, besides traits, at the end of an inspection.
+"""The changes of inspection rules to a node and its ports, besides traits, at the end of an inspection.
 
-A change that the service does not allow is left out together with the other changes of its rule.
+If the service does not allow a change, all changes of its rule are left out.
 """
 
 import dataclasses
@@ -34,13 +34,13 @@ _MAX_DESCRIPTION = 4096
 
 
 class _Refused(ValueError):
-    """A change that is not allowed; the text says why."""
+    """A change is not allowed. The text says why."""
 
 
 def carry_out(connection: sa.Connection, node: sa.Row, evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Change a node and its ports as rules say.
+    """Apply the changes of rules to a node and its ports.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node: the result of ``take``.
     :returns: [(name of a rule, why its changes were left out), …].
     :raises base.WorkFailed: the node's provider in Placement does not allow the change of its resource class.
@@ -57,7 +57,7 @@ def carry_out(connection: sa.Connection, node: sa.Row, evaluation: Evaluation) -
             ports.apply([each for each in changes if each.kind == 'port'])
             fields = new
         except (_Refused, InvalidPath, failures.Failure) as error:
-            # The sentence may have values that only sensitive rules see.
+            # The sentence may contain values that only sensitive rules may see.
             reason = 'the rule is sensitive' if result.rule.is_sensitive else str(error).rstrip('.')
             refused.append((result.rule.name, reason))
     _write(connection, node, {name: value for name, value in fields.items() if differ(value, before[name])})
@@ -66,7 +66,7 @@ def carry_out(connection: sa.Connection, node: sa.Row, evaluation: Evaluation) -
 
 
 def _applied(fields: Values, changes: Iterable[Change]) -> Values:
-    """Return the fields of a node with changes."""
+    """Return the fields of a node after changes."""
     document: Mapping[str, Any] = fields
     for each in changes:
         document, _ = rule_changes.applied(each, document, {})
@@ -74,13 +74,13 @@ def _applied(fields: Values, changes: Iterable[Change]) -> Values:
 
 
 def _normal(column: sa.Column, value: Any) -> Any:
-    """Return a value as it can be stored.
+    """Return a value in the form in which it is stored.
 
-    :raises _Refused: it cannot be.
+    :raises _Refused: it cannot be stored.
     """
     if isinstance(column.type, Json):
         if not isinstance(value or {}, dict):
-            raise _Refused(f'{column.name} would be no object')
+            raise _Refused(f'{column.name} would not be an object')
         try:
             return orjson.loads(orjson.dumps(value or {}))
         except orjson.JSONEncodeError as error:
@@ -96,10 +96,10 @@ def _normal(column: sa.Column, value: Any) -> Any:
 
 
 def _check_fields(connection: sa.Connection, node: sa.Row, old: Values, new: Values) -> None:
-    """Raise a failure, or _Refused, unless the fields of a node may change so."""
+    """Raise a failure, or _Refused, unless a change of a node's fields is allowed."""
     if new['name'] != old['name'] and new['name'] is not None:
         if not node_names.is_name(new['name']):
-            raise _Refused(f'{new["name"]!r} is no name of a node')
+            raise _Refused(f'{new["name"]!r} is not a valid name of a node')
         if connection.scalar(sa.select(sa.exists().where(tables.nodes.c.name == new['name']))):
             raise _Refused(f'another node has the name {new["name"]}')
     network = new['network_data']
@@ -115,16 +115,16 @@ def _write(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     try:
         change(connection, node, changes)
     except db_exception.DBDuplicateEntry as error:
-        # Another node got the name since it was checked.
+        # Another node has got the name after the check.
         raise db_exception.RetryRequest(error) from error
     except (failures.ProviderTaken, failures.ProviderInUse) as error:
         raise base.WorkFailed(str(error)) from error
 
 
 class _Ports:
-    """The ports of a node, as rules change them.
+    """The ports of a node, with the changes of rules.
 
-    :param node_uuid: of the node.
+    :param node_uuid: uuid of the node.
     """
 
     def __init__(self, connection: sa.Connection, node_uuid: str) -> None:
@@ -135,7 +135,7 @@ class _Ports:
     def apply(self, changes: Iterable[Change]) -> None:
         """Apply the changes of one rule.
 
-        :raises _Refused: they are not allowed. Then none is applied.
+        :raises _Refused: a change is not allowed. Then none is applied.
         :raises InvalidPath: the same.
         :raises failures.Failure: the same.
         """
@@ -144,14 +144,14 @@ class _Ports:
             if each.path[0] not in PORT_FIELDS:
                 raise _Refused(f'rules cannot change {each.path[0]} of a port, only {", ".join(PORT_FIELDS)}')
             old = after.get(uuid := self._uuid(each.port_id)) or self._rows[uuid]
-            # It is the same change, of another document.
+            # The same change, but applied to the document of the port.
             new, _ = rule_changes.applied(dataclasses.replace(each, kind='node'), old, {})
             after[uuid] = {**old, **{name: _normal(tables.ports.c[name], new.get(name)) for name in PORT_FIELDS}}
             self._check(old, after[uuid])
         self._after = after
 
     def write(self) -> None:
-        """Store what has changed."""
+        """Store the changes."""
         for uuid, new in self._after.items():
             old = self._rows[uuid]
             changes = {name: new[name] for name in PORT_FIELDS if differ(new[name], old[name])}

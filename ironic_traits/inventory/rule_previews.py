@@ -1,4 +1,4 @@
-"""Previews of runs of inspection rules: what they would change on nodes. Nothing is written, and nothing is locked."""
+"""Previews of inspection rules: the changes that a run would make on nodes. They write nothing and lock nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ from ironic_traits.matching.rule_evaluation import Evaluation
 
 #: Policy rule that must allow a preview for each of the nodes.
 RULE = 'baremetal:inspection_rule:preview'
-#: After this time, a page ends.
+#: Time limit of a page.
 _SECONDS = 20
 
 
 class Draft(NamedTuple):
-    """The rules of a preview that are not in force.
+    """The differences of a preview from the rules in force.
 
-    :ivar rules: rules to add, instead of those of the same names.
+    :ivar rules: rules to add. They replace rules with the same names.
     :ivar without: names of rules to leave out.
     """
 
@@ -30,12 +30,12 @@ class Draft(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What rules would do on nodes.
+    """The changes that rules would make on nodes.
 
-    :ivar digest: for the execution.
+    :ivar digest: digest for the execution.
     :ivar selected: the nodes.
-    :ivar runs: one page: [Run, …]. It may be short, when the rules take long.
-    :ivar marker: of the next page; None after the last one.
+    :ivar runs: one page, [Run, …]. It is shorter if the rules take too long.
+    :ivar marker: marker of the next page; None after the last one.
     """
 
     digest: str
@@ -47,10 +47,10 @@ class Preview(NamedTuple):
 def of_nodes(
     context: Context, grant: Grant, draft: Draft, selection: Selection, limit: int, marker: str | None
 ) -> Preview:
-    """Return what rules would do on nodes.
+    """Return the changes that rules would make on nodes.
 
     :param limit: maximum number of nodes on the page.
-    :param marker: uuid of the last node of the page before; None for the first page.
+    :param marker: uuid of the last node of the previous page; None for the first page.
     :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
     :raises failures.NodeNotFound: the selection or the marker names a node that does not exist, or that the caller may
         not see.
@@ -68,12 +68,12 @@ def of_nodes(
 
 
 def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str, Any]) -> Evaluation:
-    """Return what rules would do on a node that is not in the inventory.
+    """Return the changes that rules would make on a node that is not in the inventory.
 
     :param document: data of an inspection, as ``rule_evaluation.facts_of`` takes it.
     :param node: fields of the node.
     :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
-    :raises rule_evaluation.InvalidInventory: the document is no data of an inspection.
+    :raises rule_evaluation.InvalidInventory: the document is not the data of an inspection.
     """
     facts: Facts = rule_evaluation.facts_of(document, node)
     with context.read() as connection:

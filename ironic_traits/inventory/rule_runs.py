@@ -1,8 +1,8 @@
-"""Runs of inspection rules on nodes: what they change, and the writes.
+"""Runs inspection rules on nodes, and writes their changes.
 
-Each rule is a source (``matching.rule_holds``). A run replaces what each rule holds on a node. Rules that are no longer
-in force lose what they hold. It replaces the node's mismatches, too. All that happens under the node's lock, in
-one transaction, with one entry in the history for the traits.
+Each rule is a source (``matching.rule_holds``). A run replaces the traits that each rule holds on a node. Rules that
+are no longer in force lose their traits. A run also replaces the node's mismatches. All this happens under the node's
+lock, in one transaction, with one entry in the history for the traits.
 """
 
 import functools
@@ -30,21 +30,21 @@ from ironic_traits.matching.rule_evaluation import Evaluation
 from ironic_traits.service import Service
 
 LOG = logging.getLogger(__name__)
-#: Maximum number of entries of a node that are compared with new ones.
+#: Maximum number of entries of a node that are compared with new entries.
 _RECENT = 100
-#: Nodes whose data is read at once.
+#: Maximum number of nodes whose data is read at once.
 _AT_ONCE = 20
 
 
 class Run(NamedTuple):
-    """What a run of rules does on a node.
+    """The result of a run of rules on a node.
 
     :ivar node: row with ``id`` and ``uuid``.
-    :ivar evaluation: what each rule does.
-    :ivar stored: what the database has of the node's traits before.
-    :ivar settled: what changes of the traits.
+    :ivar evaluation: the result of each rule.
+    :ivar stored: the stored traits of the node before the run.
+    :ivar settled: the changes of the traits.
     :ivar mismatches: the mismatches before and after.
-    :ivar failures: {name of a rule: why it cannot be carried out}.
+    :ivar failures: {name of a rule: why it cannot be applied}.
     """
 
     node: sa.Row
@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
     @property
     def is_changing(self) -> bool:
-        """Whether it changes the traits or the mismatches."""
+        """Whether the run changes the traits or the mismatches."""
         return self.settled.edit.changes or self.mismatches.before != self.mismatches.after
 
 
@@ -71,13 +71,13 @@ def run(
 ) -> Run:
     """Run rules on a node.
 
-    :param context: the request; the service for a worker.
-    :param connection: of a writer that has taken the node's lock. The outermost writer is ``retried``.
+    :param context: context of the request; the Service for a worker.
+    :param connection: connection of a writer that has taken the node's lock. The outermost writer is ``retried``.
     :param node: row with ``id`` and ``uuid``.
     :param document: data of an inspection: {'inventory': {…}, 'plugin_data': {…}}.
     :param rules: all rules in force.
-    :param whole: whether this is an inspection: its failures are always recorded. The caller then carries out the other
-        changes (``rule_effects``). If a rule ends the inspection, nothing changes.
+    :param whole: whether this is the end of an inspection. Then failures are always recorded, and the caller applies
+        the other changes (``rule_effects``). If a rule ends the inspection, nothing changes.
     """
     (result,) = _decide(context, connection, [node], lambda node_id: document, rules)
     write(context, connection, [result], whole)
@@ -91,12 +91,12 @@ def decide(
     rules: Sequence[Rule],
     seconds: float,
 ) -> tuple[list[Run], int]:
-    """Return what a run of rules does on nodes, from their stored data. It writes nothing.
+    """Return the results of a run of rules on nodes with their stored data. Write nothing.
 
-    It ends early when it takes too long. A rule or an inventory may be hostile, and a node takes some seconds then.
+    The run ends early when it takes too long. With a hostile rule or inventory, a node may take some seconds.
 
     :param nodes: rows with ``id`` and ``uuid``. Those without data are skipped.
-    :param seconds: time after which no further node is begun.
+    :param seconds: time limit, after which no further node is started.
     :returns: ([Run, …] without the facts, number of nodes that were considered).
     """
     runs: list[Run] = []
@@ -126,7 +126,7 @@ def _decide(
     document: Callable[[int], Mapping[str, Any]],
     rules: Sequence[Rule],
 ) -> Iterator[Run]:
-    """Yield what a run of rules does on nodes.
+    """Yield the results of a run of rules on nodes.
 
     :param document: function from a node id to the data of the node's inspection.
     """
@@ -144,7 +144,7 @@ def _run(
     node: sa.Row, evaluation: Evaluation, stored: trait_store.Stored, before: Mapping[str, str], limit: int
 ) -> Run:
     if evaluation.failure is not None:
-        # A rule ends the inspection. Then nothing is known about the node.
+        # A rule ends the inspection. Then the results of the other rules do not count.
         unchanged = rule_holds.Settled(rule_holds.Edit(stored.traits, stored.traits), {})
         return Run(node, evaluation, stored, unchanged, Replacement(node.id, before, before), {})
     wanted = {result.rule.name: result.traits for result in evaluation.results}
@@ -170,10 +170,10 @@ def _pending(source: str) -> _Pending:
 
 
 def write(context: Context | Service, connection: sa.Connection, runs: Sequence[Run], whole: bool) -> None:
-    """Store what runs of rules change.
+    """Store the changes of runs.
 
-    :param connection: of a writer that has taken the nodes' locks.
-    :param runs: of ``decide``, under the locks.
+    :param connection: connection of a writer that has taken the nodes' locks.
+    :param runs: results of ``decide`` under the locks.
     :param whole: as for ``run``.
     """
     moment = read_clock(connection)
@@ -224,14 +224,14 @@ def _store(connection: sa.Connection, edits: Sequence[NodeEdit], entries: Sequen
         with referring():
             store(connection, edits, entries)
     except together.MissingRows as error:
-        # Another transaction has deleted one of them since.
+        # Another transaction has deleted one of the traits in the meantime.
         raise db_exception.RetryRequest(error) from error
 
 
 def _events(run: Run, author: history.Author, moment: Any, recent: Mapping[str, Collection[str]]) -> Iterator[Values]:
     """Yield the entries for rules that failed, and for mismatches that begin, change or end.
 
-    :param recent: {uuid of a node: texts of its last entries}. What is among them is not repeated.
+    :param recent: {uuid of a node: texts of its last entries}. A failure with the same text is not repeated.
     """
     for name, failure in run.failures.items():
         event = f'Rule {name} failed: {failure}.'

@@ -1,4 +1,4 @@
-"""The rules in force, and the nodes on which a request wants to run them."""
+"""The rules in force, and the nodes on which a request runs them."""
 
 import datetime
 from collections.abc import Collection, Iterable, Sequence
@@ -14,7 +14,7 @@ from ironic_traits.inventory.node_selection import Selection, batches, check_rig
 from ironic_traits.matching import rule_digest
 from ironic_traits.matching.inspection_rules import Rule
 
-#: The policy rule that must allow to see the data of the inspection of each node.
+#: The policy rule for the inspection data of nodes. It must allow the request for each node.
 _SEE_RULE = 'baremetal:node:inventory:get'
 
 
@@ -22,7 +22,7 @@ class Selected(NamedTuple):
     """Nodes that a request selects.
 
     :ivar nodes: [row with ``id``, ``uuid``, ``name`` and ``reservation``, …], sorted by id.
-    :ivar received: {node id: when the data of its inspection was stored}, of those that have data.
+    :ivar received: {node id: when the data of its inspection was stored}, for the nodes with data.
     """
 
     nodes: Sequence[sa.Row]
@@ -41,9 +41,9 @@ class Selected(NamedTuple):
         return rule_digest.of_run(rules, ((node.uuid, self.received.get(node.id)) for node in self.nodes))
 
     def page(self, start: int, limit: int) -> tuple[list[sa.Row], str | None]:
-        """Return nodes with data, and the marker of the page after them; None after the last one.
+        """Return a page of nodes with data, and the marker of the next page; None after the last one.
 
-        :param start: id of the last node of the page before; 0 for the first page.
+        :param start: id of the last node of the previous page; 0 for the first page.
         :param limit: maximum number of nodes.
         """
         rest = [node for node in self.nodes if node.id > start and node.id in self.received]
@@ -68,9 +68,9 @@ def read(context: Context, connection: sa.Connection, grant: Grant, selection: S
 
 
 def start(context: Context, connection: sa.Connection, grant: Grant, marker: str | None) -> int:
-    """Return the id of the node that ends the page before; 0 without a marker.
+    """Return the id of the last node of the previous page; 0 without a marker.
 
-    :raises failures.NodeNotFound: the marker is no node that the caller may see.
+    :raises failures.NodeNotFound: the marker does not exist, or the caller may not see it.
     """
     if not marker:
         return 0
@@ -80,11 +80,11 @@ def start(context: Context, connection: sa.Connection, grant: Grant, marker: str
 def rules(
     context: Context, connection: sa.Connection, added: Iterable[Rule] = (), without: Collection[str] = ()
 ) -> list[Rule]:
-    """Return the rules in force, with other ones.
+    """Return the rules in force, with additions and without some rules.
 
-    :param added: rules to add. They replace those of the same names.
+    :param added: rules to add. They replace rules with the same names.
     :param without: names of rules to leave out.
-    :raises failures.InvalidInput: no rule to leave out has such a name.
+    :raises failures.InvalidInput: ``without`` names a rule that is not in force.
     """
     by_name = {rule.name: rule for rule in inspection_rules.in_force(context, connection)}
     if unknown := sorted(set(without) - by_name.keys()):

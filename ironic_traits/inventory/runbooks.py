@@ -1,4 +1,4 @@
-"""Runbooks: steps for cleaning and servicing, for the nodes that have one of their traits."""
+"""Runbooks: steps for cleaning and servicing, for nodes that have one of the runbook's traits."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -29,9 +29,9 @@ _TRAITS = (
 
 
 def _visible(context: Context, grant: Grant) -> list[Condition]:
-    """Return the conditions on the runbooks that a caller may see: all of them; or the public ones, and their own.
+    """Return the conditions on the runbooks that a caller may see: all, or the public ones and their own.
 
-    :raises failures.Forbidden: the caller may not see all, and has no project.
+    :raises failures.Forbidden: the caller may not see all runbooks, and has no project.
     """
     if context.may('baremetal:runbook:list_all'):
         return []
@@ -50,7 +50,7 @@ RUNBOOKS = Kind(
 
 
 def owner(context: Context, ident: str) -> sa.Row:
-    """Return who may see a runbook.
+    """Return the columns of a runbook that decide who may see it.
 
     :param ident: uuid or name of the runbook.
     :returns: a row with ``owner`` and ``public``.
@@ -64,8 +64,8 @@ def expanded(
 ) -> Mapping[str, Any]:
     """Return the arguments of an action, with the steps of a runbook instead of its name.
 
-    :param connection: of a writer that has taken the node's lock.
-    :param minor: the version of the request.
+    :param connection: connection of a writer that has taken the node's lock.
+    :param minor: the minor version of the request.
     :param node: the node's columns by name, and ``traits``.
     :param verb: 'clean' or 'service', if the arguments have a runbook.
     :param arguments: {name: value}; ``runbook`` is the uuid or the name of a runbook.
@@ -107,7 +107,7 @@ def _refusal(runbook: sa.Row, node: Values) -> str | None:
 
 
 def _refusal_by_name(runbook: sa.Row, node: Values) -> str | None:
-    """Return the same for versions in which the name of a runbook is the trait that the node must have."""
+    """Return the same as ``_refusal`` for versions in which the node must have the runbook's name as a trait."""
     if runbook.name in node['traits']:
         return None
     return (
@@ -142,7 +142,7 @@ def replace_traits(context: Context, ident: str, names: Iterable[str]) -> None:
 @waiting_for_lock
 @retried
 def add_trait(context: Context, ident: str, name: str) -> None:
-    """Add a trait to a runbook, unless it has it.
+    """Add a trait to a runbook, unless the runbook has it already.
 
     :param ident: uuid or name of the runbook.
     :raises failures.RecordNotFound: there is no such runbook.
@@ -154,7 +154,7 @@ def add_trait(context: Context, ident: str, name: str) -> None:
 @waiting_for_lock
 @retried
 def remove_traits(context: Context, ident: str, name: str | None = None) -> None:
-    """Remove a trait from a runbook, if it has it.
+    """Remove a trait from a runbook, if the runbook has it.
 
     :param ident: uuid or name of the runbook.
     :param name: the trait; None for all traits.

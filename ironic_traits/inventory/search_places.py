@@ -1,11 +1,11 @@
-"""Where a process begins its searches for free nodes, so that they do not pass the nodes that are held each time.
+"""The places where a process begins its searches for free nodes, so that searches do not pass all held nodes.
 
-A search begins after the last node that a search for the same request has found. At the end of the inventory it begins
-again with the first node. So nodes are given out in turn, and the cost of a search does not grow with the number of
-nodes that are held.
+A search begins after the last node that a search for the same request has taken. At the end of the inventory it
+continues with the first node. Thus nodes are used in turn, and the cost of a search does not grow with the number of
+held nodes.
 
-A search finds more nodes than it needs. The next requests take these without a search, for a short time. They were free
-when the search found them; whether they still are is checked under their locks.
+A search finds more nodes than it needs. For a short time, the next requests take these nodes without a search. The
+nodes were free when the search found them, and are checked again under their locks.
 """
 
 import threading
@@ -23,10 +23,10 @@ _MAX_PLACES = 1000
 
 
 class _Found(NamedTuple):
-    """Nodes that a search has found and that nobody has taken yet.
+    """Nodes that a search has found, and that no request has taken yet.
 
     :ivar rows: [row with ``id`` and ``uuid``, …].
-    :ivar until: the time after which they do not count, by the monotonic clock.
+    :ivar until: the time after which they are not used any more, by the monotonic clock.
     """
 
     rows: Sequence[sa.Row]
@@ -36,7 +36,7 @@ class _Found(NamedTuple):
 class Places:
     """The places of a process. ``service.Service`` has one.
 
-    :param longest: seconds after which nodes that were found do not count any more.
+    :param longest: seconds after which found nodes are not used any more.
     """
 
     def __init__(self, longest: float = 1.0) -> None:
@@ -56,7 +56,7 @@ class Places:
         self._after[_key(node_request)] = node_id
 
     def keep(self, context: Context, node_request: NodeRequest, rows: Sequence[sa.Row]) -> None:
-        """Keep the nodes that a search has found and that were not needed, for the next requests of the same kind.
+        """Keep the nodes that a search has found but does not need, for the next requests of the same kind.
 
         :param rows: [row with ``id`` and ``uuid``, …].
         """
@@ -66,7 +66,7 @@ class Places:
             self._found[_key_of_caller(context, node_request)] = _Found(rows, time.monotonic() + self._longest)
 
     def take(self, context: Context, node_request: NodeRequest, count: int) -> Sequence[sa.Row]:
-        """Return kept nodes, which no other request gets; [] if there are fewer than ``count``."""
+        """Remove and return ``count`` kept nodes; [] if there are fewer."""
         key = _key_of_caller(context, node_request)
         with self._lock:
             found = self._found.pop(key, None)
@@ -76,7 +76,7 @@ class Places:
             return found.rows[:count]
 
     def skip(self, context: Context, node_request: NodeRequest) -> None:
-        """Forget the kept nodes, and let the next search begin after them: another process may take the same ones."""
+        """Forget the kept nodes, and let the next search begin after them. Another process may take the same nodes."""
         with self._lock:
             found = self._found.pop(_key_of_caller(context, node_request), None)
         if found and found.rows:

@@ -1,7 +1,7 @@
-"""The JSON fields that may contain secrets, and how they are shown with the secrets masked.
+"""The JSON fields that may contain secrets, and their masked texts.
 
-Each write of such a field stores the masked text in a column beside it. Masking at each read would be too slow: a large
-document takes half a second, and a list may have a thousand nodes.
+Each write of such a field also stores the masked text in another column. Masking at each read would be too slow: a
+large document takes half a second, and a list may have a thousand nodes.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def is_mask(column: sa.Column[Any]) -> bool:
 
 
 def masked(context: Context, table: sa.Table, fields: Iterable[str]) -> frozenset[str]:
-    """Return which of these fields the caller may see with masked secrets only, as a frozenset."""
+    """Return the fields that the caller may see only with masked secrets."""
     rules = RULES.get(table.name, {})
     return frozenset(name for name in fields if name in rules and not context.sees_secrets(rules[name]))
 

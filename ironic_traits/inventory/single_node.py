@@ -1,9 +1,9 @@
-"""Read a node, or lock it and read it.
+"""Reads a node, or locks it and reads it.
 
-The lock is the row lock of the database. ``take`` gets it by an UPDATE that raises the node's generation.
+The lock is the row lock of the database. ``take`` gets it with an UPDATE that raises the node's generation.
 
-The statements are built once and cached, with the uuid or name as a parameter. To build one for each call, and to
-compute SQLAlchemy's cache key for it, takes as long as to execute it.
+The statements are built once and cached, with the uuid or name as a parameter. Building a statement and computing its
+cache key takes SQLAlchemy as long as executing it.
 """
 
 import functools
@@ -22,7 +22,7 @@ from ironic_traits.inventory import change_feed, node_providers, origins
 from ironic_traits.inventory.node_names import is_stored_uuid
 from ironic_traits.inventory.secrets import with_masks
 
-#: A column for ``take``: the time by the database's clock, once the lock is taken.
+#: A column for ``take``: the time by the database's clock after the lock is taken.
 MOMENT = clock().label('moment')
 
 
@@ -31,7 +31,7 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
     Every write begins with this, before it checks whether an instance or a reservation holds the node (invariant 1).
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param ident: uuid or name of the node.
     :param columns: columns to read besides ``id``, ``uuid``, ``origin`` and ``node_providers.BEFORE``.
     :returns: a row with all these columns.
@@ -41,17 +41,17 @@ def take(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 
 
 def lock(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any]) -> sa.Row:
-    """Lock a node as ``take``, for a write that needs fewer columns: each one takes the driver some time.
+    """Lock a node as ``take`` does, for a write that needs fewer columns. Each column costs the driver some time.
 
     :param columns: columns to read besides ``id`` and ``uuid``.
     """
     key = _key(ident)
-    # Each column once, even if the caller names the id or the uuid, too.
+    # Each column once, even if the caller also names the id or the uuid.
     columns = tuple(dict.fromkeys((tables.nodes.c.id, tables.nodes.c.uuid, *columns)))
     values = {'ident': ident, 'now': now()}
-    # UPDATE … RETURNING is used on PostgreSQL only: MariaDB has none, and SQLite's returns wrong values of IS NULL. It
-    # is used only for columns of the locked row: of other tables it would return the values before the wait for the
-    # lock.
+    # UPDATE … RETURNING is used only on PostgreSQL: MariaDB does not have it, and SQLite returns wrong values of
+    # IS NULL. It is used only for columns of the locked row: for other tables, it would return the values from before
+    # the wait for the lock.
     if connection.dialect.name == 'postgresql' and all(map(_of_the_row, columns)):
         row = connection.execute(_returning(key, columns), values).first()
     elif together.has_blocks(connection):
@@ -70,7 +70,7 @@ def lock(connection: sa.Connection, ident: str, *columns: sa.ColumnElement[Any])
 def change(connection: sa.Connection, node: sa.Row, changes: Values) -> None:
     """Write to a node's row, and update its provider.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param node: the result of ``take``.
     :param changes: {column: value}.
     :raises failures.NodeMirrored: the node is mirrored.

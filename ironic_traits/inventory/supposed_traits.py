@@ -1,4 +1,4 @@
-"""What is only supposed to be different: nodes and traits. And what real edits would be refused for."""
+"""What-if changes of nodes and traits, and the checks that real edits would make."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from ironic_traits.matching.trait_edits import BulkEdit
 
 
 class TraitChange(NamedTuple):
-    """A change of the traits of nodes that is only supposed: it stands for a plain edit, one without a source.
+    """A what-if change of the traits of nodes. It stands for a plain edit, which has no source.
 
-    :ivar add: names.
-    :ivar remove: names.
+    :ivar add: names of the traits to add.
+    :ivar remove: names of the traits to remove.
     """
 
     selection: Selection
@@ -27,17 +27,17 @@ class TraitChange(NamedTuple):
 
 
 class WhatIf(NamedTuple):
-    """What is supposed to be different.
+    """The changes that a request assumes.
 
-    :ivar without: uuids and names of nodes that are supposed not to exist.
-    :ivar changes: [TraitChange, …], made one after another. Each selects nodes by what they are now.
+    :ivar without: uuids and names of nodes to leave out.
+    :ivar changes: [TraitChange, …], made one after another. Each selects nodes by their current data.
     """
 
     without: tuple[str, ...] = ()
     changes: Sequence[TraitChange] = ()
 
 
-#: Nothing is supposed to be different.
+#: No changes.
 NOTHING = WhatIf()
 
 
@@ -50,7 +50,7 @@ def check_limit(context: Context, view: View, traits: Iterable[int], gaining: in
     """Raise EditExceedsLimit if nodes would have more traits than a node may have.
 
     :param traits: for each trait, the set of the nodes that would have it.
-    :param gaining: set of the nodes that get a trait. The others may have too many, as from before the limit.
+    :param gaining: set of the nodes that get a trait. Other nodes may exceed the limit already.
     """
     if not gaining:
         return
@@ -72,7 +72,7 @@ def check_limit(context: Context, view: View, traits: Iterable[int], gaining: in
 
 
 def vetoed(view: View, names: Collection[str], nodes: int) -> dict[str, int]:
-    """Return on how many of some nodes traits are vetoed: {name: number of nodes}, without zeros, sorted."""
+    """Return the numbers of nodes on which traits are vetoed: {name: number of nodes}, without zeros, sorted."""
     columns = tables.node_trait_vetoes.c
     rows = view.connection.execute(sa.select(columns.trait, columns.node_id).where(columns.trait.in_(names))).all()
     numbers = {name: view.of_ids(row.node_id for row in rows if row.trait == name) & nodes for name in sorted(names)}

@@ -1,7 +1,7 @@
-"""The catalogue of traits: what each name means, how many nodes have it, and which names are retired.
+"""The catalogue of traits: the meaning of each name, the number of nodes with it, and the retired names.
 
-The descriptions of standard traits come from os-traits (``matching.trait_descriptions``). What operators say about
-traits is in the table ``trait_notes``, which has a row only for names of which they say something.
+The descriptions of standard traits come from os-traits (``matching.trait_descriptions``). The table ``trait_notes`` has
+the notes of operators, with a row only for traits with a note.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from ironic_traits.inventory.paging import Page
 from ironic_traits.matching import trait_descriptions, traits
 from ironic_traits.matching.sources import PLACEMENT
 
-#: Maximum number of names that ``warnings`` describes one by one: they become a header, whose length servers limit.
+#: Maximum number of names that ``warnings`` lists: they become a header, whose length servers limit.
 _MAX_WARNINGS = 10
 _NOTES = tables.trait_notes.c
 _COLUMNS = (tables.traits.c.name, _NOTES.description, _NOTES.retired, _NOTES.replaced_by)
@@ -34,8 +34,8 @@ class Trait(NamedTuple):
 
     :ivar description: text; None if there is none.
     :ivar custom: whether the name begins with CUSTOM_.
-    :ivar nodes: how many nodes have the trait, without the foreign traits of their providers.
-    :ivar sources: {source: how many nodes have the trait from it}, sorted by name. The source ``placement`` is for the
+    :ivar nodes: number of nodes with the trait, without foreign traits of their providers.
+    :ivar sources: {source: number of nodes with the trait from it}, sorted by name. The source ``placement`` is for the
         foreign traits of the nodes' providers.
     :ivar replaced_by: the trait to use instead of a retired one; None if there is none.
     """
@@ -51,14 +51,14 @@ class Trait(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Filter:
-    """Conditions on the traits of a list. All of them must hold; None is no condition.
+    """Conditions on the traits of a list. All of them must hold. None means no condition.
 
     :ivar names: the trait is one of these.
     :ivar prefix: its name begins with this text.
     :ivar custom: whether it is a custom trait.
     :ivar retired: whether it is retired.
     :ivar in_use: whether a node, or its provider, has it.
-    :ivar noted_or_in_use: whether to leave out traits that no node has and of which operators say nothing.
+    :ivar noted_or_in_use: whether to leave out traits without a note that no node has.
     """
 
     names: Collection[str] | None = None
@@ -72,7 +72,7 @@ class Filter:
 def find(context: Context, grant: Grant, trait_filter: Filter, page: Page) -> tuple[list[Trait], bool]:
     """List traits, sorted by name.
 
-    :param page: its marker is the name of the last trait of the page before.
+    :param page: the page. Its marker is the name of the last trait of the previous page.
     :returns: ([Trait, …], whether there are more). Only the nodes that the caller may see count.
     """
     visible = node_filters.visible(context, grant)
@@ -101,13 +101,13 @@ def get(context: Context, grant: Grant, name: str) -> Trait:
 
 
 def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]) -> Trait:
-    """Change what the catalogue says about a trait, and return it. The name is added if it is new.
+    """Change the note of a trait in the catalogue, and return the trait. Add the name if it is new.
 
     :param name: a valid trait.
     :param changes: {'description': text or None, 'retired': whether it is, 'replaced_by': valid trait or None}, all
         optional.
-    :raises failures.InvalidInput: the description of a standard trait, a replacement of a trait that is not retired, or
-        by itself.
+    :raises failures.InvalidInput: the change is a description of a standard trait, a replacement of a trait that is not
+        retired, or a replacement of a trait by itself.
     """
     if changes.get('description') is not None and not name.startswith(names.PREFIX):
         raise failures.InvalidInput(
@@ -115,7 +115,7 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
         )
     if changes.get('replaced_by') == name:
         raise failures.InvalidInput(reason=f"{name} cannot be replaced by itself: 'replaced_by' must be another trait.")
-    # Before the write, because it may refuse the request.
+    # Called before the write, because it may raise Forbidden.
     node_filters.visible(context, grant)
     _write(context, name, changes)
     context.retired_traits.forget()
@@ -125,7 +125,7 @@ def update(context: Context, grant: Grant, name: str, changes: Mapping[str, Any]
 def warnings(context: Context, trait_names: Collection[str]) -> list[str]:
     """Return a sentence for each retired trait among the traits that a request names.
 
-    :param trait_names: names; without any, nothing is read.
+    :param trait_names: names of the traits.
     """
     if not context.retired_traits.among(context, trait_names):
         return []
@@ -148,10 +148,10 @@ def _warning(name: str, replacement: str | None) -> str:
 def _write(context: Context, name: str, changes: Mapping[str, Any]) -> None:
     with context.write() as connection:
         names.ensure(connection, tables.traits, [name])
-        # Two requests that change the same trait take turns. The lock does not stop writers of nodes' traits.
+        # Serializes requests that change the same trait. The lock does not block writers of nodes' traits.
         lock = sa.select(tables.traits.c.id).where(tables.traits.c.name == name).with_for_update(key_share=True)
         if connection.scalar(lock) is None:
-            # A Placement client has deleted it since it was added.
+            # A Placement client has deleted the trait after ``ensure``.
             raise db_exception.RetryRequest(failures.TraitUnknown(trait=name))
         columns = _NOTES.description, _NOTES.retired, _NOTES.replaced_by
         of_name = _NOTES.trait == name
@@ -166,10 +166,10 @@ def _write(context: Context, name: str, changes: Mapping[str, Any]) -> None:
 
 
 def _changed(name: str, note: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a note with changes.
+    """Return a note after changes.
 
     :param note: {column: value}; {} if there is none.
-    :raises failures.InvalidInput: it has a replacement of a trait that is not retired.
+    :raises failures.InvalidInput: the change is a replacement of a trait that is not retired.
     """
     changed = {'description': None, 'retired': False, 'replaced_by': None} | dict(note) | dict(changes)
     if not changed['retired']:
@@ -206,14 +206,14 @@ def _begins(prefix: str) -> Condition:
 
 
 def _is_in_use(visible: Sequence[Condition]) -> Condition:
-    """Return the condition on traits that a node that the caller may see has it, or the provider of one.
+    """Return the condition on traits that a node that the caller may see, or its provider, has the trait.
 
     :param visible: the result of ``node_filters.visible``.
     """
     own, foreign = tables.node_traits.c, tables.resource_provider_traits.c
     if visible:
-        # The traits of all these nodes are read once: EXISTS would read all nodes with each trait. Without DISTINCT,
-        # PostgreSQL expects too many rows for a hash table, and reads them once for each trait.
+        # This reads the traits of all these nodes once. EXISTS would read all nodes for each trait. Without DISTINCT,
+        # PostgreSQL expects too many rows for a hash table, and reads them for each trait.
         own_names = sa.select(own.trait).where(*_of(own.node_id, visible)).distinct()
         foreign_ids = _foreign(foreign.trait_id).where(*_of(_PROVIDERS.node_id, visible)).distinct()
         return sa.or_(tables.traits.c.name.in_(own_names), tables.traits.c.id.in_(foreign_ids))
@@ -238,7 +238,7 @@ def _foreign(*columns: sa.ColumnElement[Any]) -> sa.Select:
 
 
 def _of(node_id: sa.Column, visible: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that a column has the id of a node that the caller may see."""
+    """Return the conditions that a column has the id of a node that the caller may see; [] if the caller sees all."""
     return [node_id.in_(sa.select(tables.nodes.c.id).where(*visible))] if visible else []
 
 
@@ -247,7 +247,7 @@ def _traits(
 ) -> list[Trait]:
     """Return the traits of rows with _COLUMNS, with their numbers of nodes."""
     trait_names = [row.name for row in rows]
-    # A node is in node_traits once for each of its traits, and in node_trait_sources once for each further source.
+    # node_traits has one row for each trait of a node. node_trait_sources has one row for each further source.
     first = _by_writer(context, connection, tables.node_traits, trait_names, visible)
     further = _by_writer(context, connection, tables.node_trait_sources, trait_names, visible)
     nodes: Counter[str] = Counter()

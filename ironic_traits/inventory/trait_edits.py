@@ -1,8 +1,7 @@
-"""One edit of the traits of many nodes: a preview, and the execution in one transaction.
+"""Edits the traits of many nodes at once: previews an edit, and executes it in one transaction.
 
 The digest of a preview covers the edit, the selected nodes and their traits. The execution locks the nodes, computes
-the digest again, and changes nothing if it differs. Nodes are read and written in batches, so that the memory does not
-grow with the traits of all nodes.
+the digest again, and changes nothing if the digests differ. Nodes are read and written in batches to limit the memory.
 """
 
 import logging
@@ -31,24 +30,24 @@ from ironic_traits.matching.traits import is_trait, nearest
 
 LOG = logging.getLogger(__name__)
 
-#: Policy rules that must allow an edit for each of the nodes: its own, and those of the single writes it stands for.
+#: Policy rules that must allow an edit for each of the nodes: the rule for edits, and the rules for the single writes.
 RULE = 'baremetal:trait:edit'
 _SET_RULE, _DELETE_RULE = 'baremetal:node:traits:set', 'baremetal:node:traits:delete'
-#: The log has a line after each of this many nodes.
+#: Number of nodes after which the log gets a line about the progress.
 _LOG_EVERY = 5000
 
 
 class Effects:
-    """What an edit changes on all selected nodes.
+    """The changes of an edit on all selected nodes.
 
     :param edit: BulkEdit.
     :param limit: maximum number of traits of a node.
     :param most: maximum number of nodes in each of the lists.
     :ivar matched: number of nodes that are selected.
-    :ivar changed: number of nodes on which the edit changes anything that is stored.
+    :ivar changed: number of nodes on which the edit changes stored data.
     :ivar gains: {trait: number of nodes that get it}.
     :ivar loses: {trait: number of nodes that lose it}.
-    :ivar vetoed: {trait: number of nodes that do not get it from the source, because it is vetoed there}.
+    :ivar vetoed: {trait: number of nodes that do not get it because it is vetoed there}.
     :ivar retired: requested traits that are retired in the catalogue.
     :ivar exceeding: number of nodes that would have more traits than the limit.
     :ivar exceeding_nodes: the first of these: [NodeEdit, …].
@@ -90,7 +89,7 @@ class Effects:
 
 
 class Preview(NamedTuple):
-    """What an edit would change.
+    """The changes that an edit would make.
 
     :ivar effects: Effects on all selected nodes.
     :ivar nodes: one page of the nodes that would change, or would not get a vetoed trait: [NodeEdit, …].
@@ -103,10 +102,10 @@ class Preview(NamedTuple):
 
 
 def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, page: Page) -> Preview:
-    """Return what an edit would change. Nothing is locked: the digest guards the execution.
+    """Return the changes that an edit would make. Nothing is locked: the execution checks the digest.
 
-    :param page: the page of the nodes; sorted by id.
-    :raises failures.InvalidTrait: the edit removes or renames a name that is no trait.
+    :param page: the page of the nodes, which are sorted by id.
+    :raises failures.InvalidTrait: the edit removes or renames a name that is not a trait.
     :raises failures.NodeNotFound: the selection or the page names a node that does not exist, or that the caller may
         not see.
     :raises failures.EditForbidden: policy does not allow the edit for one of the nodes.
@@ -133,8 +132,8 @@ def preview(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
 def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection, digest: str) -> Effects:
     """Edit the traits of all selected nodes, or of none.
 
-    :param digest: of a preview.
-    :raises failures.EditOutdated: a preview has another digest now.
+    :param digest: digest of a preview.
+    :raises failures.EditOutdated: a preview would have another digest now.
     :raises failures.EditExceedsLimit: nodes would have more than ``[inventory] max_traits_per_node`` traits.
     :raises failures.NodeLocked: a node that would change is locked by a worker.
     :raises failures.Failure: as ``preview``.
@@ -154,7 +153,7 @@ def execute(context: Context, grant: Grant, edit: BulkEdit, selection: Selection
 def _execute(
     context: Context, requested: Collection[str], grant: Grant, edit: BulkEdit, selection: Selection, digest: str
 ) -> Effects:
-    """Execute an edit, as ``execute``. All names in ``requested`` are in the table ``traits``, unless deleted since."""
+    """Execute an edit as ``execute`` does. The table ``traits`` should have all names in ``requested``."""
     writer_id = context.writers.id_of(context, edit.source or OPERATOR)
     with context.write() as connection:
         selected = select(context, connection, grant, selection)
@@ -169,7 +168,7 @@ def _execute(
         if effects.digest != digest:
             raise failures.EditOutdated(effects.digest)
         if not is_complete:
-            # A node was selected only after the locks were taken, and yet the digest is the right one.
+            # The second selection has a node that is not locked, although the digest is right.
             raise db_exception.RetryRequest(failures.EditOutdated(digest))
         if effects.exceeding:
             raise exceeding(
@@ -186,11 +185,11 @@ def _execute(
 def _write_all(
     context: Context, connection: sa.Connection, edit: BulkEdit, selected: Sequence[sa.Row], writer_id: int, write: bool
 ) -> Effects:
-    """Write an edit of nodes, and return what it changes.
+    """Write an edit of nodes, and return its effects.
 
-    It is written before the digest is known. If that is another one, the transaction is rolled back.
+    It is written before the digest is complete. If the digest then differs, the caller rolls back the transaction.
 
-    :param write: whether all nodes are locked; if not, nothing is written.
+    :param write: whether all nodes are locked. If not, nothing is written.
     :raises failures.NodeLocked: a node that would change is locked by a worker.
     """
     effects, moment = _effects(context, edit), read_clock(connection)
@@ -210,13 +209,13 @@ def _write_all(
 def _edits(
     context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row], hold: Hold
 ) -> list[NodeEdit]:
-    """Return what an edit changes on each of these nodes."""
+    """Return the edit of each node."""
     stored = trait_store.read_many(connection, context.writers, [node.id for node in nodes])
     return [NodeEdit(node, stored[node.id], edit.of(stored[node.id].traits, hold)) for node in nodes]
 
 
 def check_names(connection: sa.Connection, edit: BulkEdit) -> None:
-    """Raise InvalidTrait if an edit removes or renames a name that is no trait, and never was one of os-traits."""
+    """Raise InvalidTrait if an edit removes or renames a name that is neither a valid nor a stored trait."""
     doubtful = sorted(name for name in edit.remove.union(edit.rename) if not is_trait(name))
     existing = names.ids(connection, tables.traits, doubtful)
     for name in doubtful:
@@ -235,7 +234,7 @@ def _check_rights(context: Context, edit: BulkEdit, nodes: Sequence[sa.Row]) -> 
 def _check_unlocked(context: Context, connection: sa.Connection, edit: BulkEdit, nodes: Sequence[sa.Row]) -> None:
     """Raise NodeLocked if a node that would change is locked by a worker.
 
-    It is checked again under the locks. To check it before saves the time of all other nodes while a request waits.
+    The check is repeated under the locks. The early check avoids locks on all other nodes while a request waits.
     """
     effects = _effects(context, edit)
     for batch in batches([node for node in nodes if node.reservation]):
@@ -258,7 +257,7 @@ def exceeding(context: Context, nodes: Sequence[Mapping[str, Any]], count: int) 
     """Return the failure of an edit after which nodes would have too many traits.
 
     :param nodes: the first of these nodes: [{'uuid': …, 'name': …, 'traits': number}, …].
-    :param count: how many they are.
+    :param count: the number of all these nodes.
     """
     named = ', '.join(each['name'] or each['uuid'] for each in nodes[:MAX_NAMED])
     more = ', …' if count > MAX_NAMED else ''

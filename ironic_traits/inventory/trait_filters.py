@@ -21,19 +21,19 @@ JOINED = (
     .label('traits')
 )
 
-#: Up to this number of required traits, each has a subquery of its own, which is quick when one of the traits is rare.
-#: More are counted in one subquery, because the planners' work grows at least with the square of the subqueries.
+#: Maximum number of required traits with separate subqueries, which are quick if one of the traits is rare. Further
+#: traits are counted in one subquery: the work of a planner grows at least with the square of the number of subqueries.
 MAX_SUBQUERIES = 5
 _MYSQL = ('mysql', 'mariadb')
 
 
 def begin_with(statement: sa.Select, dialect: str, trait_filter: Filter) -> sa.Select:
-    """Return a SELECT from nodes with the conditions of a trait filter, as they are quickest for a limit.
+    """Return a SELECT from nodes with the conditions of a trait filter, in the form that is quickest with a LIMIT.
 
-    Of several required traits, MariaDB would read the row of each node with the first one before it looks for the next
-    one. It would look for that in the primary key, where each node has a page of its own. With joins by the index of
-    traits, in which the nodes of a trait are together, it compares these indexes first. The database still chooses the
-    order.
+    For several required traits, MariaDB would read the row of each node with the first trait before it looks for the
+    next trait. It would look for it in the primary key, where each node has a separate page. With joins by the index on
+    traits, in which the nodes of a trait are adjacent, it first compares index entries. The database still chooses the
+    order of the joins.
 
     :param statement: SELECT from nodes, by id.
     :param dialect: name of SQLAlchemy's dialect.
@@ -59,7 +59,7 @@ def begin_with(statement: sa.Select, dialect: str, trait_filter: Filter) -> sa.S
 def where(trait_filter: Filter) -> Iterator[Condition]:
     """Yield the conditions on nodes that implement a trait filter."""
     names, others = _divided(trait_filter.all_of)
-    # IN, not EXISTS: then a rare trait drives the statement from the index on traits on SQLite, too.
+    # IN, not EXISTS: then SQLite, too, begins with the index on traits if a trait is rare.
     # nodes.id IN (SELECT node_id FROM node_traits WHERE trait = 'A')
     for name in names:
         yield tables.nodes.c.id.in_(sa.select(tables.node_traits.c.node_id).where(tables.node_traits.c.trait == name))
@@ -85,7 +85,7 @@ def _divided(names: Collection[str]) -> tuple[list[str], list[str]]:
 
 
 def _have_all(names: Collection[str]) -> Iterator[Condition]:
-    """Yield the condition on nodes that they have all of some traits, for nodes of which others leave few."""
+    """Yield the condition on nodes that they have all these traits. Other conditions should leave few nodes."""
     if names:
         # (SELECT count(*) FROM node_traits WHERE node_id = nodes.id AND trait IN ('F', 'G')) = 2
         same = tables.node_traits.c.node_id == tables.nodes.c.id, tables.node_traits.c.trait.in_(names)
@@ -103,7 +103,7 @@ def held_by(source: str) -> Condition:
 
 def _of_source(table: sa.Table, source: str) -> sa.Select:
     written = table.c.writer_id.in_(trait_writers.of_source(source))
-    # The writer of rows from before writers were recorded is the operator.
+    # For rows from before writers were recorded, the writer is the operator.
     return sa.select(table.c.node_id).where(
         sa.or_(written, table.c.writer_id.is_(None)) if source == OPERATOR else written
     )

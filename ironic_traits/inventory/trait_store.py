@@ -1,4 +1,4 @@
-"""The rows of traits with their sources: read them under the node's lock, and write what an edit changes.
+"""Reads the rows of traits with their sources under the node's lock, and writes the changes of edits.
 
 A trait with one source is one row of ``node_traits``. Its further sources are rows of ``node_trait_sources``.
 """
@@ -23,9 +23,9 @@ _OWN, _FURTHER, _VETO, _FOREIGN = range(4)
 
 
 class Hold(NamedTuple):
-    """What is stored of a source's hold on a trait, and of a veto.
+    """The stored data of a source's hold on a trait, or of a veto.
 
-    :ivar writer_id: of ``trait_writers``; None for an unknown operator.
+    :ivar writer_id: id in ``trait_writers``; None for an unknown operator.
     :ivar since: datetime by the database's clock; None if it is unknown.
     """
 
@@ -34,7 +34,7 @@ class Hold(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What the database has of a node's traits.
+    """The stored traits of a node.
 
     :ivar traits: the node's own traits, with their holds, and its vetoes.
     :ivar foreign: names that Placement clients have set on the node's provider.
@@ -45,9 +45,9 @@ class Stored(NamedTuple):
 
 
 def _statement(of_nodes: Callable[[sa.Column], Condition], *further: sa.Select) -> sa.CompoundSelect:
-    """Return the SELECT of all parts of what is stored of nodes.
+    """Return the SELECT of all parts of the stored traits of nodes.
 
-    One statement, because each statement costs about as much as all of these parts together.
+    It is one statement, because a statement costs about as much as all of these parts together.
 
     :param of_nodes: function from a column of node ids to the condition on the nodes.
     :param further: further parts.
@@ -65,8 +65,8 @@ _foreign = tables.resource_provider_traits
 _provider = tables.resource_providers
 _NODE_ID: sa.BindParameter[Any] = sa.bindparam('node_id', type_=sa.Integer())
 _NODE_IDS: sa.BindParameter[Any] = sa.bindparam('node_ids', expanding=True)
-# Built once: to build a statement for each call takes as long as to execute it. Subqueries, because PostgreSQL takes
-# longer to plan a join.
+# Built once: building the statement takes as long as executing it. It has subqueries, because PostgreSQL takes longer
+# to plan a join.
 _READ_OWN = prepared(_statement(lambda column: column == _NODE_ID))
 _READ = prepared(
     _statement(
@@ -121,10 +121,10 @@ _FOREIGN_STRING = _string(
 def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any], ...]:
     """Return the columns of a SELECT from nodes that ``read`` needs, besides ``id``.
 
-    On PostgreSQL there are none: ``single_node.lock`` reads the node by its UPDATE there.
+    On PostgreSQL there are none, because ``single_node.lock`` reads the node with its UPDATE there.
 
-    :param adds: whether the edit may add standard traits. Otherwise it does not need the foreign traits, which are
-        standard ones.
+    :param adds: whether the edit may add standard traits. Otherwise it does not need the foreign traits, which are all
+        standard traits.
     """
     if connection.dialect.name == 'postgresql':
         return ()
@@ -132,12 +132,12 @@ def columns(connection: sa.Connection, adds: bool) -> tuple[sa.ColumnElement[Any
 
 
 def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) -> Stored:
-    """Return what the database has of a node's traits, for an edit.
+    """Return the stored traits of a node, for an edit.
 
-    ``since`` of the first source of each trait may be None: an edit does not change it.
+    ``since`` of the first source of each trait may be None, because an edit does not change it.
 
     :param node: row with ``id`` and ``columns``.
-    :param adds: as for ``columns``; otherwise ``Stored.foreign`` may be empty.
+    :param adds: as for ``columns``. If it is False, ``Stored.foreign`` may be empty.
     """
     if getattr(node, 'has_more', True):
         rows = connection.execute(_READ if adds else _READ_OWN, {'node_id': node.id}).all()
@@ -151,7 +151,7 @@ def read(connection: sa.Connection, writers: Writers, node: sa.Row, adds: bool) 
 
 
 def read_many(connection: sa.Connection, writers: Writers, node_ids: Collection[int]) -> dict[int, Stored]:
-    """Return what the database has of the traits of nodes, {node id: Stored}."""
+    """Return the stored traits of nodes, {node id: Stored}."""
     rows = connection.execute(_READ_MANY, {'node_ids': list(node_ids)})
     return _stored(connection, writers, node_ids, rows.all())
 
@@ -172,14 +172,14 @@ def _stored(
             vetoes[node_id][name] = Hold(writer_id, since)
         else:
             foreign[node_id].add(name)
-    # The first source is that of the row in node_traits. The others follow in the order in which they came.
+    # The first source is that of the row in node_traits. The others follow in the order in which they were added.
     for node_id, name, hold in sorted(further, key=lambda row: (row[2].since is not None, row[2].since)):
         holders[node_id][name][writers.source(connection, hold.writer_id)] = hold
     return {node_id: Stored(Traits(holders[node_id], vetoes[node_id]), foreign[node_id]) for node_id in node_ids}
 
 
 def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:
-    """Yield the writes that store what edits change.
+    """Yield the writes that store the changes of edits.
 
     Unless all traits are in the table ``traits``, executing them raises DBReferenceError or MissingRows.
 
@@ -191,7 +191,7 @@ def writes(edits: Iterable[tuple[int, Edit]]) -> Iterator[Write]:
     return rows.writes()
 
 
-#: {names: ids of the nodes to which a row for each of the names belongs}.
+#: {names: ids of the nodes that have a row for each of the names}.
 _Groups = dict[frozenset[str], list[int]]
 
 
@@ -279,8 +279,8 @@ def _deletion(table: sa.Table, names: Collection[str], node_ids: list[int]) -> W
 
 @functools.cache
 def _delete(table: sa.Table) -> sa.Delete:
-    # Not IN: it has a parameter for each name, for which SQLAlchemy renders the statement at each execution. No index
-    # on the names is needed, because a node has few rows.
+    # Not IN, which has a parameter for each name: SQLAlchemy would render the statement at each execution. No index on
+    # the names is needed, because a node has few rows.
     names = sa.bindparam(table.name, type_=table.c.trait.type)
     return sa.delete(table).where(
         table.c.node_id == sa.bindparam(f'{table.name}_node'), position(table.c.trait, names) > 0
@@ -316,7 +316,7 @@ _HOLD: tuple[sa.BindParameter[Any], ...] = (
 )
 _TO_NODE = sa.bindparam('to_node', type_=sa.Integer())
 _NAME = sa.bindparam('new', type_=tables.node_traits.c.trait.type)
-# One row needs no table of names. Without inline(), SQLAlchemy would look for the key of the row.
+# One row needs no table of names. Without inline(), SQLAlchemy would fetch the primary key of the row.
 _INSERT_NAME = (
     sa.insert(tables.node_traits).values(dict(zip(_COLUMNS, (_TO_NODE, _NAME, *_HOLD), strict=True))).inline()
 )

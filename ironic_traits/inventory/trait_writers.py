@@ -1,6 +1,6 @@
-"""The rows of ``trait_writers``: ids that stand for a source with the user and project of a request.
+"""The rows of ``trait_writers``. Their ids stand for a source with the user and project of a request.
 
-The ids never change. So each process looks up a writer once, and remembers its id.
+The ids never change. Therefore each process looks up a writer once, and caches its id.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from ironic_traits.matching.sources import OPERATOR
 
 
 class Actor(Protocol):
-    """Who acts: the Context of a request, or the Service of a worker, which has no user."""
+    """The author of a write: the Context of a request, or the Service of a worker, which has no user."""
 
     @property
     def user_id(self) -> str | None:
@@ -29,7 +29,7 @@ class Actor(Protocol):
 
 
 class Writer(NamedTuple):
-    """Who writes traits.
+    """A writer of traits.
 
     :ivar source: name of the source.
     :ivar user_id: user of the request; '' if it has none.
@@ -41,12 +41,12 @@ class Writer(NamedTuple):
     project_id: str = ''
 
 
-#: The writer of rows from before writers were recorded: their ``writer_id`` is NULL.
+#: The writer of rows from before writers were recorded. Their ``writer_id`` is NULL.
 UNKNOWN = Writer(OPERATOR)
 
 
 class Writers:
-    """The ids that a process knows. ``service.Service`` has one."""
+    """The cache of the ids in a process. ``service.Service`` has one."""
 
     def __init__(self) -> None:
         self._ids: dict[Writer, int] = {}
@@ -55,7 +55,7 @@ class Writers:
     def id_of(self, context: Context, source: str) -> int:
         """Return the id of the writer of a request.
 
-        Call it before the transaction: a new writer is stored in a transaction of its own.
+        Call it before the transaction: a new writer is stored in a separate transaction.
         """
         writer = Writer(source, context.user_id or '', context.project_id or '')
         if writer not in self._ids:
@@ -65,10 +65,10 @@ class Writers:
     def ids_in(self, connection: sa.Connection, actor: Actor, sources: Collection[str]) -> dict[str, int]:
         """Return the ids of the writers of several sources, inside a transaction.
 
-        New writers are stored in this transaction. It may be rolled back, so they are not remembered.
+        New writers are stored in this transaction. It may be rolled back, so they are not cached.
 
-        :param connection: of a writer.
-        :param actor: who writes.
+        :param connection: connection of a writer.
+        :param actor: the author of the write.
         :returns: {source: id}.
         """
         writers = {source: Writer(source, actor.user_id or '', actor.project_id or '') for source in sources}
@@ -101,7 +101,7 @@ class Writers:
         return self.writer(connection, writer_id).source
 
     def forget(self) -> None:
-        """Forget all ids, because the transaction in which they were stored may have been rolled back."""
+        """Clear the cache. Use this if the transaction that stored the ids may have been rolled back."""
         self._ids.clear()
         self._writers.clear()
 
@@ -111,7 +111,7 @@ class Writers:
 
 
 def ensure(database: Database, source: str) -> None:
-    """Store the writer of requests without a user, unless it exists, in a transaction of its own."""
+    """Store the writer of requests without a user, unless it exists, in a separate transaction."""
     _store(database, Writer(source))
 
 
@@ -121,7 +121,7 @@ def of_source(source: str) -> sa.Select:
 
 
 def _select(connection: sa.Connection, writers: Collection[Writer]) -> list[tuple[int, Writer]]:
-    """Return those of some writers, which all have the same user and project, that are stored: [(id, Writer), …]."""
+    """Return the writers that are stored, [(id, Writer), …]. All must have the same user and project."""
     if not writers:
         return []
     columns, (_, user_id, project_id) = tables.trait_writers.c, next(iter(writers))

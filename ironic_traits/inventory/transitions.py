@@ -1,8 +1,8 @@
-"""Transitions: the work on nodes that requests store and workers carry out.
+"""Transitions: the work on nodes that requests store and workers perform.
 
-A worker claims a transition for a limited time (a lease). If it does not settle the claim within that time, because it
-was killed, for example, the claim is void. Another worker claims the transition and continues with the last step and
-phase that the driver has begun. All times are those of the database's clock.
+A worker claims a transition for a limited time (a lease). If it does not settle the claim within that time, for example
+because it was killed, the claim expires. Another worker claims the transition and continues with the last step and
+phase that the driver has begun. All times are by the database's clock.
 """
 
 import dataclasses
@@ -35,11 +35,11 @@ class Claim:
     :ivar lease: id of the claim, a uuid.
     :ivar action: one of ``states.ACTIONS``.
     :ivar arguments: {name: value} for the driver.
-    :ivar phase: how often the driver has asked to be called again (``base.Later``), in this step.
+    :ivar phase: how often the driver has postponed this step (``base.Later``).
     :ivar attempts: number of claims in this phase, including this one.
     :ivar seconds: seconds since the first claim of the transition.
-    :ivar step: the step of the action that is next, as for ``base.Task``; None if the steps are not put together yet
-        (``begin``), or if the action has none.
+    :ivar step: the next step of the action, as for ``base.Task``; None if the steps are not determined yet (``begin``),
+        or if the action has no steps.
     """
 
     node: str
@@ -57,11 +57,11 @@ def replace(
 ) -> None:
     """Replace the transition of a node.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :param action: one of ``states.ACTIONS``; None for no transition.
     :param arguments: {name: value} for the driver.
-    :param moment: when it is due: datetime by the clock of the database.
+    :param moment: when it is due: datetime by the database's clock.
     """
     connection.execute(sa.delete(tables.transitions).where(tables.transitions.c.node_id == node_id))
     if action:
@@ -70,9 +70,9 @@ def replace(
 
 
 def held(connection: sa.Connection, node_id: int) -> Values:
-    """Return the work of a held node, as an argument of the action "power", after which it is held again.
+    """Return the work of a held node, as an argument of the action "power". After this action, it is held again.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     :returns: {'held': {column: value}}; {} for a node without work.
     """
@@ -83,23 +83,23 @@ def held(connection: sa.Connection, node_id: int) -> Values:
 
 
 def release(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> None:
-    """Make the transition of a held node due. Its time limit begins again.
+    """Make the transition of a held node due, and restart its time limit.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
-    :param moment: datetime by the clock of the database.
+    :param moment: datetime by the database's clock.
     """
     released = {'due_at': moment, 'begun_at': None}
     connection.execute(sa.update(tables.transitions).where(tables.transitions.c.node_id == node_id).values(released))
 
 
 def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) -> Values | None:
-    """Make the inspection of a node due, whose data has come. Its time limit begins again, for the worker.
+    """Make the inspection of a node due after its data has arrived, and restart its time limit for the worker.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
-    :param moment: datetime by the clock of the database.
-    :returns: the arguments of the inspection before this; None if the node has no such transition.
+    :param moment: datetime by the database's clock.
+    :returns: the arguments of the inspection before the change; None if the node is not being inspected.
     """
     same_work = (tables.transitions.c.node_id == node_id, tables.transitions.c.action == 'inspect')
     arguments = connection.scalar(sa.select(tables.transitions.c.arguments).where(*same_work))
@@ -111,9 +111,9 @@ def receive(connection: sa.Connection, node_id: int, moment: datetime.datetime) 
 
 
 def has_data(connection: sa.Connection, node_id: int) -> bool:
-    """Whether the data of an inspection has come, and waits for a worker.
+    """Whether the data of an inspection has arrived, and waits for a worker.
 
-    :param connection: of a writer that has taken the node's lock.
+    :param connection: connection of a writer that has taken the node's lock.
     :param node_id: primary key of the node.
     """
     arguments = sa.select(tables.transitions.c.arguments).where(tables.transitions.c.node_id == node_id)
@@ -121,7 +121,7 @@ def has_data(connection: sa.Connection, node_id: int) -> bool:
 
 
 def due(service: Service, limit: int) -> list[str]:
-    """Return the nodes whose transition is due and not claimed, and which the workers of this process work on.
+    """Return the nodes whose transition is due and not claimed, and that the workers of this process work on.
 
     :param limit: maximum number of nodes.
     :returns: [uuid, …], the one that has waited longest first.
@@ -144,9 +144,9 @@ def claim(service: Service, uuid: str) -> Claim | None:
 
     A node in a wait state moves back to the working state, and gets the lock (``reservation``) of this host.
 
-    :param uuid: of the node.
-    :returns: Claim; None if there is no transition that is due and not claimed, or the node has another conductor group
-        or driver than the workers of this process.
+    :param uuid: uuid of the node.
+    :returns: Claim; None if there is no transition that is due and not claimed, or the workers of this process have
+        another conductor group or lack the node's driver.
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
@@ -185,10 +185,10 @@ def claim(service: Service, uuid: str) -> Claim | None:
 
 @retried
 def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> bool:
-    """Store the steps of a claimed transition, and show the first one in the node.
+    """Store the steps of a claimed transition, and store the first one in the node.
 
     :param planned: the steps in their order, at least one.
-    :returns: whether the claim was still valid; if not, nothing is changed.
+    :returns: whether the claim was still valid. If not, nothing is changed.
     :raises failures.NodeNotFound: there is no such node.
     """
     with service.write() as connection:
@@ -204,7 +204,7 @@ def begin(service: Service, claim: Claim, planned: Sequence[dict[str, Any]]) -> 
 
 
 def end_claim(connection: sa.Connection, node: sa.Row, due_at: datetime.datetime, **position: int) -> None:
-    """End the claim of a transition, which is due again at some time.
+    """End the claim of a transition, and set the time when it is due again.
 
     :param position: columns with the position in the transition.
     """
@@ -226,9 +226,9 @@ def move(
     """Move a node to the state that follows an event.
 
     :param event: as for ``states.follow``.
-    :param moment: time of the change, by the clock of the database.
-    :param author: of the entry in the node's history; None for no entry: a driver that waits and resumes again and
-        again would fill the history.
+    :param moment: time of the change, by the database's clock.
+    :param author: author of the entry in the node's history; None for no entry, because a driver that waits and resumes
+        many times would fill the history.
     :param changes: further columns to set.
     """
     state = states.follow(node.provision_state, event)

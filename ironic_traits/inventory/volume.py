@@ -1,4 +1,4 @@
-"""Volume connectors (with which a node connects to remote volumes) and volume targets (the volumes)."""
+"""Volume connectors (how a node connects to remote volumes) and volume targets (the volumes)."""
 
 import functools
 
@@ -11,11 +11,11 @@ from ironic_traits.inventory.record_kinds import Kind
 
 
 def _decide(what: str, connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
-    """Raise InvalidTransition if a volume resource is updated on a node that is not off, or deleted when it is in use.
+    """Raise InvalidTransition unless the node's state allows the update or the deletion of a volume resource.
 
     :param what: name of the kind, for the message.
-    :raises failures.InvalidTransition: the node is not powered off; a deletion is allowed then, too, if the provision
-        state is one of ``states.DELETABLE``.
+    :raises failures.InvalidTransition: the node is not powered off. A deletion is also allowed in the provision states
+        ``states.DELETABLE``.
     """
     if old is None or node is None or node.power_state == states.POWER_OFF:
         return

@@ -1,4 +1,4 @@
-"""The workers that are alive, and the transitions that wait for one."""
+"""The workers that are alive, and the transitions that wait for a worker."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # service.py imports inventory/conductors.py, which imports this module.
     from ironic_traits.service import Service
 
-#: How long the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
+#: Time for which the row of a worker without heartbeats is kept. (A worker that stops deletes its own row.)
 REMEMBERED = datetime.timedelta(days=1)
 
 
@@ -24,7 +24,7 @@ REMEMBERED = datetime.timedelta(days=1)
 def beat(service: Writer, uuid: str, **facts: Any) -> None:
     """Store a worker's heartbeat, and delete workers whose last heartbeat is older than REMEMBERED.
 
-    :param uuid: of the worker.
+    :param uuid: uuid of the worker.
     :param facts: {column of workers: value}: ``hostname``, ``pid``, ``drivers`` and so on.
     """
     with service.write() as connection:
@@ -38,9 +38,9 @@ def beat(service: Writer, uuid: str, **facts: Any) -> None:
 
 @retried
 def forget(service: Writer, uuid: str) -> None:
-    """Delete a worker that stops.
+    """Delete a worker that is stopping.
 
-    :param uuid: of the worker.
+    :param uuid: uuid of the worker.
     """
     with service.write() as connection:
         connection.execute(sa.delete(tables.workers).where(tables.workers.c.uuid == uuid))
@@ -50,7 +50,7 @@ def rows(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, only_aliv
     """Return the workers.
 
     :param options: the [deploy] group of ConfigOpts.
-    :param only_alive: whether to return only those with a heartbeat within ``[deploy] heartbeat_timeout``.
+    :param only_alive: whether to return only workers with a heartbeat within ``[deploy] heartbeat_timeout``.
     :returns: [row with all columns, and ``alive``, …].
     """
     oldest = read_clock(connection) - datetime.timedelta(seconds=options.heartbeat_timeout)
@@ -66,18 +66,18 @@ def alive(service: 'Service') -> int:
 
 
 def group(service: 'Service') -> str:
-    """Return the conductor group of the workers of this process, in lower case as those of nodes."""
+    """Return the conductor group of the workers of this process, in lower case like those of nodes."""
     return service.conf.deploy.conductor_group.lower()
 
 
 def check_host(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, node: Mapping[str, Any]) -> None:
     """Raise NoValidHost if workers are alive, but none of them works on a node.
 
-    If no worker is alive at all, the work waits for one: the first worker starts after the service.
+    If no worker is alive, no failure is raised, and the work waits: the first worker may start after the service.
 
     :param options: the [deploy] group of ConfigOpts.
     :param node: the node's columns by name.
-    :raises failures.NoValidHost: none of them has the node's driver and conductor group.
+    :raises failures.NoValidHost: no worker has the node's driver and conductor group.
     """
     alive = rows(connection, options, only_alive=True)
     if alive and not any(
@@ -87,7 +87,7 @@ def check_host(connection: sa.Connection, options: cfg.ConfigOpts.GroupAttr, nod
 
 
 def longest_wait(service: Reader) -> float:
-    """Return how long the longest-waiting transition has been due without a claim.
+    """Return the longest time for which a transition has been due without a claim.
 
     :returns: seconds; 0 if none waits.
     """

@@ -104,11 +104,11 @@ def test_a_rule_ends_the_inspection(app, client):
 
 REFUSED = {
     'name of another node': (('path', 'name', 'taken'), 'another node has the name taken'),
-    'no name': (('path', 'name', 'a/b'), "'a/b' is no name of a node"),
-    'reserved name': (('path', 'name', 'states'), "'states' is no name of a node"),
+    'no name': (('path', 'name', 'a/b'), "'a/b' is not a valid name of a node"),
+    'reserved name': (('path', 'name', 'states'), "'states' is not a valid name of a node"),
     'name of another type': (('path', 'name', 7), 'name would not be a text of at most 255 characters'),
     'long class': (('path', 'resource_class', 'x' * 90), 'resource_class would not be a text of at most 80 characters'),
-    'no object': (('path', 'extra', ['x']), 'extra would be no object'),
+    'no object': (('path', 'extra', ['x']), 'extra would not be an object'),
     'network data': (('path', 'network_data', {'links': 1}), 'network_data would lack links, networks or services'),
     'other port': (('port', 'extra/a', 1, 'aa:bb:cc:dd:ee:ff'), "the node has no port 'aa:bb:cc:dd:ee:ff'"),
     'address': (('port', 'address', MACS[1]), 'rules cannot change address of a port, only category'),
