@@ -1,1 +1,1 @@
-"""Imports from, and exports to, another Placement, through its API."""
+"""Imports from another Placement, and exports to it, through its API."""

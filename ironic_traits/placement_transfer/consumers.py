@@ -1,9 +1,9 @@
-"""Write the allocations of consumers to another Placement, through its API: many of them in a request."""
+"""Writes the allocations of consumers to another Placement through its API, for many consumers in a request."""
 
 from ironic_traits.placement_transfer.providers import ATTEMPTS
 from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused
 
-#: Consumers in a request. It is a transaction there.
+#: Maximum number of consumers in a request, which is one transaction there.
 BATCH = 50
 
 
@@ -11,7 +11,7 @@ class Writer:
     """A writer of consumers.
 
     :param remote: ironic_traits.placement_transfer.remote.Remote.
-    :param reader: ironic_traits.placement_transfer.reading.Reader of it.
+    :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
     """
 
     def __init__(self, remote, reader):
@@ -21,11 +21,11 @@ class Writer:
     def write(self, consumers, present):
         """Write consumers.
 
-        :param consumers: [Consumer, …] that are wanted.
-        :param present: {uuid: Consumer}, as they were read.
+        :param consumers: [Consumer, …] to write.
+        :param present: {uuid: Consumer} that were read there.
         :returns: {uuid: why it cannot be written}.
         """
-        # Before 1.38, requests name no type. Later ones must.
+        # Below version 1.38, requests cannot have a consumer type. From this version on, they must.
         typed = [each for each in consumers if self._is_typed(each)]
         untyped = [each for each in consumers if not self._is_typed(each)]
         return self._write_all(typed, present) | self._write_all(untyped, present)
@@ -33,7 +33,7 @@ class Writer:
     def delete(self, consumers):
         """Delete the allocations of consumers.
 
-        :param consumers: [Consumer, …], as they were read.
+        :param consumers: [Consumer, …] that were read there.
         :returns: {uuid: why it cannot be deleted}.
         """
         present = {consumer.uuid: consumer for consumer in consumers}
@@ -49,7 +49,7 @@ class Writer:
             try:
                 self._post(batch, present, are_wanted)
             except Refused:
-                # One of them is refused, and so all of them are.
+                # One refused consumer causes the refusal of all.
                 for consumer in batch:
                     self._write_one(consumer, present.get(consumer.uuid), are_wanted, problems)
         return problems

@@ -1,7 +1,8 @@
-"""Export a snapshot of the database to another Placement, through its API.
+"""Exports a snapshot of the database to another Placement, through its API.
 
-It compares first, and writes only what differs. So an export that was killed continues when it is run again. Each write
-has the generation that was read. If another client was faster, the row is read and compared again.
+An export first compares both sides, and writes only differences. Therefore an export that was killed continues when it
+is run again. Each write has the generation that was read. If another client was faster, the row is read and compared
+again.
 """
 
 import dataclasses
@@ -14,9 +15,9 @@ from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused
 
 
 def read(database):
-    """Return the snapshot of the database that is exported. Nodes' providers are like all others in it.
+    """Return the snapshot of the database to export. In it, nodes' providers are like all others.
 
-    The unit of a node with a reservation is reserved: there are no reservations elsewhere.
+    The unit of a node with a reservation is reserved, because the other Placement has no reservations.
 
     :param database: ironic_traits.db.engine.Database.
     """
@@ -44,10 +45,10 @@ class Export:
     :param wanted: Snapshot to export.
     :param reader: ironic_traits.placement_transfer.reading.Reader that has read ``there``, and reads single rows again.
     :param there: Snapshot of the other Placement.
-    :param jobs: number of requests at a time.
-    :param prune: whether to delete what is only there: providers, and consumers of exported providers.
+    :param jobs: number of concurrent requests.
+    :param prune: whether to delete providers, and consumers of exported providers, that are only there.
     :ivar problems: {(kind, key): why it cannot be exported}.
-    :ivar plan: outcome.Plan of what differs now.
+    :ivar plan: outcome.Plan of the differences.
     """
 
     def __init__(self, remote, wanted, reader, there, jobs=1, prune=False):
@@ -70,7 +71,7 @@ class Export:
         self._consumers = consumers.Writer(remote, reader)
 
     def _check(self):
-        """Find out what cannot be exported."""
+        """Find the rows that cannot be exported."""
         for kind, wanted, present in (
             ('resource class', self._wanted.resource_classes, self._there.resource_classes),
             ('trait', self._wanted.traits, self._there.traits),
@@ -88,7 +89,7 @@ class Export:
                 self._note('consumer', consumer.uuid, refusal)
 
     def run(self, progress=lambda number: None):
-        """Write what differs.
+        """Write the differences.
 
         :param progress: function that is called with the number of providers that were just finished.
         """
@@ -111,17 +112,18 @@ class Export:
         for level in levels(targets):
             threads.each(self._jobs, write, level, progress)
         self._note_all('consumer', self._consumers.write(pending, self._there.consumers))
-        # What is over-allocated here gets its own inventories now. Others lose inventories that they have there only.
+        # Providers that are over-allocated here get their final inventories now. Others lose inventories that are only
+        # there.
         threads.each(self._jobs, lambda each: self._try(each, self._providers.rewrite, each), unfinished)
         # Children first.
         for provider in reversed(in_order(self._surplus[0])):
             self._note_all('provider', self._providers.delete(provider))
 
     def verify(self, there):
-        """Compare the other Placement with what was to be exported.
+        """Compare the other Placement with the exported snapshot.
 
-        :param there: Snapshot of it, read after ``run``.
-        :returns: [sentence, …] of what differs.
+        :param there: Snapshot of the other Placement, read after ``run``.
+        :returns: [sentence, …], one for each difference.
         """
         lines = outcome.sentences(
             outcome.by_row(compare(self._wanted, there, self._scope)), self.problems, self._wanted
@@ -151,7 +153,7 @@ class Export:
                 self._remote.send('PUT', f'/{noun}/{name}')
 
     def _pending_consumers(self):
-        """Return the consumers that are to be written."""
+        """Return the consumers to write."""
         return [
             consumer
             for uuid, consumer in self._wanted.consumers.items()
@@ -160,7 +162,7 @@ class Export:
         ]
 
     def _release(self, pending):
-        """Remove allocations that are only there, and those that will change, so that there is room."""
+        """Make room: remove allocations that are only there, and those that will change."""
         moved = [
             self._there.consumers[each.uuid]
             for each in pending
@@ -171,7 +173,7 @@ class Export:
             self._there.consumers.pop(consumer.uuid)
 
     def _without_unknown_names(self, provider):
-        """Return a provider without the names that are not there, and cannot be created."""
+        """Return a provider without the names that do not exist there and cannot be created."""
         unknown = {name for kind, name in self.problems if kind in ('trait', 'resource class')}
         inventories = {name: fields for name, fields in provider.inventories.items() if name not in unknown}
         return dataclasses.replace(provider, traits=provider.traits - unknown, inventories=inventories)

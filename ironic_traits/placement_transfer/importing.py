@@ -1,8 +1,8 @@
-"""Import a snapshot of another Placement into the database.
+"""Imports a snapshot of another Placement into the database.
 
 The import is a sequence of transactions: names, then batches of whole trees, each with the consumers whose providers
-are complete then. It compares first, and under the locks again. So an import that was killed continues when it is run
-again, and rows that are already as in the source are not written.
+are complete then. It compares rows first, and again under the locks. Therefore an import that was killed continues when
+it is run again, and rows that equal those of the source are not written.
 """
 
 import collections
@@ -14,7 +14,7 @@ from ironic_traits.placement.node_claims import never
 from ironic_traits.placement.snapshot_differences import Scope, compare, in_order, surplus
 from ironic_traits.placement_transfer import outcome
 
-#: Providers, and consumers, in a transaction.
+#: Number of providers, or of consumers, in a transaction.
 BATCH = 200
 
 
@@ -23,13 +23,14 @@ class Import:
 
     :param database: ironic_traits.db.engine.Database.
     :param source: Snapshot of the other Placement.
-    :param types: whether the source shows the types of consumers.
-    :param prune: whether to delete what the source does not have: providers that are not nodes', and consumers of its
-        providers.
+    :param types: whether responses of the source have the types of consumers.
+    :param prune: whether to delete providers (but not those of nodes), and consumers of the source's providers, that
+        the source does not have.
     :param batch: number of providers, or of consumers, in a transaction.
-    :param needs_claim: which mirrored nodes must have their consumers as instances in their cloud.
+    :param needs_claim: function that returns whether a mirrored node must have its consumer as the instance in its
+        cloud.
     :ivar problems: {(kind, key): why it cannot be imported}.
-    :ivar plan: outcome.Plan of what differs now.
+    :ivar plan: outcome.Plan of the differences.
     """
 
     def __init__(self, database, source, types=True, prune=False, batch=BATCH, needs_claim=never):
@@ -51,7 +52,7 @@ class Import:
             return snapshots.read(connection)
 
     def _consumers_to_release(self):
-        """Return the uuids of the consumers here whose allocations are removed first, so that their nodes are free."""
+        """Return the uuids of the consumers here whose allocations are removed first, to free their nodes."""
         released = [
             uuid
             for uuid, consumer in self._here.consumers.items()
@@ -71,7 +72,7 @@ class Import:
         return [each for each in surplus(self._source, self._here)[0] if not each.node] if self._prune else []
 
     def _check(self):
-        """Find out what cannot be imported."""
+        """Find the rows that cannot be imported."""
         found = import_checks.provider_problems(self._source.providers, self._here)
         providers = {uuid: each for uuid, each in self._source.providers.items() if uuid not in found}
         providers |= self._here.providers
@@ -84,7 +85,8 @@ class Import:
                 self.problems['consumer', consumer.uuid] = f'cannot be imported: {refusal}'
 
     def _compare(self):
-        # Not what would still differ afterwards: the parts of a node's provider that are derived from the node.
+        # Without differences that an import cannot change: the parts of a node's provider that are derived from the
+        # node.
         providers = {
             uuid: imports.reachable(each, self._here.providers.get(uuid))
             for uuid, each in self._source.providers.items()
@@ -101,7 +103,7 @@ class Import:
             self.plan.delete('provider', provider.uuid, self._here)
 
     def run(self, progress=lambda number: None):
-        """Write what differs.
+        """Write the differences.
 
         :param progress: function that is called with the number of providers that were just finished.
         """
@@ -121,9 +123,9 @@ class Import:
             self._delete(provider.uuid)
 
     def verify(self):
-        """Read everything here again, and compare it with the source.
+        """Read all rows here again, and compare them with the source.
 
-        :returns: [sentence, …] of what differs.
+        :returns: [sentence, …], one for each difference.
         """
         here = self._read()
         lines = outcome.sentences(outcome.by_row(compare(self._source, here, self._scope)), self.problems, self._source)
@@ -162,7 +164,7 @@ class Import:
         return uuid in self._source.providers and ('provider', uuid) not in self.problems
 
     def _parts(self):
-        """Generate ([providers of whole trees], [consumers whose last providers are among these])."""
+        """Yield ([providers of whole trees], [consumers whose last providers are among these])."""
         waiting = {
             uuid: set(consumer.resources)
             for uuid, consumer in self._source.consumers.items()
@@ -182,7 +184,7 @@ class Import:
             yield providers, complete
 
     def _trees(self):
-        """Generate lists of providers that can be imported, of whole trees."""
+        """Yield lists of providers that can be imported. Each list has whole trees."""
         trees = collections.defaultdict(list)
         roots: dict[str, str] = {}
         for provider in in_order(self._source.providers.values()):

@@ -1,4 +1,4 @@
-"""What a transfer has done, or would do, in sentences."""
+"""Sentences about the changes and the problems of a transfer."""
 
 import collections
 import dataclasses
@@ -16,9 +16,9 @@ _PLURALS = {
 
 
 def needed(snapshot):
-    """Return a snapshot without the names that every Placement has, or that nothing uses.
+    """Return a snapshot without standard names that are not used.
 
-    What is left are custom names, and the standard ones of its providers and consumers.
+    It keeps all custom names, and the standard names of its providers and consumers.
     """
     used = {name for provider in snapshot.providers.values() for name in provider.inventories}
     for consumer in snapshot.consumers.values():
@@ -35,10 +35,11 @@ def needed(snapshot):
 
 
 def label(kind, key, *snapshots):
-    """Return how a row is called in sentences.
+    """Return the label of a row for sentences.
 
-    :param kind: as of a Difference, and so is ``key``.
-    :param snapshots: those that may have it.
+    :param kind: kind of the row, as in a Difference.
+    :param key: key of the row, as in a Difference.
+    :param snapshots: snapshots that may have the row.
     """
     for snapshot in snapshots:
         provider = snapshot.providers.get(key) if kind == 'provider' else None
@@ -57,10 +58,12 @@ def by_row(differences):
 
 @dataclasses.dataclass
 class Plan:
-    """What a transfer would do.
+    """The changes that a transfer would make.
 
-    :ivar created: [(kind, key), …]; so are ``changed`` and ``deleted``.
-    :ivar lines: the same, as lines for a dry run.
+    :ivar created: [(kind, key), …] of rows to create.
+    :ivar changed: [(kind, key), …] of rows to change.
+    :ivar deleted: [(kind, key), …] of rows to delete.
+    :ivar lines: all of them, as lines for a dry run.
     """
 
     created: list = dataclasses.field(default_factory=list)
@@ -73,7 +76,7 @@ class Plan:
         return bool(self.lines)
 
     def add(self, rows, problems, *snapshots):
-        """Add the rows that differ, but for those with problems.
+        """Add the rows that differ, except those with problems.
 
         :param rows: the result of ``by_row``.
         :param problems: {(kind, key): sentence}.
@@ -96,7 +99,7 @@ class Plan:
         self.lines.append(f'- {label(kind, key, *snapshots)}')
 
     def counts(self):
-        """Return lines such as 'providers: 3 created, 1 changed'."""
+        """Yield lines such as 'providers: 3 created, 1 changed'."""
         for kind, plural in _PLURALS.items():
             parts = [
                 f'{number} {verb}'
@@ -108,7 +111,7 @@ class Plan:
 
 
 def sentences(rows, problems, *snapshots):
-    """Return a sentence for each difference, and for each problem instead of the differences of its row.
+    """Return a sentence for each problem, and for each difference of a row without a problem.
 
     :param rows: the result of ``by_row``.
     :param problems: {(kind, key): sentence without a subject}.
@@ -121,7 +124,7 @@ def sentences(rows, problems, *snapshots):
 
 
 def summary(snapshot):
-    """Return how much a snapshot has, such as '3 providers and 2 consumers'."""
+    """Return the size of a snapshot, such as '3 providers and 2 consumers'."""
     parts = []
     for noun, items in (('provider', snapshot.providers), ('consumer', snapshot.consumers)):
         parts.append(f'{len(items)} {noun}{"s" * (len(items) != 1)}')

@@ -1,4 +1,4 @@
-"""Write single providers to another Placement, through its API."""
+"""Writes single providers to another Placement, through its API."""
 
 import collections
 import dataclasses
@@ -7,21 +7,21 @@ from ironic_traits.placement.snapshot_differences import Scope, of_provider
 from ironic_traits.placement.snapshots import Provider
 from ironic_traits.placement_transfer.remote import Refused
 
-#: How often a write is tried with the present generation.
+#: How often a write is tried, each time with the current generation.
 ATTEMPTS = 8
 _SCOPE = Scope(generations=False, types=False)
 _MAX = 2**31 - 1
-#: An inventory in which everything has room.
+#: An inventory with room for any allocation.
 _ROOM = {'total': _MAX, 'reserved': 0, 'min_unit': 1, 'max_unit': _MAX, 'step_size': 1, 'allocation_ratio': 1.0}
 
 
 def crowded(wanted, pending):
-    """Return the uuids of the providers whose inventories would refuse allocations that they have.
+    """Return the uuids of the providers whose inventories would refuse their own allocations.
 
-    They are over-allocated, or their limits were changed after the allocations were made.
+    These are over-allocated, or their limits were changed after the allocations were made.
 
     :param wanted: Snapshot.
-    :param pending: the consumers of it that will be written.
+    :param pending: consumers in the snapshot that will be written.
     """
     used: collections.Counter[tuple[str, str]] = collections.Counter()
     for uuid, name, amount in _amounts(wanted.consumers.values()):
@@ -35,7 +35,7 @@ def crowded(wanted, pending):
 
 
 def _amounts(consumers):
-    """Generate (uuid of a provider, resource class, amount)."""
+    """Yield (uuid of a provider, resource class, amount)."""
     for consumer in consumers:
         for uuid, resources in consumer.resources.items():
             for name, amount in resources.items():
@@ -51,11 +51,11 @@ def _fits(inventory, amount, used):
 
 
 def at_first(provider, present, is_crowded):
-    """Return a provider as it is before the allocations are written: with the inventories that it has there, too.
+    """Return the form of a provider before the allocations are written: it keeps the inventories that it has there.
 
-    :param provider: Provider that is wanted.
-    :param present: the same, as it is there; None if it is not.
-    :param is_crowded: whether it needs room for everything.
+    :param provider: Provider to write.
+    :param present: the Provider that exists there; None if there is none.
+    :param is_crowded: whether it needs inventories with room for any allocation.
     """
     inventories = dict.fromkeys(provider.inventories, _ROOM) if is_crowded else provider.inventories
     present_ones = {} if present is None else present.inventories
@@ -66,7 +66,7 @@ class Writer:
     """A writer of providers.
 
     :param remote: ironic_traits.placement_transfer.remote.Remote.
-    :param reader: ironic_traits.placement_transfer.reading.Reader of it.
+    :param reader: ironic_traits.placement_transfer.reading.Reader of this Placement.
     """
 
     def __init__(self, remote, reader):
@@ -76,9 +76,9 @@ class Writer:
     def write(self, provider, present):
         """Create or change a provider.
 
-        :param provider: Provider that is wanted.
-        :param present: the same, as it was read; None if it does not exist.
-        :raises Refused: it cannot be written.
+        :param provider: Provider to write.
+        :param present: the Provider that was read there; None if there is none.
+        :raises Refused: the provider cannot be written.
         """
         for left in reversed(range(ATTEMPTS)):
             try:
@@ -87,7 +87,7 @@ class Writer:
             except Refused as refused:
                 if not left or not (refused.is_lost_race or refused.code == 'placement.duplicate_name'):
                     raise
-                # Another client was faster, or an earlier attempt has created it.
+                # Another client was faster, or an earlier attempt has created the provider.
                 refused.pause()
                 present = self._find(provider.uuid)
                 if present is None and refused.status < 500:
@@ -96,14 +96,14 @@ class Writer:
     def rewrite(self, provider):
         """Change a provider that was just written.
 
-        :raises Refused: it cannot be written.
+        :raises Refused: the provider cannot be written.
         """
         self.write(provider, self._find(provider.uuid))
 
     def delete(self, provider):
         """Delete a provider.
 
-        :returns: {uuid: why it cannot be deleted}; {} if it was.
+        :returns: {uuid: why it cannot be deleted}; {} if it is deleted.
         """
         try:
             self._remote.send('DELETE', self._path(provider.uuid))
@@ -115,10 +115,10 @@ class Writer:
         return {}
 
     def free_names(self, wanted, present):
-        """Rename the providers that will have other names, and whose present names others will have.
+        """Rename the providers whose names will change and are needed for other providers.
 
         :param wanted: [Provider, …].
-        :param present: {uuid: Provider}, which changes here.
+        :param present: {uuid: Provider}, which this method updates.
         """
         names = {provider.name: provider.uuid for provider in wanted}
         for provider in wanted:

@@ -1,11 +1,11 @@
-"""Read everything from another Placement: four requests for each provider, one for each consumer.
+"""Reads all data of another Placement, with four requests for each provider, and one for each consumer.
 
-Its API has no list of allocations or inventories, and no transaction. What was read of a provider is consistent if all
-four responses have the same generation. At the end, the list of providers is read again, and with it each provider
-whose generation has moved, until none has.
+Its API has no lists of allocations or inventories, and no transactions. The data of a provider is consistent if all
+four responses have the same generation. At the end, the list of providers is read again, and each provider whose
+generation has changed. This is repeated until no generation has changed, up to a maximum number of rounds.
 
-Two kinds of changes move no generation: a consumer that is deleted by ``DELETE /allocations/{uuid}``, and aggregates
-that are set by requests below version 1.19. Only another import notices them.
+Two kinds of changes do not change a generation: the deletion of a consumer by ``DELETE /allocations/{uuid}``, and
+updates of aggregates by requests below version 1.19. Only another import detects these.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from ironic_traits.placement.snapshots import Consumer, Provider, Snapshot
 from ironic_traits.placement_transfer import threads
 from ironic_traits.placement_transfer.remote import TYPES_SINCE, Refused, Unusable
 
-#: How often a provider, and then all that have changed, are read again.
+#: Maximum number of attempts to read one provider consistently, and of rounds over all providers.
 _ATTEMPTS, _ROUNDS = 5, 4
 _NAME = re.compile(r'[A-Z0-9_]{1,255}')
-#: What a consumer without a type has in responses.
+#: The type of a consumer without a type in responses.
 _NO_TYPE = 'unknown'
 
 
@@ -28,8 +28,8 @@ class Reader:
     """A reader of one Placement.
 
     :param remote: ironic_traits.placement_transfer.remote.Remote.
-    :param jobs: number of requests at a time.
-    :param progress: function of (number of providers and consumers that were read, number that are to be read).
+    :param jobs: number of concurrent requests.
+    :param progress: function that is called with (number of providers and consumers just read, number of further ones).
     :ivar unsettled: uuids of the providers that were still changing after the last round.
     """
 
@@ -41,14 +41,14 @@ class Reader:
         self._consumers = {}
         # {uuid of a provider: {uuid of a consumer: generation}}.
         self._holders = {}
-        # {uuid in canonical form: as the other Placement spells it}.
+        # {uuid in canonical form: uuid in the spelling of the other Placement}.
         self._spellings = {}
         self.unsettled = []
 
     def read(self):
-        """Return everything, a Snapshot.
+        """Return all data as a Snapshot.
 
-        :raises Unusable: it cannot be read.
+        :raises Unusable: the data cannot be read.
         """
         with _expected():
             for number in range(_ROUNDS):
@@ -66,29 +66,29 @@ class Reader:
             )
 
     def provider(self, uuid):
-        """Return one provider, read again.
+        """Read one provider again, and return it.
 
-        :raises Unusable: it cannot be read.
+        :raises Unusable: the provider cannot be read.
         """
         with _expected():
             self._read_provider(self._remote.get(f'/resource_providers/{self.spelling(uuid)}'))
             return self._providers[uuid]
 
     def consumer(self, uuid):
-        """Return one consumer, read again; None if it has no allocations.
+        """Read one consumer again, and return it; None if it has no allocations.
 
-        :raises Unusable: it cannot be read.
+        :raises Unusable: the consumer cannot be read.
         """
         with _expected():
             self._read_consumer(uuid)
             return self._consumers.get(uuid)
 
     def spelling(self, uuid):
-        """Return a uuid as the other Placement spells it: it stores what a client has sent."""
+        """Return a uuid in the spelling of the other Placement, which stores uuids as clients have sent them."""
         return self._spellings.get(uuid, uuid)
 
     def _list(self):
-        """Return {uuid: provider in the list of all}; forget those that are gone."""
+        """Return {uuid: provider in the list of all}. Forget providers that no longer exist."""
         rows = {}
         for row in self._remote.get('/resource_providers')['resource_providers']:
             uuid = self._canonical(row['uuid'])
@@ -131,10 +131,10 @@ class Reader:
         except Refused as refused:
             if refused.status != 404:
                 raise
-            # It was deleted.
+            # The provider was deleted.
             self._forget(uuid)
             return
-        # After the last attempt, the lowest one: it will be read again, because its generation has moved.
+        # Without a consistent read, take the lowest generation. The provider will then be read again.
         generation = min(generations)
         values = {name: parts[name][name] for name in _PARTS}
         self._holders[uuid] = {
@@ -151,7 +151,7 @@ class Reader:
         )
 
     def _read_consumers(self):
-        """Read the consumers that have other generations than before, and forget those that have no allocations."""
+        """Read the consumers whose generations have changed, and forget those without allocations."""
         generations: dict[str, int] = {}
         for holders in self._holders.values():
             generations |= holders
@@ -167,7 +167,7 @@ class Reader:
     def _read_consumer(self, uuid):
         document = self._remote.get(f'/allocations/{self.spelling(uuid)}')
         if not document['allocations']:
-            # It was deleted.
+            # The consumer was deleted.
             self._consumers.pop(uuid, None)
             return
         consumer_type = document['consumer_type'] if self._remote.minor >= TYPES_SINCE else None
@@ -199,10 +199,10 @@ _PARTS = ('inventories', 'traits', 'aggregates', 'allocations')
 def _name(text):
     """Return the name of a trait or resource class.
 
-    :raises ValueError: it is no such name.
+    :raises ValueError: the text is not a valid name.
     """
     if not _NAME.fullmatch(text):
-        raise ValueError(f'{text!r} is no name of a trait or resource class')
+        raise ValueError(f'{text!r} is not a name of a trait or resource class')
     return text
 
 

@@ -6,40 +6,40 @@ import threading
 import time
 import typing
 
-#: The versions between which this code works: from the one with generations of consumers on, to the last one known.
+#: The first and the last version that this code can use. The first one brought generations of consumers.
 MINIMUM, MAXIMUM = 28, 39
-#: Versions that brought moves of providers with a parent, and types of consumers.
+#: The versions that allow providers to move to another parent, and that brought types of consumers.
 MOVES_SINCE, TYPES_SINCE = 37, 38
 #: Seconds that a request may take.
 TIMEOUT = 120
-#: How often a request is repeated when there is no connection, or no server behind a proxy.
+#: How often a request is repeated if there is no connection, or a proxy cannot reach the server.
 _RETRIES = 3
 _UNAVAILABLE = (429, 502, 503, 504)
 #: Seconds between attempts of a write that has failed.
 _PAUSE = 0.5
-#: Maximum number of characters of what a server says that are shown.
+#: Maximum number of characters of a response that a message quotes.
 _MAX_TEXT = 300
 
 
 class Unusable(Exception):
-    """The other Placement did not respond, or not with what was requested. The message says why, as a sentence."""
+    """The other Placement did not respond, or not as expected. The message says why, as a sentence."""
 
 
 class Refused(Unusable):
     """The response is an error.
 
-    :ivar status: of the response.
-    :ivar code: of the error; '' if it has none.
+    :ivar status: status of the response.
+    :ivar code: code of the error; '' if it has no code.
     """
 
     def __init__(self, method, path, response):
         self.status = response.status_code
         self.code, text = _error(response)
-        super().__init__(f'{method} {path} was answered with {self.status}: {text[:_MAX_TEXT]}')
+        super().__init__(f'The response to {method} {path} is {self.status}: {text[:_MAX_TEXT]}')
 
     @property
     def is_lost_race(self):
-        """Whether the request may succeed with the present generation.
+        """Whether the request may succeed with the current generation.
 
         After a lost race for traits, the response is 500 on PostgreSQL. On SQLite it is 500 after any lost race.
         """
@@ -47,7 +47,7 @@ class Refused(Unusable):
 
     @property
     def is_fatal(self):
-        """Whether other requests will be refused, too: for lack of a role, or because the server fails."""
+        """Whether other requests will fail, too: the user lacks a role, or the server fails."""
         return self.status in (401, 403) or self.status >= 500
 
     def pause(self):
@@ -57,14 +57,14 @@ class Refused(Unusable):
 
 
 def _error(response):
-    """Return (code, text) of an error in the format of Placement, or in any other one."""
+    """Return (code, text) of an error in the format of Placement, or in any other format."""
     with contextlib.suppress(ValueError, KeyError, TypeError, IndexError, AttributeError):
         error = response.json()['errors'][0]
         return error.get('code', ''), ' '.join(error['detail'].split()).removeprefix(_PREFIXES.get(error['status'], ''))
     return '', ' '.join(re.sub(r'<[^>]*>', ' ', response.text).split())
 
 
-#: What Placement says before each message.
+#: The texts before each message of Placement.
 _PREFIXES = {
     400: 'The server could not comply with the request since it is either malformed or otherwise incorrect. ',
     404: 'The resource could not be found. ',
@@ -73,13 +73,13 @@ _PREFIXES = {
 
 
 class Remote:
-    """The Placement at an address, or of a cloud.
+    """The Placement at a URL, or of a cloud.
 
-    :param url: of Placement; None for that of the cloud's catalog.
+    :param url: URL of Placement; None for the URL in the cloud's catalog.
     :param cloud: name in clouds.yaml; None for no authentication, or for a token.
     :param token: for the header X-Auth-Token, without a cloud; None to send no token.
     :raises Unusable: it does not respond, or is too old.
-    :ivar url: of Placement.
+    :ivar url: URL of Placement.
     :ivar minor: the minor version that is used.
     :ivar requests: number of requests so far.
     """
@@ -93,7 +93,7 @@ class Remote:
         self.requests = 0
         self._lock = threading.Lock()
         self.minor = 0
-        # Not repeated: a wrong address is reported at once.
+        # The first request is not repeated, so that a wrong URL is reported at once.
         self._retries = 0
         self.minor = self._negotiate()
         self._retries = _RETRIES
@@ -102,11 +102,11 @@ class Remote:
         """Return the document at a path.
 
         :raises Refused: the response is an error.
-        :raises Unusable: there is no response, or no document in it.
+        :raises Unusable: there is no response, or it is not a JSON object.
         """
         document = self.send('GET', path)
         if not isinstance(document, dict):
-            raise Unusable(f'GET {path} was answered with something that is no JSON object.')
+            raise Unusable(f'The response to GET {path} is not a JSON object.')
         return document
 
     def send(self, method, path, document=None, minor=None):
@@ -114,7 +114,7 @@ class Remote:
 
         :param minor: the minor version; None for ``minor``.
         :raises Refused: the response is an error.
-        :raises Unusable: there is no response, or no JSON in it.
+        :raises Unusable: there is no response, or it is not JSON.
         """
         with self._lock:
             self.requests += 1
@@ -134,21 +134,21 @@ class Remote:
         try:
             return response.json() if response.content else None
         except ValueError:
-            raise Unusable(f'{method} {path} was answered with something that is no JSON.') from None
+            raise Unusable(f'The response to {method} {path} is not JSON.') from None
 
     def _negotiate(self):
         document = self.get('/')
         try:
             highest = max(int(version['max_version'].removeprefix('1.')) for version in document['versions'])
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise Unusable(f'{self.url} is no Placement API.') from None
+            raise Unusable(f'{self.url} is not a Placement API.') from None
         if highest < MINIMUM:
             raise Unusable(f'The Placement API of {self.url} ends at version 1.{highest}: 1.{MINIMUM} is needed.')
         return min(highest, MAXIMUM)
 
 
 def _at(url, token):
-    """Return an adapter for an address."""
+    """Return an adapter for a URL."""
     from keystoneauth1 import adapter, noauth, session, token_endpoint
 
     auth = token_endpoint.Token(url, token) if token else noauth.NoAuth(endpoint=url)
@@ -156,9 +156,9 @@ def _at(url, token):
 
 
 def _of_cloud(cloud: str, url: str | None) -> typing.Any:
-    """Return an adapter for a cloud of clouds.yaml.
+    """Return an adapter for a cloud in clouds.yaml.
 
-    :param url: instead of that of the catalog; None for that.
+    :param url: URL of Placement; None for the URL in the catalog.
     """
     try:
         import openstack.config
@@ -186,10 +186,11 @@ def _understood():
     except Unusable:
         raise
     except (keystoneauth1.exceptions.ClientException, ValueError) as error:
-        # ValueError: of requests, for an address that is no URL.
+        # requests raises ValueError for an invalid URL.
         raise Unusable(_text(error)) from error
     except Exception as error:
-        # openstacksdk is imported for a cloud only. keystoneauth raises bare exceptions for a cloud without a password.
+        # Compared by name, because openstacksdk is imported only for a cloud. For a cloud without a password,
+        # keystoneauth raises a bare Exception.
         if type(error) is Exception or type(error).__module__.partition('.')[0] == 'openstack':
             raise Unusable(_text(error)) from error
         raise

@@ -1,10 +1,10 @@
-"""Several requests at a time."""
+"""Concurrent requests."""
 
 import concurrent.futures
 
 
 def each(jobs, function, items, progress=lambda number: None):
-    """Call a function with each item, in threads. After an exception, no further call begins.
+    """Call a function with each item, in threads. After an exception, start no further call.
 
     :param jobs: number of threads.
     :param progress: function that is called with 1 after each call.
