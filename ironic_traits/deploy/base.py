@@ -4,23 +4,23 @@ import abc
 import dataclasses
 from typing import Any
 
-#: The argument of the action "inspect" that is there once a ramdisk has sent the data of the inspection: when it came.
+#: The argument of the action "inspect" with the time when a ramdisk has sent the data. Before that, it is missing.
 DATA_RECEIVED = 'data_received_at'
 
 
 class WorkFailed(Exception):
-    """The failure of an action; its text becomes the node's ``last_error``."""
+    """The failure of an action. Its text becomes the node's ``last_error``."""
 
 
 class WorkRefused(WorkFailed):
-    """The failure of an action before anything was done to the node."""
+    """The failure of an action before the node was changed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Later:
-    """The result of an action that is not finished: the driver is to be called again.
+    """The result of an unfinished action: the driver is to be called again.
 
-    :ivar seconds: how long to wait before that call.
+    :ivar seconds: number of seconds to wait before that call.
     """
 
     seconds: float
@@ -28,7 +28,7 @@ class Later:
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The result of an action that is finished.
+    """The result of a finished action.
 
     :ivar power_state: the node's new power state; None if it did not change.
     :ivar properties: facts about the hardware, which are merged into the node's ``properties``.
@@ -43,7 +43,7 @@ class Task:
     """One action on one node.
 
     :ivar action: one of ``states.ACTIONS``.
-    :ivar phase: how many times the driver has returned Later for this action, or for this step of it.
+    :ivar phase: how often the driver has returned Later for this action or step.
     :ivar arguments: the client's arguments: ``target`` of power; ``clean_steps``, ``deploy_steps``,
         ``service_steps``, ``disable_ramdisk``, ``rescue_password``; and DATA_RECEIVED.
     :ivar node: the node's columns by name, and ``traits``, a sorted list.
@@ -59,15 +59,14 @@ class Task:
 
 
 class Driver(abc.ABC):
-    """A driver, which performs actions on nodes.
+    """A driver performs actions on nodes.
 
     :param conf: ConfigOpts of the service.
-    :cvar interfaces: for each of ``resources.nodes.INTERFACES`` the implementations that a node can use, the default
-        first.
+    :cvar interfaces: {one of ``resources.nodes.INTERFACES``: implementations that a node can use, the default first}.
     :cvar properties: {driver_info key that the driver reads: its description}.
-    :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}. ``work``
-        is called for one step after another of a deploy (and rebuild), clean or service whose kind is here, and once
-        for a whole one whose kind is not here.
+    :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}. If the
+        kind of an action (deploy is also the kind of a rebuild) is here, ``work`` is called for each step. Otherwise it
+        is called for the whole action.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     """
 
@@ -83,10 +82,10 @@ class Driver(abc.ABC):
     def work(self, task):
         """Perform an action or a step, or a phase of it.
 
-        Threads call it for several nodes at a time, so it must not keep anything of a task in the driver itself. A call
-        may take [deploy] lease_seconds. After that the action has failed, and what the call returns is ignored. When a
-        worker dies, another one calls again with the same step and phase. So each phase must be idempotent. Deploy
-        steps need not be among ``steps``: clients and deploy templates may name any.
+        Threads call it for several nodes at a time, so it must not store the data of a task in the driver itself. A
+        call may take [deploy] lease_seconds. After that, the action fails, and the result of the call is ignored. If a
+        worker dies, another one calls again with the same step and phase. Therefore each phase must be idempotent.
+        Deploy steps need not be among ``steps``: clients and deploy templates may name other steps.
 
         :param task: Task.
         :returns: Done, or Later to be called again.

@@ -38,9 +38,9 @@ def _broken(manager, entry_point, error):
 def interfaces(drivers, driver, requested):
     """Choose the interfaces of a node.
 
-    :param drivers: result of ``load``.
+    :param drivers: the result of ``load``.
     :param driver: name of the node's driver.
-    :param requested: {'boot': 'fake', …}; interfaces that are missing or None get the driver's default.
+    :param requested: {'boot': 'fake', …}. Interfaces that are missing or None get the driver's default.
     :returns: {'boot_interface': 'fake', …}, with all interfaces.
     :raises failures.InvalidInput: the driver is not enabled, or does not have a requested implementation.
     """

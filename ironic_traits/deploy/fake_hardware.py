@@ -3,7 +3,7 @@
 from ironic_traits.deploy import base, states
 from ironic_traits.deploy.steps import Step, label
 
-#: The power state after an action; other actions do not change it.
+#: {action: power state after it}. Other actions do not change the power state.
 _POWER_AFTER = {
     'deploy': states.POWER_ON,
     'rebuild': states.POWER_ON,
@@ -14,7 +14,7 @@ _POWER_AFTER = {
 }
 
 
-#: Steps of cleans and of services.
+#: Steps of both clean and service.
 _SETTINGS = (
     Step(
         'bios',
@@ -90,7 +90,7 @@ class FakeHardware(base.Driver):
         return base.Done(power_state=after or task.node['power_state'] or states.POWER_OFF)
 
     def _inspect(self, task):
-        """Wait for the data of a ramdisk, and power the node off then, as Ironic's interface "agent" does."""
+        """Wait for the data of a ramdisk, and then power the node off, as Ironic's interface "agent" does."""
         if base.DATA_RECEIVED not in task.arguments:
             return base.Later(_ENDLESS)
         return base.Done(power_state=None if task.node['disable_power_off'] else states.POWER_OFF)
@@ -108,5 +108,5 @@ class FakeHardware(base.Driver):
 
 
 def _names(task):
-    """Return the names by which delays and failures refer to a task: that of its step before that of its action."""
+    """Return the names of a task in delays and failures: the name of its step, then the name of its action."""
     return [label(task.step), task.action] if task.step else [task.action]

@@ -1,4 +1,4 @@
-"""The network interfaces that an inspection has found, and the ports that follow from them, as in Ironic."""
+"""The network interfaces in the data of an inspection, and the resulting ports, as in Ironic."""
 
 import dataclasses
 import ipaddress
@@ -13,11 +13,11 @@ Interfaces = dict[str, dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """What an inspection changes of the ports of a node.
+    """The changes of an inspection to the ports of a node.
 
-    :ivar added: {MAC address: values of the new port} of ports that the node should have.
+    :ivar added: {MAC address: values of a new port} of ports that the node should have.
     :ivar kept: MAC addresses of the ports that stay; None for all.
-    :ivar booting: MAC addresses of the ports with ``pxe_enabled``; None to leave it as it is.
+    :ivar booting: MAC addresses of the ports with ``pxe_enabled``; None to keep the values.
     :ivar client_ids: {MAC address: client id of DHCP}, for the ports whose ``extra`` should have it.
     """
 
@@ -30,7 +30,7 @@ class Ports:
 def named(inventory: Mapping[str, Any]) -> Interfaces:
     """Return the interfaces that have a name and a MAC address.
 
-    :param inventory: of the data of an inspection.
+    :param inventory: inventory in the data of an inspection.
     """
     booting = boot_mac(inventory)
     interfaces = {}
@@ -59,16 +59,16 @@ def suitable(inventory: Mapping[str, Any], interfaces: Interfaces, add_ports: st
 
 
 def boot_mac(inventory: Mapping[str, Any]) -> str | None:
-    """Return the MAC address of the interface that the node has booted from; None if that is not known."""
+    """Return the MAC address of the interface from which the node has booted; None if it is not known."""
     text = (inventory.get('boot') or {}).get('pxe_interface')
     if not isinstance(text, str) or not text:
         return None
-    # pxelinux writes the kind of hardware before it: 01-aa-bb-cc-dd-ee-ff.
+    # pxelinux writes the hardware type before the address: 01-aa-bb-cc-dd-ee-ff.
     return (text.split('-', 1)[1].replace('-', ':') if '-' in text else text).lower()
 
 
 def ports(options: Any, interfaces: Interfaces, chosen: Interfaces) -> Ports:
-    """Return what the interfaces change of the ports of a node.
+    """Return the changes to the ports of a node that follow from the interfaces.
 
     :param options: the [inspection] group of ConfigOpts.
     :param interfaces: the result of ``named``.

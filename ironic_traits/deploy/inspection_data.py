@@ -1,7 +1,7 @@
-"""The data of an inspection, as a ramdisk or a client sends it.
+"""The data of an inspection that a ramdisk or a client sends.
 
-The ramdisk sends one object: ``inventory``, and beside it whatever its collectors have found, the plugin data. Ironic
-shows the two apart, as ``{"inventory": {…}, "plugin_data": {…}}``, and so is the data stored.
+The ramdisk sends one object. It has ``inventory``, and the results of its collectors, which are the plugin data. As in
+Ironic's responses, the data is stored in the form ``{"inventory": {…}, "plugin_data": {…}}``.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ _BMC = ('bmc_address', 'bmc_v6address')
 
 
 class Invalid(ValueError):
-    """The data is not that of an inspection. The text names the problems, a sentence each."""
+    """The data is not that of an inspection. The text has a sentence for each problem."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ def of_ramdisk(document: Any) -> InspectionData:
     """Return the data that a ramdisk sends.
 
     :param document: any JSON value.
-    :raises Invalid: it lacks what Ironic demands of a ramdisk: network interfaces with MAC addresses.
+    :raises Invalid: it lacks network interfaces with MAC addresses, which Ironic requires from a ramdisk.
     """
     if not isinstance(document, dict):
         raise Invalid('The data of an inspection is a JSON object.')
@@ -70,10 +70,10 @@ def of_ramdisk(document: Any) -> InspectionData:
 
 
 def of_client(document: Any) -> InspectionData:
-    """Return the data that a client sends: as a ramdisk does, or as ``baremetal node inventory save`` writes it.
+    """Return the data that a client sends, in the format of a ramdisk or of ``baremetal node inventory save``.
 
     :param document: any JSON value.
-    :raises Invalid: it has no inventory, or parts of it have other types than this service reads.
+    :raises Invalid: it has no inventory, or parts of the inventory have wrong types.
     """
     if not isinstance(document, dict):
         raise Invalid('The data of an inspection is a JSON object.')
@@ -87,7 +87,7 @@ def of_client(document: Any) -> InspectionData:
 
 
 def problems(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why an inventory cannot be read, a sentence each.
+    """Yield the reasons why an inventory cannot be read, as sentences.
 
     :param document: object with the key ``inventory``.
     """
@@ -106,7 +106,7 @@ def problems(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the data of a ramdisk lacks, a sentence each."""
+    """Yield the parts that the data of a ramdisk lacks, as sentences."""
     inventory = document.get('inventory')
     if not isinstance(inventory, dict):
         yield "'inventory' is required, and must be an object."

@@ -1,7 +1,7 @@
-"""Inspection hooks: what follows from the data of an inspection for the node itself, as in Ironic.
+"""Inspection hooks: they derive changes of the node from the data of an inspection, as in Ironic.
 
-The hooks have the names, the options and the effects of Ironic's. [inspection] hooks chooses them. They only compute:
-``inventory.inspections`` stores what they return.
+The hooks have the names, the options and the effects of Ironic's hooks. [inspection] hooks chooses them. They do not
+write: ``inventory.inspections`` stores their results.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ _MAX_ERROR = 4096
 
 @dataclasses.dataclass
 class Findings:
-    """What the hooks have found.
+    """The results of the hooks.
 
-    :ivar properties: the node's ``properties``, with those that the hooks have set.
-    :ivar plugin_data: the plugin data of the inspection, with what the hooks have added.
-    :ivar ports: what changes of the ports of the node.
+    :ivar properties: the node's ``properties``, with the values that the hooks have set.
+    :ivar plugin_data: the plugin data of the inspection, with the additions of the hooks.
+    :ivar ports: the changes to the ports of the node.
     """
 
     properties: dict[str, Any]
@@ -51,9 +51,9 @@ def run(options: Any, node: str, properties: Mapping[str, Any], document: Mappin
 
     :param options: the [inspection] group of ConfigOpts.
     :param node: uuid of the node.
-    :param properties: of the node.
+    :param properties: ``properties`` of the node.
     :param document: {'inventory': {…}, 'plugin_data': {…}}.
-    :raises base.WorkFailed: the inspection fails, because of an error of the ramdisk, or of data that cannot be used.
+    :raises base.WorkFailed: the inspection fails, because the ramdisk reports an error, or the data cannot be used.
     """
     sentences = list(problems(document))
     if sentences:
@@ -124,7 +124,7 @@ def _root_device(inspection: _Inspection, findings: Findings) -> None:
         findings.plugin_data['root_disk'] = _chosen_disk(inspection, findings.properties)
     disk = findings.plugin_data.get('root_disk')
     if disk is None and inspection.inventory.get('disks') is None:
-        # The data says nothing about disks, as that of some CMDB.
+        # The data has no disks. Such data may come from a CMDB.
         return
     size = _number(disk.get('size')) if isinstance(disk, dict) else 0
     local_gb = size // units.Gi
@@ -150,7 +150,7 @@ def _chosen_disk(inspection: _Inspection, properties: Mapping[str, Any]) -> Mapp
 
 def _boot_mode(inspection: _Inspection, findings: Findings) -> None:
     mode = (inspection.inventory.get('boot') or {}).get('current_boot_mode')
-    # Others would be several capabilities.
+    # With these characters, the mode would be read as several capabilities.
     if is_short_text(mode) and not {',', ':'} & set(mode):
         _set_capabilities(findings, {'boot_mode': mode})
 
@@ -170,7 +170,7 @@ def _set_capabilities(findings: Findings, capabilities: Mapping[str, str]) -> No
 
 
 def _number(value: Any) -> int:
-    """Return a number of the inventory; 0 for any other value, and for a number that no hardware has."""
+    """Return a number of the inventory; 0 for another type of value, and for a number out of range."""
     try:
         number = int(value)
     except (OverflowError, TypeError, ValueError):
@@ -178,7 +178,7 @@ def _number(value: Any) -> int:
     return number if 0 < number < _MAX_NUMBER else 0
 
 
-#: {name: hook}, the names of [inspection] hooks.
+#: {name in [inspection] hooks: function}.
 HOOKS: dict[str, Callable[[_Inspection, Findings], None]] = {
     'ramdisk-error': _ramdisk_error,
     'validate-interfaces': _validate_interfaces,

@@ -1,14 +1,14 @@
-"""The check that a node has all traits that its instance requires."""
+"""Checks that a node has all traits that its instance requires."""
 
 from ironic_traits.deploy import validate
 from ironic_traits.matching import traits
 
 
 class InstanceTraits(validate.Hook):
-    """A hook that checks ``instance_info['traits']``: a list of traits, all of which the node must have.
+    """A hook that checks ``instance_info['traits']``, a list of traits. The node must have all of them.
 
-    Without that key, the check passes. A trait may be in the list twice, because nova sends those of the flavor and
-    those of the image.
+    Without that key, the check passes. A trait may be in the list twice, because nova sends the traits of the flavor
+    and of the image.
     """
 
     interface = 'deploy'

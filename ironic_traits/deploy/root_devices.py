@@ -1,7 +1,7 @@
-"""Root device hints: which disk of a node is its root device, as Ironic chooses it.
+"""Root device hints: they choose the disk that is the root device of a node, as in Ironic.
 
-``properties.root_device`` of the node has the hints, and ``properties.skip_block_devices`` a list of hints for disks
-that are never chosen. A hint is a value, or an operator with values: ``{"size": ">= 100", "vendor": "<or> a <or> b"}``.
+``properties.root_device`` of the node has the hints. ``properties.skip_block_devices`` has a list of hints for disks to
+skip. A hint is a value, or an operator with values: ``{"size": ">= 100", "vendor": "<or> a <or> b"}``.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 import pyparsing
 from oslo_utils import specs_matcher, strutils, units
 
-#: {hint: type of its value}. Sizes are in GiB, and those of disks in bytes.
+#: {hint: type of its value}. Sizes in hints are in GiB, sizes of disks in bytes.
 _TYPES: dict[str, type] = {
     'size': int,
     'rotational': bool,
@@ -25,27 +25,27 @@ _GRAMMAR = specs_matcher.make_grammar()
 
 
 class InvalidHints(ValueError):
-    """Hints that cannot be read."""
+    """The hints cannot be parsed."""
 
 
 def choose(disks: Sequence[Mapping[str, Any]], properties: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first disk that the hints of a node describe.
+    """Return the first disk that matches the hints of a node.
 
-    :param disks: of an inventory.
-    :param properties: of the node, with ``root_device``.
-    :returns: the disk; None if no disk is as described.
-    :raises InvalidHints: the hints cannot be read.
+    :param disks: disks of an inventory.
+    :param properties: ``properties`` of the node, with ``root_device``.
+    :returns: the disk; None if no disk matches the hints.
+    :raises InvalidHints: the hints cannot be parsed.
     """
     skipped = [disk for hints in _skip_list(properties) for disk in matches(disks, hints)]
     return next(matches([disk for disk in disks if disk not in skipped], properties['root_device']), None)
 
 
 def matches(disks: Sequence[Mapping[str, Any]], hints: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the disks that all the hints describe.
+    """Return an iterator over the disks that match all hints.
 
-    :param disks: of an inventory.
+    :param disks: disks of an inventory.
     :param hints: {hint: value, or operator and values}.
-    :raises InvalidHints: the hints cannot be read.
+    :raises InvalidHints: the hints cannot be parsed.
     """
     if not isinstance(hints, Mapping) or not _TYPES.keys() >= hints.keys():
         raise InvalidHints(f'{hints!r:.200} is not an object with the keys {", ".join(sorted(_TYPES))}')
@@ -64,7 +64,7 @@ def _skip_list(properties: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _spec(name: str, value: Any) -> Any:
-    """Return a hint as ``specs_matcher`` compares it; a boolean for a boolean hint."""
+    """Return a hint in the format of ``specs_matcher``; a boolean for a boolean hint."""
     if _TYPES[name] is bool:
         return strutils.bool_from_string(value, strict=True)
     operator, values = _parts(value)
@@ -77,7 +77,7 @@ def _spec(name: str, value: Any) -> Any:
 
 
 def _fits(value: Any, name: str, spec: Any) -> bool:
-    """Whether the value of a disk is as a hint says. A value that is missing or unusable never is."""
+    """Whether the value of a disk matches a hint. A missing or unusable value does not match."""
     if value is None or value == '':
         return False
     if _TYPES[name] is bool:
@@ -98,7 +98,7 @@ def _is(value: Any, spec: bool) -> bool:
 
 
 def _parts(value: Any) -> tuple[str, list[str]]:
-    """Return the operator of a hint ('' without one), and its values in lower case."""
+    """Return the operator of a hint ('' if it has none), and its values in lower case."""
     text = str(value).strip().lower()
     if not text:
         raise ValueError('a hint is empty')

@@ -1,4 +1,4 @@
-"""The state machine of a node: its provision states, events between them, and verbs with which clients trigger events.
+"""The state machine of a node: its provision states, the events between them, and the verbs that trigger events.
 
 The state machine is Ironic's.
 """
@@ -38,7 +38,7 @@ UNRESCUEFAIL = 'unrescue failed'
 UNRESCUING = 'unrescuing'
 VERIFYING = 'verifying'
 
-#: Valid values of the filter of a list; they include states that nodes of this service never reach.
+#: Valid values of the filter of a list. They include states that nodes of this service never reach.
 PROVISION_STATES = frozenset(
     {
         ACTIVE,
@@ -106,7 +106,7 @@ TRANSITIONS = {
     UNRESCUING: {'done': ACTIVE, 'fail': UNRESCUEFAIL},
     UNRESCUEFAIL: {'rescue': RESCUING, 'unrescue': UNRESCUING, 'delete': DELETING},
     SERVICING: {'done': ACTIVE, 'wait': SERVICEWAIT, 'hold': SERVICEHOLD, 'fail': SERVICEFAIL},
-    # To abort a service is two events: "fail", and "abort" of the failure.
+    # In Ironic, an aborted service has two events: "fail", and then "abort".
     SERVICEWAIT: {'resume': SERVICING, 'hold': SERVICEHOLD, 'delete': DELETING, 'abort': ACTIVE, 'fail': SERVICEFAIL},
     SERVICEHOLD: {'service': SERVICING, 'unhold': SERVICEWAIT, 'abort': ACTIVE, 'fail': SERVICEFAIL},
     SERVICEFAIL: {'service': SERVICING, 'rescue': RESCUING, 'delete': DELETING, 'abort': ACTIVE},
@@ -122,13 +122,13 @@ TARGETS = {
     **dict.fromkeys((RESCUING, RESCUEWAIT, RESCUEFAIL), RESCUE),
     **dict.fromkeys((SERVICING, SERVICEWAIT, SERVICEHOLD, SERVICEFAIL), ACTIVE),
 }
-#: States in which a worker acts at once, states in which it waits before it acts again, and states in which it waits
+#: States in which a worker acts, states in which the work waits until a worker acts again, and states in which it waits
 #: for the verb "unhold".
 WORKING = frozenset({VERIFYING, CLEANING, DEPLOYING, DELETING, INSPECTING, ADOPTING, RESCUING, UNRESCUING, SERVICING})
 WAITING = frozenset({CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT, SERVICEWAIT})
 HELD = frozenset({CLEANHOLD, DEPLOYHOLD, SERVICEHOLD})
 
-#: States in which a node can be deleted without maintenance. By default, "available" is one, too.
+#: States in which a node can be deleted without maintenance. By default, "available" is also allowed.
 DELETABLE = (MANAGEABLE, ENROLL, ADOPTFAIL)
 #: States in which fields can be changed although the state has a target.
 UPDATABLE = frozenset(
@@ -157,7 +157,7 @@ POWER_ERROR = 'error'
 REBOOT = 'rebooting'
 SOFT_REBOOT = 'soft rebooting'
 SOFT_POWER_OFF = 'soft power off'
-#: {provision state: power state} of an imported node whose document states no power state; others are off.
+#: {provision state: power state} of an imported node whose document has no power state. In other states, it is off.
 USUAL_POWER = {ENROLL: None, ACTIVE: POWER_ON, RESCUE: POWER_ON}
 #: {target that clients can request: resulting power state}.
 POWER_TARGETS = {
@@ -218,7 +218,7 @@ _MACHINE = _machine()
 
 
 def follow(state, event):
-    """Return the state that an event leads to; None if the event is not possible in the state.
+    """Return the next state after an event; None if the event is not possible in the state.
 
     :param state: a provision state.
     :param event: 'manage', 'done', 'fail', …
@@ -236,8 +236,8 @@ def target(state, before=None):
     """Return the target of a provision state; None for a stable state.
 
     :param state: a provision state.
-    :param before: the target that the node had. After manual cleaning, and when it is retired, a node goes to
-        "manageable" instead of the target that the state has otherwise.
+    :param before: the previous target of the node. During manual cleaning, and for a retired node, it is "manageable",
+        and is kept instead of the usual target of the state.
     """
     if before == MANAGEABLE and state in (CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL):
         return MANAGEABLE

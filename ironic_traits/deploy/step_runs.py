@@ -17,11 +17,11 @@ class Held:
 
 
 def execute(driver, task):
-    """Execute a step: one of Ironic's own steps here, all others by the driver.
+    """Execute a step. Ironic's own steps are executed here, all other steps by the driver.
 
     :param driver: ironic_traits.deploy.base.Driver.
     :param task: ironic_traits.deploy.base.Task with a step.
-    :returns: as ``base.Driver.work``; or Held.
+    :returns: the result of ``base.Driver.work``, or Held.
     :raises base.WorkFailed: the step has failed.
     """
     name = task.step['step']
@@ -39,7 +39,7 @@ def execute(driver, task):
 
 
 def error(task, reason):
-    """Return the ``last_error`` of an action whose step has failed: Ironic's message.
+    """Return the ``last_error`` of an action whose step has failed, as Ironic's message.
 
     :param task: ironic_traits.deploy.base.Task with a step.
     :param reason: why it has failed.

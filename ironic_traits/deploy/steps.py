@@ -1,4 +1,4 @@
-"""The steps of a deploy, rebuild, clean or service: which a node supports, and which are performed, in which order."""
+"""The steps of a deploy, rebuild, clean or service: the steps that a node supports, and the order of execution."""
 
 import dataclasses
 from collections import Counter
@@ -9,11 +9,11 @@ from ironic_traits.deploy import base
 
 #: {action: the kind of its steps}. The kind is part of names: deploy_steps (argument), deploy_step (field).
 KINDS = {'deploy': 'deploy', 'rebuild': 'deploy', 'clean': 'clean', 'service': 'service'}
-#: The fields of a node when no step runs.
+#: The fields of a node while no step runs.
 NO_STEP: dict[str, dict] = {f'{kind}_step': {} for kind in sorted(set(KINDS.values()))}
-#: Steps that this service executes, not a driver. Every node accepts them, with any interface.
+#: Steps that this service executes, not a driver. Every node supports them, with any interface.
 FLOW = frozenset({'power_on', 'power_off', 'reboot', 'hold', 'wait'})
-#: Interfaces of steps. Of two steps with the same priority, the one whose interface comes first here is executed first.
+#: Interfaces of steps. Steps with the same priority are executed in the order of their interfaces here.
 INTERFACES = ('vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid')
 
 
@@ -25,9 +25,9 @@ class Step:
     :ivar name: its name.
     :ivar arguments: {name of an argument: its description}.
     :ivar required: names of the required arguments.
-    :ivar priority: steps with a higher priority are executed first; those with 0 only if a client or a deploy template
-        names them.
-    :ivar requires_ramdisk: whether it cannot be executed if the client disables the ramdisk.
+    :ivar priority: steps with a higher priority are executed first. Steps with priority 0 are executed only if a client
+        or a deploy template names them.
+    :ivar requires_ramdisk: whether it needs the ramdisk, which the client can disable.
     """
 
     interface: str
@@ -39,7 +39,7 @@ class Step:
 
 
 def kind(driver, action):
-    """Return the kind of the steps in which a driver performs an action; None if it performs it as a whole.
+    """Return the kind of the steps of an action; None if the driver performs the action as a whole.
 
     :param driver: ironic_traits.deploy.base.Driver.
     :param action: one of ``states.ACTIONS``.
@@ -80,11 +80,11 @@ def planned(driver, node, action, arguments):
     :param driver: ironic_traits.deploy.base.Driver, with steps for the action.
     :param node: the node's columns by name.
     :param action: a key of KINDS.
-    :param arguments: those of the task; ``deploy_steps`` replace the driver's steps of the same interface and name,
-        ``clean_steps`` and ``service_steps`` all of them. With ``disable_ramdisk``, clean and service steps cannot use
-        a ramdisk.
+    :param arguments: arguments of the task. ``deploy_steps`` replace the driver's steps with the same interface and
+        name. ``clean_steps`` and ``service_steps`` replace all steps of the driver. With ``disable_ramdisk``, clean and
+        service steps cannot use a ramdisk.
     :returns: [{'interface': …, 'step': …, 'args': …, 'priority': …}, …], in their order.
-    :raises base.WorkRefused: the node does not support a requested step, or there is nothing to deploy it with.
+    :raises base.WorkRefused: the node does not support a requested step, or there are no deploy steps.
     """
     requested = arguments.get(f'{KINDS[action]}_steps') or ()
     if KINDS[action] == 'deploy':
@@ -99,7 +99,7 @@ def planned(driver, node, action, arguments):
 
 
 def _in_request_order(driver, node, kind, requested):
-    """Return the requested clean or service steps in the order of the request, or those of an automated cleaning."""
+    """Return the requested clean or service steps in the order of the request, or else those of the driver."""
     available = _available(driver, node, kind)
     if not requested:
         return _in_order([_step(key, {}, step.priority) for key, step in available.items()])
@@ -108,7 +108,7 @@ def _in_request_order(driver, node, kind, requested):
 
 
 def _deployment(driver, node, requested):
-    """Return the requested deploy steps and the driver's, the one with the highest priority first."""
+    """Return the requested deploy steps and those of the driver, the highest priority first."""
     chosen: dict[tuple[str, str], dict] = {}
     for each in requested:
         chosen.setdefault(_key(each), _step(_key(each), each.get('args'), int(each['priority'])))
@@ -120,7 +120,7 @@ def _deployment(driver, node, requested):
 def errors(driver, node, kind, requested, disable_ramdisk=False):
     """Return why a node does not support requested steps.
 
-    Deploy steps that the driver does not declare are accepted: in Ironic, the deploy ramdisk may have them.
+    Deploy steps that the driver does not declare are accepted, because in Ironic the deploy ramdisk may have them.
 
     :param driver: ironic_traits.deploy.base.Driver; None for a driver that is not enabled.
     :param node: the node's columns by name.

@@ -2,7 +2,7 @@
 
 from ironic_traits.deploy import states
 
-#: {action: option with its limit}; all other actions have deploy_callback_timeout.
+#: {action: option with its limit}. All other actions use deploy_callback_timeout.
 _OPTIONS = {
     'clean': 'clean_callback_timeout',
     'inspect': 'inspect_wait_timeout',
@@ -28,12 +28,12 @@ def seconds(options, action, arguments):
 
 
 def error(node, action, arguments, limit):
-    """Return the ``last_error`` of an action that exceeds its limit: Ironic's message, where Ironic has one.
+    """Return the ``last_error`` of an action that exceeds its limit, as Ironic's message if Ironic has one.
 
     :param node: the node's columns by name.
     :param action: one of ``states.ACTIONS``.
     :param arguments: the client's arguments of the action, a dict.
-    :param limit: in seconds.
+    :param limit: the limit in seconds.
     """
     sentences = {
         'power': f'Failed to set node power state to {arguments.get("target")}.',

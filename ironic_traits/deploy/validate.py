@@ -11,7 +11,7 @@ import stevedore
 from oslo_config import cfg
 
 NAMESPACE = 'ironic_traits.deploy.validate'
-#: The interfaces that a validation has results for.
+#: The interfaces in the results of a validation.
 INTERFACES = (
     'boot',
     'deploy',
@@ -31,7 +31,7 @@ NEEDED = ('boot', 'deploy', 'management', 'network', 'power', 'storage')
 
 
 class Refused(Exception):
-    """The node cannot be deployed; the text says why."""
+    """The node cannot be deployed. The text says why."""
 
 
 class Hook(abc.ABC):
@@ -46,10 +46,10 @@ class Hook(abc.ABC):
     def check(self, node):
         """Raise Refused unless a node passes the check.
 
-        It runs in the request, while the node is locked. So it must not wait for other services.
+        It runs in the request, while the node may be locked. Therefore it must not wait for other services.
 
         :param node: the node's columns by name, and ``traits``, a sorted list.
-        :raises Refused: the node does not pass.
+        :raises Refused: the node does not pass the check.
         """
 
 

@@ -11,12 +11,12 @@ def log(logger, action, outcome, node, settled):
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the
         driver raised.
     :param node: the node's current columns by name.
-    :param settled: whether the outcome was stored; otherwise another worker has taken the action over.
+    :param settled: whether the outcome was stored. If not, another worker has taken the action over.
     """
     name = node_name(node)
     failure = outcome if isinstance(outcome, base.WorkFailed) else None
     if action == 'inspect' and not failure:
-        # The driver has done its part, but the data of the inspection cannot be used.
+        # The driver has succeeded, but the data of the inspection cannot be used.
         failure = node['last_error']
     if not settled:
         logger.warning('Node %s: %s took longer than its lease; another worker has taken it over', name, action)
@@ -37,5 +37,5 @@ def log(logger, action, outcome, node, settled):
 
 
 def node_name(node):
-    """Return the label of a node in log lines: its uuid, after its name if it has one."""
+    """Return the label of a node in log lines: its name (if it has one) and its uuid."""
     return f'{node["name"]} ({node["uuid"]})' if node['name'] else node['uuid']
