@@ -1,7 +1,7 @@
 """The SQLAlchemy engines of a database, and the retries of writes.
 
 A process has two engines. The reader uses autocommit, which saves a round trip: under READ COMMITTED each statement has
-a snapshot of its own anyway. The writer uses transactions, which hold their locks until the end.
+its own snapshot anyway. The writer uses transactions, which hold their locks until the end.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ GROUP_CONCAT_MAX_LEN = 1024 * 1024
 
 
 class Reader(Protocol):
-    """What opens connections for reading: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
+    """Opens connections for reading: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
 
     def read(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """Return a context manager of a connection for reading."""
 
 
 class Writer(Protocol):
-    """What opens transactions: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
+    """Opens transactions: a Database, a OneTransaction, ironic_traits.service.Service, or a Context."""
 
     def write(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """Return a context manager of a connection in a transaction."""
@@ -60,7 +60,7 @@ class Database:
         if backend == 'sqlite':
             if self.url.database in (None, '', ':memory:'):
                 raise sa.exc.ArgumentError(
-                    'a SQLite database must be a file, because each connection has an in-memory database of its own'
+                    'a SQLite database must be a file, because each connection would have its own in-memory database'
                 )
             sqlite.prepare_file(str(self.url.database), create)
         self._conf = conf
@@ -74,13 +74,13 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Yield a connection for reading: each statement sees what was committed when it began."""
+        """Yield a connection for reading. Each statement sees the data that was committed when it began."""
         with self._watch(), self._kept['reader'].use() as connection:
             yield connection
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
-        """Yield a connection for reading: all statements see what was committed when the first one began."""
+        """Yield a connection for reading. All statements see the data that was committed when the first one began."""
         if self.url.get_backend_name() == 'sqlite':
             with self._reader.connect() as connection:
                 connection.exec_driver_sql('BEGIN')
@@ -88,20 +88,20 @@ class Database:
                 connection.exec_driver_sql('ROLLBACK')
             return
         with self._writer.connect() as connection:
-            # For this transaction only. SQLAlchemy's option would set that of the server afterwards, not that of the
-            # session, and on MariaDB the next writers would decide by old rows.
+            # This sets the level for one transaction only. Afterwards, SQLAlchemy's option would reset the level to
+            # that of the server, not that of the session, and on MariaDB the next writers would see old rows.
             connection.exec_driver_sql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
             yield connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
+        """Yield a connection in a transaction. It is committed at the end, or rolled back after an exception."""
         with self._watch(), self._kept['writer'].use(begin=True) as connection:
             yield connection
 
     @contextlib.contextmanager
     def write_for_long(self) -> Iterator[sa.Connection]:
-        """Yield a connection in a transaction, as ``write``, without the time limit for statements."""
+        """Yield a connection in a transaction, as ``write`` does, without the time limit for statements."""
         if self.url.get_backend_name() == 'sqlite':
             with self.write() as connection:
                 yield connection
@@ -119,7 +119,7 @@ class Database:
         return {name: engine.pool for name, engine in self._engines().items()}
 
     def kept(self) -> dict[str, Kept]:
-        """Return the connections that are used again, {'reader' or 'writer': Kept}."""
+        """Return the connections that are reused, {'reader' or 'writer': Kept}."""
         return self._kept
 
     def watch_outages(self) -> None:
@@ -144,31 +144,31 @@ class Database:
         return {'reader': self._reader, 'writer': self._writer}
 
     def _is_usable(self, connection: Any, info: dict[Any, Any]) -> bool:
-        """Whether a connection that was used a moment ago can be used again without a ping.
+        """Whether a connection that was just used can be reused without a ping.
 
-        :param connection: of the driver.
-        :param info: of the pool's record of the connection.
+        :param connection: connection of the driver.
+        :param info: ``info`` of the pool's record of the connection.
         """
         if self.url.get_backend_name() == 'sqlite':
             return info['file'] == sqlite.identity(str(self.url.database))
         return self._hosts.is_current(info) and pool.is_silent(connection, info)
 
     def _keep(self, engine: sa.Engine) -> Kept:
-        """Return the connections of the reader or the writer that are used again, and have them looked after."""
+        """Return the reused connections of the reader or the writer. Add the listeners that check them."""
         kept = Kept(engine, self._is_usable)
         if self.url.get_backend_name() != 'sqlite':
             sa.event.listen(engine, 'checkout', self._hosts.check)
             its_lookout = lookout.watch(engine, self._hosts)
             kept.listen(its_lookout.take, its_lookout.give)
             self._lookouts.append(its_lookout)
-            # The last listener to ``checkout``: the health check ends its ping if the server is frozen.
+            # The last listener for ``checkout``, so that the health check can end its ping if the server is frozen.
             pool.watch(engine)
         return kept
 
     def _engine(self, autocommit: bool, is_patient: bool = False) -> sa.Engine:
         """Return a new engine.
 
-        :param is_patient: whether its statements may take any time.
+        :param is_patient: whether its statements have no time limit.
         """
         if self.url.get_backend_name() == 'sqlite':
             return sqlite.engine(self.url, autocommit, self._limits)
@@ -190,7 +190,7 @@ class Database:
         engine.hide_parameters = True
         limits = self._limits._replace(statement=None) if is_patient else self._limits
         if engine.dialect.driver == 'psycopg':
-            # Here, because psycopg is an optional requirement.
+            # Imported here, because psycopg is an optional requirement.
             from ironic_traits.db import psycopg_driver
 
             psycopg_driver.listen(engine)
@@ -210,7 +210,7 @@ def _set_session(
         statements = (
             'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED',
             "SET SESSION TIME ZONE 'UTC'",
-            # Just-in-time compilation takes longer than any of our statements.
+            # Just-in-time compilation takes longer than each of our statements.
             'SET SESSION jit = off',
         )
     else:
@@ -231,7 +231,7 @@ def _set_session(
 
 @contextlib.contextmanager
 def referring() -> Iterator[None]:
-    """Retry the transaction if a row that it refers to was deleted by another transaction since it was read."""
+    """Retry the transaction if another transaction has deleted a row that it refers to."""
     try:
         yield
     except db_exception.DBReferenceError as error:
@@ -239,17 +239,17 @@ def referring() -> Iterator[None]:
 
 
 def _lost_a_lock(error: BaseException) -> bool:
-    """Whether an error is a deadlock (on a Galera cluster, also a conflict at COMMIT), and there is time left.
+    """Whether an error is a deadlock (or, on a Galera cluster, a conflict at COMMIT), and there is time left.
 
-    oslo.db reports MariaDB's timeout of a lock wait (error 1205) as a deadlock, too. That is not retried, because each
-    retry would wait as long again.
+    oslo.db also reports MariaDB's lock wait timeout (error 1205) as a deadlock. It is not retried, because each retry
+    would wait as long again.
     """
     return isinstance(error, db_exception.DBDeadlock) and '1205' not in str(error) and not timeouts.is_over()
 
 
 _Write = TypeVar('_Write', bound=Callable)
-#: Decorator for the write functions that api/ calls: the function runs again after a deadlock, or after a RetryRequest.
-#: It does not after a lost connection, because the transaction may have been committed.
+#: Decorator for write functions that api/ calls: it repeats the function after a deadlock, or after a RetryRequest. It
+#: does not repeat it after a lost connection, because the transaction may have been committed.
 retried: Callable[[_Write], _Write] = db_api.wrap_db_retry(
     max_retries=20,
     retry_interval=0.05,

@@ -25,7 +25,7 @@ class Database(pluginbase.HealthcheckBaseExtension):
 
     def healthcheck(self, server_port: int) -> pluginbase.HealthcheckResult:
         with self._lock:
-            # One query at a time, so that threads do not pile up while the database does not respond.
+            # One query at a time, so that threads do not accumulate while the database does not respond.
             if self._query is None or not self._query.is_alive():
                 self._query = _Query(self.conf['database'])
                 self._query.start()
@@ -37,9 +37,9 @@ class Database(pluginbase.HealthcheckBaseExtension):
 
 
 class _Query(threading.Thread):
-    """One query, in a thread: a read in a database driver cannot be interrupted, but the caller can stop waiting.
+    """One query in a thread. A read in a database driver cannot be interrupted, but the caller can stop waiting.
 
-    :ivar error: the exception that the query raised; None while it runs, and after success.
+    :ivar error: the exception of the query; None while it runs, and after success.
     """
 
     def __init__(self, database: engine.Database) -> None:

@@ -1,15 +1,15 @@
-"""The hosts of a database: which of them a process uses, and how it connects.
+"""The hosts of a database: chooses the host that a process uses, and connects to it.
 
-A URL may name several hosts, in either of two forms that SQLAlchemy and libpq have for PostgreSQL::
+A URL may name several hosts, in one of two forms. (The first one is that of SQLAlchemy and libpq for PostgreSQL.) ::
 
     postgresql+psycopg://user@/name?host=one:5432&host=two:5432
     mysql+pymysql://user@one,two,three/name
 
 IPv6 addresses are in brackets if they have a port: ``host=[fd00::1]:5432``, ``user@[fd00::1],[fd00::2]:3307``.
 
-A process uses one host at a time for all its connections, so that it reads what it has written. All processes prefer
-the first host, as they would behind a proxy with backup servers: writers of one row on several nodes of a Galera
-cluster would only disturb each other.
+A process uses one host at a time for all its connections, so that it reads its own writes. All processes prefer the
+first host, as behind a proxy with backup servers: concurrent writers of one row on several nodes of a Galera cluster
+would only cause conflicts.
 """
 
 import functools
@@ -26,12 +26,12 @@ from ironic_traits.db import timeouts
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds for which a host that has failed is tried after the others.
+#: Seconds for which a failed host is tried after the others.
 AVOIDED = 5
 _SWITCH = 'ironic_traits.switch'
-#: How a folder of sockets begins, and an abstract one of Linux.
+#: First characters of the name of a directory of sockets, and of an abstract socket of Linux.
 _SOCKETS = ('/', '@')
-#: A host with or without a port. An IPv6 address that has a port is in brackets.
+#: A host with or without a port. An IPv6 address with a port is in brackets.
 _ADDRESS = re.compile(r'(?:\[(?P<ipv6>[^]]+)\]|(?P<host>[^:]+))(?::(?P<port>\d*))?')
 
 
@@ -44,8 +44,8 @@ class Hosts:
 
     :param url: sqlalchemy.URL, which may name several hosts.
     :param limits: timeouts.Limits.
-    :ivar url: the URL with the first host only, for SQLAlchemy's engines.
-    :raises sqlalchemy.exc.ArgumentError: as ``addresses``.
+    :ivar url: the URL with only the first host, for SQLAlchemy's engines.
+    :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
     """
 
     def __init__(self, url: sa.URL, limits: timeouts.Limits) -> None:
@@ -56,7 +56,7 @@ class Hosts:
         if (host, port) != (url.host or '', url.port):
             self.url = url.difference_update_query(['host', 'port']).set(host=host, port=port)
         self._current = 0
-        #: Number of times that another host was taken.
+        #: Number of switches to another host.
         self._switches = 0
         #: {number of a host: when it failed, as time.monotonic()}.
         self._failures: dict[int, float] = {}
@@ -64,15 +64,15 @@ class Hosts:
 
     @property
     def are_several(self) -> bool:
-        """Whether there is more than one."""
+        """Whether there is more than one host."""
         return len(self._addresses) > 1
 
     def connect(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Return a connection of the driver: a listener for SQLAlchemy's event ``do_connect``.
 
-        The hosts are tried in turn, first the one that is in use.
+        It tries the hosts in turn, beginning with the host in use.
 
-        :raises Exception: the error of the first host that was tried; none can be used.
+        :raises Exception: no host can be used. This is the error of the first host that was tried.
         """
         first: Exception | None = None
         switches = self._switches
@@ -96,17 +96,17 @@ class Hosts:
 
     @property
     def limit(self) -> float:
-        """Most seconds that a connection to a host may take."""
+        """The maximum number of seconds that a connection to a host may take."""
         return timeouts.connect_limit(self.url, self._limits)
 
     def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        """Raise an exception unless a host responds, within the limit for a connection."""
+        """Raise an exception unless a host responds within the limit for a connection."""
         self._connect(number, dialect, arguments, options).close()
 
     def check(self, connection: Any, record: Any, proxy: Any) -> None:
-        """Raise DisconnectionError for a connection to another host than that in use: a listener for ``checkout``.
+        """Raise DisconnectionError unless a connection is to the host in use: a listener for ``checkout``.
 
-        :raises sqlalchemy.exc.DisconnectionError: SQLAlchemy connects anew upon it.
+        :raises sqlalchemy.exc.DisconnectionError: another host is in use. SQLAlchemy then connects again.
         """
         if not self.is_current(record.info):
             raise sa.exc.DisconnectionError('another host of the database is in use')
@@ -114,21 +114,21 @@ class Hosts:
     def is_current(self, info: dict[Any, Any]) -> bool:
         """Whether a connection is to the host in use.
 
-        :param info: of the pool's record of the connection.
+        :param info: ``info`` of the pool's record of the connection.
         """
         return info.get(_SWITCH) == self._switches
 
     def leave(self, number: int) -> None:
-        """Take a host for dead: the next connections are to the others, if they respond."""
+        """Treat a host as dead: the next connections are to the others, if they respond."""
         with self._lock:
             self._failures[number] = time.monotonic()
             if number == self._current:
                 self._switches += 1
 
     def prefer(self, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        """Go back to the first host if another node of the same Galera cluster is in use, and the first is ready.
+        """Switch back to the first host if it is a ready node of a Galera cluster, and another host is in use.
 
-        Not so on PostgreSQL: a former primary that comes back as one by itself has lost what was written since.
+        This is not done on PostgreSQL: a former primary that returns as a primary by itself lacks all later writes.
         """
         if self._current == 0:
             return
@@ -147,9 +147,9 @@ class Hosts:
         return sorted(numbers, key=lambda number: now - self._failures.get(number, -AVOIDED) < AVOIDED)
 
     def _take(self, number: int, before: int) -> int:
-        """Use a host from now on, unless another one was taken meanwhile.
+        """Use a host from now on, unless another thread has switched to another host in the meantime.
 
-        :param before: the number of switches when the connection to it was begun.
+        :param before: the number of switches at the beginning of the connection attempt.
         :returns: the number of switches with which ``check`` accepts the connection.
         """
         with self._lock:
@@ -163,9 +163,9 @@ class Hosts:
             return self._switches
 
     def _connect(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
-        """Connect to a host, and check that it can be used if there are others.
+        """Connect to a host. If there are several hosts, check that it can be used.
 
-        :raises Unready: it cannot be used.
+        :raises Unready: the host cannot be used.
         """
         options = timeouts.options(self.url, self._limits) | options
         if self.are_several:
@@ -184,9 +184,9 @@ class Hosts:
 
 
 def _connector(dialect: Any, limits: timeouts.Limits) -> Callable[..., Any]:
-    """Return the function with which a driver connects."""
+    """Return the function that connects with a driver."""
     if dialect.driver == 'psycopg':
-        # Here, because drivers are optional requirements.
+        # Imported here, because drivers are optional requirements.
         from ironic_traits.db import psycopg_driver
 
         return functools.partial(psycopg_driver.connect, limits.connect)
@@ -199,11 +199,11 @@ def _connector(dialect: Any, limits: timeouts.Limits) -> Callable[..., Any]:
 
 
 def addresses(url: sa.URL) -> list[tuple[str, int | None]]:
-    """Return the hosts that a URL names: [(host, port or None), …].
+    """Return the hosts in a URL, [(host, port or None), …].
 
-    The port of a host is its own (``host=one:5433``), or else that of the parameter ``port``, or else that before the
-    path of the URL. If the URL names one host before its path, no host, or a folder of sockets, the result is [(host or
-    '', port)] as SQLAlchemy has them.
+    The port of a host is its own port (``host=one:5433``), or else the parameter ``port``, or else the port before the
+    path of the URL. If the URL has one host before its path, no host, or a directory of sockets, the result is
+    [(host or '', port)] as in SQLAlchemy.
 
     :raises sqlalchemy.exc.ArgumentError: the ports do not fit the hosts.
     """
@@ -214,13 +214,13 @@ def addresses(url: sa.URL) -> list[tuple[str, int | None]]:
 
 
 def _listed(url: sa.URL, parameter: str) -> list[str]:
-    """Return the values of a parameter that may be repeated, and have several values separated by commas."""
+    """Return the values of a parameter. It may be repeated, and may have several values separated by commas."""
     values = url.query.get(parameter, ())
     return [name for value in ([values] if isinstance(values, str) else values) for name in value.split(',')]
 
 
 def _of_authority(url: sa.URL) -> list[str]:
-    """Return the hosts before the path of a URL; [] if that is one host, or none."""
+    """Return the hosts before the path of a URL; [] if there is only one, or none."""
     host = url.host or ''
     if ',' not in host:
         return []
@@ -229,7 +229,7 @@ def _of_authority(url: sa.URL) -> list[str]:
 
 
 def _ports(url: sa.URL, number: int) -> list[int | None]:
-    """Return the port of each host as libpq reads them: one for all, or one for each; an empty one is the default."""
+    """Return the port of each host. As in libpq, there is one port for all or for each. An empty one is the default."""
     ports = _listed(url, 'port')
     if not ports:
         return [url.port] * number
@@ -256,7 +256,7 @@ def _ready(dialect: str) -> Callable[[Any], None]:
 
 
 def _check_postgresql(connection: Any) -> None:
-    """Raise Unready unless the server takes writes: target_session_attrs=read-write, which libpq checks as well."""
+    """Raise Unready unless the server accepts writes, as libpq does for target_session_attrs=read-write."""
     with connection.cursor() as cursor:
         cursor.execute('SHOW transaction_read_only')
         [value] = cursor.fetchone()
@@ -266,9 +266,9 @@ def _check_postgresql(connection: Any) -> None:
 
 
 def _check_mysql(connection: Any) -> None:
-    """Raise Unready unless the server takes writes, and is a synced node if it is one of a Galera cluster.
+    """Raise Unready unless the server accepts writes and, in a Galera cluster, is a synced node.
 
-    Then wait until the node has what the cluster has committed so far: another node may have acknowledged it.
+    Then wait until the node has all commits of the cluster so far: another node may have acknowledged them.
     """
     values = _values(connection)
     if values.get('read_only', 'OFF') != 'OFF':
@@ -289,7 +289,7 @@ def _is_galera(connection: Any) -> bool:
 
 
 def _values(connection: Any) -> dict[str, str]:
-    """Return variables and the state of a MariaDB or MySQL server: {name: value}."""
+    """Return variables and status values of a MariaDB or MySQL server, {name: value}."""
     rows: list[tuple[str, str]] = []
     with connection.cursor() as cursor:
         for statement in (

@@ -1,4 +1,4 @@
-"""INSERT that ignores rows whose key exists, in the syntax of each database."""
+"""INSERT that ignores rows whose key exists already, in the syntax of each database."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,10 +8,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 
 def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Insert the rows whose unique keys do not exist yet. Another transaction may insert the same rows at the same
-    time.
+    """Insert the rows whose unique keys do not exist yet.
 
-    :param connection: of a writer.
+    Another transaction may insert the same rows at the same time.
+
+    :param connection: connection of a writer.
     :param table: SQLAlchemy table.
     :param rows: [{column: value}, …]; may be empty.
     :returns: the number of inserted rows.
@@ -19,7 +20,7 @@ def insert_missing(connection: sa.Connection, table: sa.Table, rows: Sequence[Ma
     if not rows:
         return 0
     insert = _INSERTS.get(connection.dialect.name, _ignore)
-    # psycopg forgets the number with the cursor.
+    # psycopg drops the number of rows together with the cursor.
     statement = insert(table).values(rows).execution_options(preserve_rowcount=True)
     return connection.execute(statement).rowcount
 

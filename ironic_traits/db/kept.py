@@ -1,8 +1,8 @@
-"""Connections that are reused without going through the pool.
+"""Connections that are reused without the pool.
 
-SQLAlchemy makes a new Connection for each use of a pooled connection, and joins the listeners of the engine to it. That
-takes as long as all else that SQLAlchemy does for a short statement. So a Connection is used again for some seconds by
-any thread. Then it goes back to the pool, which pings and replaces the connections of the driver as ever.
+SQLAlchemy makes a new Connection for each use of a pooled connection, and adds the listeners of the engine to it. This
+takes as long as the rest of SQLAlchemy's work for a short statement. Therefore all threads reuse a Connection for some
+seconds. Then it returns to the pool, which pings and replaces the connections of the driver as usual.
 """
 
 import contextlib
@@ -13,22 +13,21 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-#: Seconds for which a Connection is used again.
+#: Seconds for which a Connection is reused.
 MAX_AGE = 5
-#: Maximum number of Connections that wait for their next use. The requests of a process run one after the other, nearly
-#: always.
+#: Maximum number of Connections that wait for their next use. Usually, the requests of a process run one by one.
 _MAX_IDLE = 4
 
 _Listener = Callable[[Any, Any], None]
 
 
 class _Entry(NamedTuple):
-    """A Connection that is used again.
+    """A Connection that is reused.
 
     :ivar driver: the driver's connection in it.
-    :ivar info: the pool's information of the driver's connection.
-    :ivar until: until when it is used again, by the monotonic clock.
-    :ivar closings: how often ``close`` had been called when it was made.
+    :ivar info: ``info`` of the pool's record of the driver's connection.
+    :ivar until: the time until which it is reused, by the monotonic clock.
+    :ivar closings: the number of calls of ``close`` before it was made.
     """
 
     connection: sa.Connection
@@ -39,18 +38,18 @@ class _Entry(NamedTuple):
 
 
 class Kept:
-    """The Connections of an engine that are used again.
+    """The Connections of an engine that are reused.
 
     :param engine: SQLAlchemy engine.
-    :param is_usable: function from the driver's connection, and the pool's information of it, to whether it can be used
-        without a ping.
+    :param is_usable: function (the driver's connection, ``info`` of the pool's record) that returns whether it can be
+        used without a ping.
     """
 
     def __init__(self, engine: sa.Engine, is_usable: Callable[[Any, dict[Any, Any]], bool]) -> None:
         self._engine, self._is_usable = engine, is_usable
         self._idle: list[_Entry] = []
         self._pid = os.getpid()
-        #: Connections of the process of which this one is a fork. To close them would end them for that process.
+        #: Connections of the parent process after a fork. Closing them would also close them for the parent.
         self._inherited: list[_Entry] = []
         self._closings = 0
         self._listeners: list[tuple[_Listener, _Listener]] = []
@@ -59,7 +58,7 @@ class Kept:
     def use(self, begin: bool = False) -> Iterator[sa.Connection]:
         """Yield a Connection.
 
-        :param begin: whether to use it in a transaction, which is committed at the end, or rolled back after an
+        :param begin: whether to use it in a transaction. This is committed at the end, or rolled back after an
             exception.
         """
         entry = self._take()
@@ -76,20 +75,20 @@ class Kept:
         self._put(entry)
 
     def listen(self, taken: _Listener, kept: _Listener) -> None:
-        """Call a function when a Connection is used again, and another one when it waits for its next use.
+        """Call a function when a Connection is reused, and another one when it begins to wait for its next use.
 
-        :param taken: function with the parameters of a listener to the pool's ``checkout``.
-        :param kept: the same.
+        :param taken: function with the parameters of a listener for the pool's ``checkout``.
+        :param kept: function with the same parameters.
         """
         self._listeners.append((taken, kept))
 
     def close(self) -> None:
-        """Release the Connections: those that are not in use now, and the others after their use."""
+        """Release the unused Connections now, and the others after their use."""
         self._closings += 1
         self.release()
 
     def release(self) -> None:
-        """Return the Connections that are not in use to the pool."""
+        """Return the unused Connections to the pool."""
         while (entry := self._pop()) is not None:
             entry.connection.close()
 
@@ -99,7 +98,7 @@ class Kept:
                 for taken, _ in self._listeners:
                     taken(entry.driver, entry.connection.connection)
                 return entry
-            # The pool finds out what is wrong with it.
+            # The pool checks what is wrong with it.
             entry.connection.close()
         connection = self._engine.connect()
         pooled = connection.connection
@@ -120,7 +119,7 @@ class Kept:
     def _pop(self) -> _Entry | None:
         if self._pid != os.getpid():
             self._pid, self._inherited, self._idle = os.getpid(), self._idle, []
-        # The last one, so that what is not needed goes back to the pool.
+        # The last one, so that Connections that are not needed become old and return to the pool.
         with contextlib.suppress(IndexError):
             return self._idle.pop()
         return None

@@ -1,10 +1,10 @@
-"""A health check of database servers. It notices frozen or unreachable servers, and requests that wait too long.
+"""A health check of database servers. It detects frozen or unreachable servers, and requests that wait too long.
 
-A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. So a thread looks
-at the connections in use. When one is in use for more than a second, it connects to the same host, once in a second. If
-that takes too long, or the host cannot be used any more, all connections in use are shut down. That ends the waits, as
-if the server had closed them: the response to these requests is 503, and the next ones use another host. A process that
-was stopped itself, or got no processor, checks again.
+A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. Therefore a thread
+watches the connections in use. If a connection is in use for more than a second, the thread regularly connects to the
+same host. If this takes too long, or the host cannot be used any more, it shuts down all connections in use. This ends
+the waits, as if the server had closed the connections: the response to these requests is 503, and the next requests use
+another host. If this process itself was stopped, or got no CPU time, the thread checks again.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from ironic_traits.db import hosts, pool, timeouts
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds for which a connection is in use until its host is checked; seconds between two looks.
+#: Seconds after which the host of a connection in use is checked, and seconds between two rounds of the thread.
 _SLOW, _INTERVAL = 1, 0.5
-#: Seconds by which a check ends late if this process was stopped, or got no processor.
+#: A check that ends later than its limit plus these seconds shows that this process was stopped, or got no CPU time.
 _LATE = 0.25
-#: Seconds between two attempts to go back to the first host.
+#: Seconds between two attempts to switch back to the first host.
 _BACK = 5
 
 
@@ -45,30 +45,30 @@ class Lookout:
     """A thread that checks the connections of one database. It starts when the first connection is used.
 
     :param its_hosts: hosts.Hosts.
-    :param probe: function of the number of a host that raises an exception unless it responds.
-    :param back: function that goes back to the first host if it is ready.
+    :param probe: function of the number of a host that raises an exception unless the host responds.
+    :param back: function that switches back to the first host if it is ready.
     """
 
     def __init__(self, its_hosts: hosts.Hosts, probe: Callable[[int], None], back: Callable[[], None]) -> None:
         self._hosts, self._probe, self._back = its_hosts, probe, back
-        #: {id of the driver's connection: (the connection, when it was taken, when it must be back or None)}.
+        #: {id of the driver's connection: (the connection, when it was taken, deadline or None)}.
         self._in_use: dict[int, tuple[Any, float, float | None]] = {}
         self._lock = threading.Lock()
         self._pid = 0
         self._ended = threading.Event()
 
     def take(self, connection: Any, record: Any, *proxy: Any) -> None:
-        """Note that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
+        """Record that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
         if self._pid != os.getpid():
             self._begin()
         self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
-        """Note that a connection is not in use any more: a listener for the events ``checkin`` and ``invalidate``."""
+        """Record that a connection is not in use any more: a listener for ``checkin`` and ``invalidate``."""
         self._in_use.pop(id(connection), None)
 
     def end(self) -> None:
-        """End the thread. It begins again when a connection is used."""
+        """End the thread. It is started again when a connection is used."""
         self._ended.set()
         self._pid = 0
 
@@ -77,10 +77,10 @@ class Lookout:
             if self._pid == os.getpid():
                 return
             if self._pid:
-                # This process is a fork. What its parent uses is not its own.
+                # This process is a fork. The connections belong to its parent.
                 self._in_use.clear()
             self._ended = threading.Event()
-            # Without a thread, which the system may not have, requests wait as long as the driver does.
+            # If the system cannot start a thread, requests wait as long as the driver does.
             with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._run, args=(self._ended,), daemon=True, name='lookout').start()
                 self._pid = os.getpid()
@@ -92,7 +92,7 @@ class Lookout:
             in_use = list(self._in_use.values())
             late = [each for each in in_use if each[2] is not None and now > each[2]]
             if late:
-                LOG.warning('%d requests have waited for the database for longer than they may', len(late))
+                LOG.warning('%d requests have waited for the database longer than their limit', len(late))
                 _shut_down(late)
             if any(now - since > _SLOW for _, since, _ in in_use):
                 self._check()
@@ -107,14 +107,14 @@ class Lookout:
         if error is not None:
             LOG.warning('The host of the database does not answer a check: %s', error)
             self._hosts.leave(host)
-            # What was taken since may be of another host. A copy, because other threads take and return connections.
+            # Newer connections may be to another host. A copy, because other threads take and return connections.
             _shut_down([each for each in list(self._in_use.values()) if each[1] < before])
 
     def _failure(self, host: int) -> Exception | None:
-        """Return why a host is taken for dead; None if it responds.
+        """Return the error that shows that a host is dead; None if it responds.
 
-        A check that has taken longer than its limit says that this process was stopped, or got no processor. It is
-        repeated once.
+        If a check takes longer than its limit, this process was stopped, or got no CPU time. Then the check is repeated
+        once.
         """
         for is_last in (False, True):
             began = time.monotonic()
@@ -131,7 +131,7 @@ class Lookout:
 
 
 def _is_response(error: Exception) -> bool:
-    """Whether an error is one of a server that works: too many connections, or a password that was changed."""
+    """Whether an error comes from a working server: it has too many connections, or the password has changed."""
     code = error.args[0] if error.args else None
     return code in (1040, 1045, 1203, 1226) or any(
         words in str(error) for words in ('too many', 'remaining connection slots', 'authentication failed')

@@ -1,4 +1,4 @@
-"""Masks in SQL: which conditions a row does not fulfil, as integers, and how many rows have the same ones."""
+"""Masks in SQL: integers for the conditions that a row does not fulfil, and the number of rows for each mask."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,14 @@ import sqlalchemy as sa
 
 from ironic_traits.db.annotations import Condition
 
-#: Maximum number of bits used in one integer: a signed 64-bit integer has 63, and one is left unused.
+#: Maximum number of bits in one integer: a signed 64-bit integer has 63, and one of them is not used.
 MAX_BITS = 62
 
 
 def once(statement: sa.Select) -> sa.Subquery:
     """Return a subquery that is evaluated once.
 
-    Its LIMIT cuts nothing. Without it, the databases inline the expressions of its columns wherever one is used, and
+    Its LIMIT excludes no rows. Without it, the databases would inline the expressions of its columns at each use, and
     evaluate them each time.
     """
     return statement.limit(2**31 - 1).subquery()
@@ -29,7 +29,7 @@ def number(conditions: Iterable[Condition]) -> sa.ColumnElement[int]:
 
 
 def count(connection: sa.Connection, statement: sa.Select, conditions: Sequence[Condition]) -> Counter[int]:
-    """Return how many rows of a statement fail which conditions, counted by the database.
+    """Let the database count the rows of a statement that fail the same conditions.
 
     :returns: {mask in which bit n is set if condition n does not hold: number of rows}.
 

@@ -1,4 +1,4 @@
-"""Schema migrations: alembic, run in this process.
+"""Schema migrations. Alembic runs in this process.
 
 The scripts are in ``alembic/`` at the top of the checkout, and are installed as ``ironic_traits/db/alembic``.
 """
@@ -19,8 +19,8 @@ from ironic_traits.db.engine import Database
 LOCK = ('ironic-traits-migrations', 0x1807_1735)
 #: Maximum number of seconds to wait for that lock.
 MAX_WAIT = 600
-#: The table in which alembic stores the revision, with a second column of which no two rows can be equal. So a database
-#: has one revision at most. The name of the primary key is alembic's.
+#: The table in which alembic stores the revision. Its second column is unique and always has the same value, so that a
+#: database has one revision at most. The name of the primary key is alembic's.
 _VERSION = sa.Table(
     'alembic_version',
     sa.MetaData(),
@@ -28,7 +28,7 @@ _VERSION = sa.Table(
     sa.Column('single', sa.SmallInteger, nullable=False, server_default='1', unique=True),
     sa.PrimaryKeyConstraint('version_num', name='alembic_version_pkc'),
 )
-#: PostgreSQL's code for a lock that was not released in time.
+#: PostgreSQL's code for a timeout of a wait for a lock.
 _LOCK_NOT_AVAILABLE = '55P03'
 
 
@@ -40,13 +40,13 @@ def _config(connection: sa.Connection | None = None) -> Config:
 
 
 def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT) -> None:
-    """Upgrade a database to a revision. If several processes do so at the same time, one works and the others wait.
+    """Upgrade a database to a revision. If several processes upgrade it at the same time, one works and others wait.
 
     Services may run at the same time. An upgrade that fails, or is killed, can be run again.
 
     :param database: ironic_traits.db.engine.Database.
     :param revision: name of the revision.
-    :param max_wait: maximum number of seconds to wait for another upgrade. SQLite has a limit of its own, ``[database]
+    :param max_wait: maximum number of seconds to wait for another upgrade. For SQLite, the limit is ``[database]
         lock_timeout``.
     :raises revisions.NewerRevision: the database has a revision that this release does not have.
     :raises revisions.UpgradeInProgress: another upgrade has not ended in time, or has interfered.
@@ -61,7 +61,7 @@ def upgrade(database: Database, revision: str = 'head', max_wait: int = MAX_WAIT
 
 
 def _locked(connection: sa.Connection, max_wait: int) -> contextlib.AbstractContextManager[None]:
-    """Hold the migration lock during the block. SQLite needs none: only one transaction can write at a time."""
+    """Hold the migration lock during the block. SQLite needs no lock: only one transaction can write at a time."""
     if connection.dialect.name == 'postgresql':
         return _locked_on_postgresql(connection, max_wait)
     if connection.dialect.name in ('mysql', 'mariadb'):
@@ -73,7 +73,7 @@ def _locked(connection: sa.Connection, max_wait: int) -> contextlib.AbstractCont
 def _locked_on_postgresql(connection: sa.Connection, max_wait: int) -> Iterator[None]:
     """Hold the lock until the end of the transaction.
 
-    The limit for locks of tables stays: a statement that waits for a table holds up the services that use it.
+    The limit for waits for tables is kept: a statement that waits for a table blocks the services that use it.
     """
     limit = connection.exec_driver_sql('SHOW lock_timeout').scalar_one()
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{max_wait}s'")
@@ -91,21 +91,21 @@ def _locked_on_postgresql(connection: sa.Connection, max_wait: int) -> Iterator[
 def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[None]:
     """Hold the lock, which belongs to the connection.
 
-    It is a lock of one server, which the other nodes of a Galera cluster do not know of. So alembic may find that an
-    upgrade through another node has changed the version, or has stored the first one.
+    The lock belongs to one server. The other nodes of a Galera cluster do not have it. Therefore alembic may find that
+    an upgrade through another node has changed the version, or has stored the first one.
     """
-    # Each DDL statement waits for the transactions that use its table. While it waits, all others wait for it.
+    # Each DDL statement waits for the transactions that use its table. During this, all other transactions wait for it.
     connection.exec_driver_sql('SET SESSION lock_wait_timeout = @@innodb_lock_wait_timeout')
-    # 1 for success, 0 when the time is over, NULL after an error.
+    # The result is 1 for success, 0 after a timeout, and NULL after an error.
     if connection.scalar(sa.select(sa.func.get_lock(LOCK[0], max_wait))) != 1:
         raise _in_progress(max_wait)
     try:
-        # Alembic would create it with the first column only. Two upgrades of an empty database would then store a row
-        # each, and no later upgrade would know which one is right.
+        # Alembic would create the table with only the first column. Then two upgrades of an empty database would store
+        # two rows, and no later upgrade would know which one is right.
         connection.execute(sa.schema.CreateTable(_VERSION, if_not_exists=True))
         yield
-        # Otherwise the next process would get the lock before it can see the new version. The tables are committed
-        # already: each DDL statement is.
+        # Otherwise the next process would get the lock before it can see the new version. The DDL statements are
+        # committed already.
         connection.exec_driver_sql('COMMIT')
     except CommandError as error:
         raise _interference(error) from error
@@ -114,7 +114,7 @@ def _locked_on_mariadb(connection: sa.Connection, max_wait: int) -> Iterator[Non
             raise
         raise _interference(error.inner_exception.orig) from error
     finally:
-        # The server releases it with the connection, if that has failed.
+        # If the connection has failed, the server releases the lock.
         with contextlib.suppress(Exception):
             connection.execute(sa.select(sa.func.release_lock(LOCK[0])))
 

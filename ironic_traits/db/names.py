@@ -1,7 +1,7 @@
 """Tables of names, for traits and resource classes.
 
-Standard names come from a library, and are never deleted. Custom names begin with CUSTOM_; clients create and delete
-them.
+Standard names come from a library, and are never deleted. Custom names begin with CUSTOM_. Clients create and delete
+custom names.
 """
 
 import functools
@@ -35,14 +35,14 @@ def ids(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> d
 
 @functools.cache
 def _select_ids(table: sa.Table) -> sa.Select:
-    """Return the statement of ``ids``. It is built once, because that takes as long as to execute it."""
+    """Return the statement of ``ids``. It is cached, because building it takes as long as executing it."""
     return sa.select(table.c.name, table.c.id).where(table.c.name.in_(sa.bindparam('names', expanding=True)))
 
 
 def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -> int:
     """Insert the names that are missing. Another transaction may insert the same names at the same time.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param table: ``tables.traits`` or ``tables.resource_classes``.
     :param names: valid names.
     :returns: the number of inserted names.
@@ -56,7 +56,7 @@ def ensure(connection: sa.Connection, table: sa.Table, names: Collection[str]) -
 
 @retried
 def add(service: Writer, table: sa.Table, names: Collection[str]) -> None:
-    """Insert the names that are missing, in a transaction of its own.
+    """Insert the names that are missing, in a separate transaction.
 
     :param service: ironic_traits.service.Service or a Context.
     """
@@ -67,7 +67,7 @@ def add(service: Writer, table: sa.Table, names: Collection[str]) -> None:
 def sync(connection: sa.Connection, table: sa.Table, standard: Collection[str]) -> int:
     """Insert the standard names that are missing. Names that the library has dropped stay, and are logged.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :param standard: the names of the installed library.
     :returns: the number of inserted names.
     """
@@ -88,10 +88,10 @@ def read(connection: sa.Connection, table: sa.Table, name: str) -> sa.Row | None
 def delete(connection: sa.Connection, table: sa.Table, name: str) -> bool:
     """Delete a name, unless other rows refer to it.
 
-    :param connection: of a writer.
+    :param connection: connection of a writer.
     :returns: whether it was deleted. If not, the transaction cannot continue: it must be rolled back.
     """
-    # Not in a savepoint: after a deadlock, MariaDB has none to return to, and the error that says so is not retried.
+    # Not in a savepoint: after a deadlock, MariaDB has dropped it, and the resulting error is not retried.
     try:
         connection.execute(sa.delete(table).where(table.c.name == name))
     except db_exception.DBReferenceError:

@@ -8,16 +8,16 @@ from oslo_db import exception as db_exception
 
 
 class Lost(Exception):
-    """The database has ended the transaction: nothing of it is committed. The cause is the database's error."""
+    """The database has ended the transaction without a commit. The cause is the database's error."""
 
 
 class OneTransaction:
-    """A stand-in for a Database, whose reads and writes are all in the transaction of one connection.
+    """A substitute for a Database, with all reads and writes in the transaction of one connection.
 
     Each write is a savepoint: if it fails, it is rolled back, and further writes are possible.
 
-    :param connection: of a writer.
-    :ivar lost: the error with which the database has ended the transaction; None as long as it has not.
+    :param connection: connection of a writer.
+    :ivar lost: the error with which the database has ended the transaction; None if it has not.
     """
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -26,12 +26,12 @@ class OneTransaction:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Yield the connection, for reading. Reads see what was written in the transaction."""
+        """Yield the connection for reading. Reads see the writes of the transaction."""
         yield self._connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """Yield the connection, in a savepoint that is released at the end, or rolled back after an exception.
+        """Yield the connection in a savepoint. It is released at the end, or rolled back after an exception.
 
         :raises Lost: the database has ended the transaction. A retry of this write alone, which ``retried`` does after
             a deadlock, would commit without the writes before it.
@@ -44,17 +44,17 @@ class OneTransaction:
             except (db_exception.DBDuplicateEntry, db_exception.DBReferenceError):
                 raise
             except db_exception.DBError as error:
-                # Set here, because the rollback to the savepoint fails, too: MariaDB has dropped it with the
-                # transaction.
+                # Set here, because the rollback to the savepoint fails, too: MariaDB has dropped the savepoint with
+                # the transaction.
                 self.lost = error
                 raise
 
     def check(self) -> None:
         """Raise a database error if the database has ended the transaction.
 
-        :raises oslo_db.exception.RetryRequest: it was a deadlock; the whole transaction should run again
+        :raises oslo_db.exception.RetryRequest: the cause was a deadlock. The whole transaction should run again
             (``db.engine.retried``).
-        :raises oslo_db.exception.DBError: it was another error, which a retry would not solve.
+        :raises oslo_db.exception.DBError: the cause was another error, for which a retry does not help.
         """
         if isinstance(self.lost, db_exception.DBDeadlock):
             raise db_exception.RetryRequest(self.lost)

@@ -1,9 +1,9 @@
-"""Data migrations that run in batches, while services of this release and of the one before use the database.
+"""Data migrations that run in batches, while services of this release and of the previous one use the database.
 
 A migration of the schema should take the same time for any number of rows: it adds a column, and leaves it empty. The
-code reads both forms of a row. ``ironic-traits-manage db online-data-migrations`` brings the old rows into the new form
-by the functions here. A later release may then rely on the new form; its migration of the schema, which takes the old
-one away, refuses to run before.
+code reads both forms of a row. ``ironic-traits-manage db online-data-migrations`` converts the old rows to the new form
+with the functions here. A later release may then rely on the new form. Its migration of the schema removes the old
+form, and refuses to run before all rows are converted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,17 +13,17 @@ import sqlalchemy as sa
 
 from ironic_traits.db.engine import Database, retried
 
-#: Rows in one transaction. Other writers wait no longer than for these.
+#: Maximum number of rows in one transaction. This limits the time that other writers wait.
 BATCH = 50
 
 
 class OnlineMigration(NamedTuple):
-    """A data migration. Rows that it has migrated must not be found by it again.
+    """A data migration. It must not find rows again that it has migrated.
 
-    :ivar name: for the operator.
+    :ivar name: name for the operator.
     :ivar count: function of a connection that returns the number of rows to migrate.
-    :ivar migrate: function of a connection, in a transaction, and of a number of rows. It locks and migrates at most so
-        many rows, and returns how many it has migrated.
+    :ivar migrate: function (connection in a transaction, maximum number of rows) that locks and migrates rows, and
+        returns the number of migrated rows.
     """
 
     name: str
@@ -31,12 +31,12 @@ class OnlineMigration(NamedTuple):
     migrate: Callable[[sa.Connection, int], int]
 
 
-#: The migrations of this release, in the order in which they run. None of its tables needs one.
+#: The migrations of this release, in the order of execution. This release needs none.
 MIGRATIONS: tuple[OnlineMigration, ...] = ()
 
 
 def unfinished(database: Database, migrations: Sequence[OnlineMigration]) -> dict[str, int]:
-    """Return how many rows are left to migrate: {name of a migration: number, not 0}.
+    """Return the number of rows to migrate, {name of a migration: number}, without zeros.
 
     :param database: ironic_traits.db.engine.Database.
     """
@@ -50,7 +50,7 @@ def run(
 ) -> Iterator[tuple[str, int]]:
     """Run migrations batch by batch, and yield (name of the migration, number of rows) after each batch.
 
-    What was yielded is committed. If this is interrupted, the next run continues with the rows that are left.
+    Yielded batches are committed. After an interruption, the next run continues with the remaining rows.
 
     :param database: ironic_traits.db.engine.Database.
     :param max_count: maximum number of rows to migrate in all; None for no limit.

@@ -1,4 +1,4 @@
-"""Outages of the database: one log line at the beginning and one at the end, however many requests fail."""
+"""Outages of the database: one log line at the beginning and one at the end, for any number of failed requests."""
 
 import contextlib
 import logging
@@ -15,16 +15,16 @@ LOG = logging.getLogger(__name__)
 #: Parts of the messages of SQLite when a wait for a lock times out, and when it cannot write.
 _SQLITE = ('database is locked', 'disk is full', 'disk I/O error')
 #: Errors of MariaDB and MySQL after which the same request may succeed later: a full disk, too many connections, a
-#: statement that has taken too long.
+#: statement that took too long.
 _MYSQL = {1021, 1030, 1040, 1114, 1203, 1317, 1969, 3024}
-#: The same of PostgreSQL (SQLSTATE): a wait for a lock, a statement that has taken too long, what class 53 has (a full
-#: disk, no memory, too many connections).
+#: The same for PostgreSQL (SQLSTATE): a wait for a lock, a statement that took too long, and class 53 (a full disk, no
+#: memory, too many connections).
 _POSTGRESQL = ('55P03', '57014', '53')
-#: Errors of a server that works, but takes no writes, or nothing at all: a node that is not in its Galera cluster, a
-#: replica. Another one may have taken its place.
+#: Errors of a running server that accepts no writes, or no statements: a node outside its Galera cluster, or a replica.
+#: Another server may have replaced it.
 _MYSQL_UNREADY = {1047, 1290, 1792, 1836}
 _POSTGRESQL_UNREADY = {'25006', '57P01', '57P02', '57P03', '25P03'}
-#: What PostgreSQL says when a migration has changed the type of a column of a prepared statement.
+#: PostgreSQL's message after a migration has changed the type of a column of a prepared statement.
 _OUTDATED = 'cached plan must not change result type'
 #: The exceptions of oslo.db during an outage.
 _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
@@ -33,21 +33,21 @@ _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 def is_one(error: BaseException) -> bool:
     """Whether an exception means that the database cannot be reached."""
     if isinstance(error, sa.exc.DBAPIError):
-        # oslo.db does not translate errors of connecting. They have no statement.
+        # oslo.db does not translate errors during the connection. They have no statement.
         return error.connection_invalidated or (isinstance(error, sa.exc.OperationalError) and error.statement is None)
-    # SQLAlchemy raises the other one when the host of the database changes twice while it connects.
+    # SQLAlchemy raises InvalidRequestError when the host of the database changes twice during a connection attempt.
     return isinstance(error, _ERRORS) or (isinstance(error, sa.exc.InvalidRequestError) and _CLOSED in str(error))
 
 
-#: What SQLAlchemy says of a connection that it cannot replace, and of one that was lost in a transaction.
+#: SQLAlchemy's message for a connection that it cannot replace, or that was lost in a transaction.
 _CLOSED = 'This connection is closed'
 
 
 def is_unavailable(error: BaseException) -> bool:
     """Whether an exception means that the same request may succeed later.
 
-    The database cannot be reached, no connection is free, its disk is full, a wait for a lock has timed out, or a
-    migration has changed a column of a prepared statement.
+    That is: the database cannot be reached, no connection is free, a disk is full, a wait for a lock has timed out, or
+    a migration has changed a column of a prepared statement.
     """
     if is_one(error) or isinstance(error, (db_exception.DBDeadlock, sa.exc.TimeoutError)):
         return True
@@ -63,9 +63,9 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def log(logger: logging.Logger, error: BaseException, message: str, *arguments: Any) -> None:
-    """Log an exception of work that is tried again. One that means an outage is logged by ``Outages``.
+    """Log an exception of work that is tried again. Skip exceptions of outages, which ``Outages`` logs.
 
-    :param message: what has failed, a format for the arguments.
+    :param message: description of the failure, a format for the arguments.
     """
     if is_one(error):
         return
@@ -76,10 +76,10 @@ def log(logger: logging.Logger, error: BaseException, message: str, *arguments: 
 
 
 def note_unready(context: sa.engine.ExceptionContext) -> None:
-    """Take an error of a server that is not ready for a lost connection: a listener for the event ``handle_error``.
+    """Treat an error of a server that is not ready as a lost connection: a listener for the event ``handle_error``.
 
-    So the pool connects anew, perhaps to another host, and oslo.db translates the error as one of connecting. The same
-    goes for a prepared statement that does not fit the schema any more: it would fail as long as the connection lives.
+    Then the pool connects again, perhaps to another host, and oslo.db reports a connection error. A prepared statement
+    that does not fit the schema any more is treated in the same way: it would fail as long as the connection exists.
     """
     error = context.original_exception
     if code(error) in _MYSQL_UNREADY | _POSTGRESQL_UNREADY or _OUTDATED in str(error):
@@ -87,17 +87,17 @@ def note_unready(context: sa.engine.ExceptionContext) -> None:
 
 
 def code(error: BaseException | None) -> int | str | None:
-    """Return the code of an error of a driver: a number of MariaDB or MySQL, the SQLSTATE of PostgreSQL, or None."""
+    """Return the code of a driver's error: the number for MariaDB or MySQL, the SQLSTATE for PostgreSQL, or None."""
     number = error.args[0] if error is not None and error.args else None
     if isinstance(number, int):
         return number
-    # Of psycopg2, and of psycopg.
+    # The attributes of psycopg2 and of psycopg.
     state = getattr(error, 'pgcode', None) or getattr(error, 'sqlstate', None)
     return str(state) if state else None
 
 
 class Outages:
-    """The log of the outages of one database, as one process sees them."""
+    """The log of the outages of one database in one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

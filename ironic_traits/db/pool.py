@@ -1,9 +1,9 @@
-"""The checks of pooled connections to a server, with few round trips.
+"""Checks of pooled connections to a server, with few round trips.
 
-SQLAlchemy and oslo.db ping the server before each use of a connection, and roll back after it. On a local network these
-two round trips take as long as the one statement of most reads. So a connection that was used a moment ago is not
-pinged unless its socket has news, such as that the server has closed it; and what has no transaction is not rolled
-back.
+SQLAlchemy and oslo.db ping the server before each use of a connection, and roll back after it. On a local network,
+these two round trips take as long as the single statement of a typical read. Therefore a connection that was just used
+is not pinged unless its socket is readable, for example because the server has closed it. And a connection without a
+transaction is not rolled back.
 """
 
 import functools
@@ -16,11 +16,11 @@ from sqlalchemy import dialects
 
 from ironic_traits.db import outage
 
-#: Seconds for which a connection is taken for alive. Firewalls drop idle connections after minutes, without a word.
+#: Seconds for which an idle connection is assumed to be alive. Firewalls silently drop idle connections after minutes.
 MAX_IDLE = 5
 _USED = 'ironic_traits.used'
 _PLUGIN = 'ironic_traits'
-#: The bit of a MySQL server's status that a transaction is open.
+#: The bit of a MySQL server's status for an open transaction.
 _IN_TRANSACTION = 1
 
 
@@ -28,19 +28,19 @@ class Plugin(sa.engine.CreateEnginePlugin):
     """The parameters of SQLAlchemy's pool and dialect that oslo.db's ``create_engine`` does not take."""
 
     def update_url(self, url: sa.URL) -> sa.URL:
-        """Return the URL without the parameters of this plugin: it has none."""
+        """Return the URL unchanged, because this plugin has no parameters."""
         return url
 
     def handle_dialect_kwargs(self, dialect_cls: Any, dialect_args: dict[str, Any]) -> None:
-        """Let no connection roll back under autocommit."""
+        """Do not roll back connections with autocommit."""
         dialect_args['skip_autocommit_rollback'] = True
 
     def handle_pool_kwargs(self, pool_cls: Any, pool_args: dict[str, Any]) -> None:
-        """Let ``watch`` check the connections instead of the pool; use the connection that was used last."""
+        """Let ``watch`` check the connections instead of the pool. Reuse the last used connection first."""
         pool_args |= {'pre_ping': False, 'reset_on_return': None, 'use_lifo': True}
 
     def engine_created(self, engine: sa.Engine) -> None:
-        """Let ``outage`` see errors before oslo.db translates them."""
+        """Let ``outage`` handle errors before oslo.db translates them."""
         sa.event.listen(engine, 'handle_error', outage.note_unready)
 
 
@@ -48,12 +48,12 @@ dialects.plugins.register(_PLUGIN, __name__, Plugin.__name__)
 
 
 def with_plugin(url: sa.URL) -> sa.URL:
-    """Return the URL of a database with which ``create_engine`` uses the plugin."""
+    """Return the URL of a database, with the parameter that makes ``create_engine`` use the plugin."""
     return url.update_query_dict({'plugin': _PLUGIN}, append=True)
 
 
 def watch(engine: sa.Engine) -> None:
-    """Check the connections of an engine when they leave the pool, and when they come back."""
+    """Check the connections of an engine when they leave the pool, and when they return to it."""
     sa.event.listen(engine, 'connect', _note_use)
     sa.event.listen(engine, 'checkin', _note_use)
     sa.event.listen(engine, 'checkout', functools.partial(_check, engine.dialect))
@@ -65,9 +65,9 @@ def _note_use(connection: Any, record: Any) -> None:
 
 
 def _check(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:
-    """Raise InvalidatePoolError, upon which SQLAlchemy connects anew, if the server does not answer a ping.
+    """Raise InvalidatePoolError if the server does not respond to a ping.
 
-    :raises sqlalchemy.exc.InvalidatePoolError: all connections that were opened before are lost, too.
+    :raises sqlalchemy.exc.InvalidatePoolError: SQLAlchemy then connects again, and drops all older connections.
     """
     if time.monotonic() - record.info[_USED] < MAX_IDLE and is_silent(connection, record.info):
         return
@@ -78,10 +78,10 @@ def _check(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:
 
 
 def is_silent(connection: Any, info: dict[Any, Any]) -> bool:
-    """Whether the server has sent nothing since the last response. The end of the connection would be something.
+    """Whether the socket has nothing to read, not even the end of the connection.
 
-    :param connection: of the driver.
-    :param info: of the pool's record of the connection.
+    :param connection: connection of the driver.
+    :param info: ``info`` of the pool's record of the connection.
     """
     socket = socket_of(connection)
     if socket is None or getattr(connection, 'closed', False):
@@ -92,17 +92,17 @@ def is_silent(connection: Any, info: dict[Any, Any]) -> bool:
 
 
 def socket_of(connection: Any) -> Any:
-    """Return what has the file descriptor of a driver's connection; None without one.
+    """Return the object with the file descriptor of a driver's connection; None without one.
 
-    :param connection: of the driver.
+    :param connection: connection of the driver.
     """
     # PyMySQL has no public name for its socket.
     return connection if hasattr(connection, 'fileno') else getattr(connection, '_sock', None)
 
 
 def _reset(connection: Any, record: Any, state: Any) -> None:
-    """Roll back what a connection has not committed. SQLAlchemy has done so itself, unless an error came between."""
-    # PyMySQL asks the server even if there is nothing to roll back. psycopg2 does not.
+    """Roll back an open transaction. SQLAlchemy has already rolled it back, unless an error prevented this."""
+    # PyMySQL sends a ROLLBACK even if there is no transaction. psycopg2 does not.
     has_nothing = getattr(connection, 'server_status', None) is not None and not (
         connection.server_status & _IN_TRANSACTION
     )
@@ -111,5 +111,5 @@ def _reset(connection: Any, record: Any, state: Any) -> None:
     try:
         connection.rollback()
     except Exception as error:
-        # SQLAlchemy would log the traceback. The server is gone, or is no node of its cluster any more.
+        # Otherwise SQLAlchemy would log the traceback. The server is gone, or has left its cluster.
         record.invalidate(error)

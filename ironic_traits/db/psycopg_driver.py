@@ -1,11 +1,11 @@
-"""Connections of the driver psycopg: statements are prepared, waits have a limit, and columns are described once.
+"""Connections of the driver psycopg. Statements are prepared, waits have a limit, and columns are described once.
 
 To find rows by a key, PostgreSQL needs more time for the plan than for the rows. psycopg prepares such a statement when
-a connection executes it for the sixth time: from then on, the server has its plan.
+a connection executes it for the sixth time. From then on, the server reuses its plan.
 
-The server may then use the same plan for all parameters. So a SELECT is prepared only if its best plan does not depend
-on them (``db.prepared``). The plan of a list does: on how many nodes have a trait, for example. INSERT, UPDATE and
-DELETE find their rows by keys here, and are always prepared.
+The server may then use the same plan for all parameters. Therefore a SELECT is prepared only if its best plan does not
+depend on its parameters (``db.prepared``). The plan of a list does: for example on the number of nodes with a trait.
+INSERT, UPDATE and DELETE of this service find their rows by keys, and are always prepared.
 """
 
 import itertools
@@ -26,23 +26,23 @@ _descriptions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class Cursor(psycopg.Cursor):
-    """A cursor that keeps the description of the columns of each statement, and that converts all rows at once.
+    """A cursor that caches the description of the columns of each statement, and converts all rows at once.
 
-    SQLAlchemy asks for the description after each execution, and looks at it once. To make it for a node takes as long
-    as to read the node. A program that iterates a result gets one row at a time: psycopg takes four times as long to
-    convert rows one by one.
+    SQLAlchemy reads the description after each execution. For a node, making it takes as long as reading the node. A
+    program that iterates over a result gets one row at a time. psycopg takes four times as long to convert rows one by
+    one.
 
     :ivar compiled: the compiled statement of SQLAlchemy; None for a text.
     """
 
     compiled: Any = None
-    # The result whose rows are converted, and those of its rows that were not fetched yet.
+    # The result whose rows are converted, and its rows that were not fetched yet.
     _result: Any = None
     _rows: Iterator[Any]
 
     @property
     def description(self) -> Any:
-        """The columns of the result, as of ``psycopg.Cursor``."""
+        """The columns of the result, as in ``psycopg.Cursor``."""
         if self.compiled is None:
             return super().description
         description = _descriptions.get(self.compiled)
@@ -53,20 +53,20 @@ class Cursor(psycopg.Cursor):
         return description
 
     def fetchone(self) -> Any:
-        """Return the next row, as ``psycopg.Cursor``; None if there is none."""
+        """Return the next row, as ``psycopg.Cursor`` does; None if there is none."""
         if self._result is None or self._result is not self.pgresult:
             self._rows = iter(super().fetchall())
             self._result = self.pgresult
         return next(self._rows, None)
 
     def fetchmany(self, size: int = 0) -> list[Any]:
-        """Return the next rows, as ``psycopg.Cursor``."""
+        """Return the next rows, as ``psycopg.Cursor`` does."""
         if self._result is None or self._result is not self.pgresult:
             return super().fetchmany(size)
         return list(itertools.islice(self._rows, size or self.arraysize))
 
     def fetchall(self) -> list[Any]:
-        """Return all further rows, as ``psycopg.Cursor``."""
+        """Return all further rows, as ``psycopg.Cursor`` does."""
         if self._result is None or self._result is not self.pgresult:
             return super().fetchall()
         return list(self._rows)
@@ -85,21 +85,21 @@ class Connection(psycopg.Connection):
         self.cursor_factory = Cursor
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
-        """Run a generator of psycopg, which waits for the socket; return its result.
+        """Run a generator of psycopg, which waits for the socket, and return its result.
 
-        :raises psycopg.OperationalError: the server has not responded in time. The connection is closed then.
+        :raises psycopg.OperationalError: the server has not responded in time. The connection is then closed.
         """
         if self.seconds is None:
             return super().wait(gen, *arguments, **options)
         poll, left = select.poll(), self.seconds
         try:
-            # The states of psycopg.waiting.Wait are the same bits as those of Ready.
+            # psycopg.waiting.Wait and Ready have the same bits.
             state = next(gen)
             while True:
                 poll.register(self.pgconn.socket, timeouts.EVENTS[state])
                 is_ready, left = timeouts.wait_in_parts(poll, left, self.seconds)
                 if not is_ready:
-                    # SQLAlchemy takes a closed connection for a lost one.
+                    # SQLAlchemy treats a closed connection as lost.
                     self.close()
                     raise psycopg.OperationalError(f'no answer for {self.seconds} seconds')
                 state = gen.send(Ready(state))
@@ -110,9 +110,9 @@ class Connection(psycopg.Connection):
 def connect(seconds: float, *arguments: Any, **options: Any) -> Connection:
     """Return a new connection.
 
-    :param seconds: the limit of each wait, until ``timeouts.begin_session`` sets that of statements.
-    :param arguments: of ``psycopg.connect``.
-    :param options: of the same.
+    :param seconds: the limit of each wait, until ``timeouts.begin_session`` sets the limit of statements.
+    :param arguments: arguments of ``psycopg.connect``.
+    :param options: keyword arguments of ``psycopg.connect``.
     """
     connection = Connection.connect(*arguments, **options)
     connection.seconds = seconds

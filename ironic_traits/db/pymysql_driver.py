@@ -1,4 +1,4 @@
-"""Connections of the driver PyMySQL: the columns of a result are parsed once.
+"""Connections of the driver PyMySQL. The columns of a result are parsed once.
 
 The server describes the columns of each result in packets, one for each column, before the rows. The packets of a
 statement are the same each time. For one node, PyMySQL takes longer to parse them than to read the node.
@@ -10,7 +10,7 @@ from typing import Any
 from pymysql import connections
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
-#: Number of columns whose packets are kept. The statements of the service have some hundred.
+#: Maximum number of columns whose packets are cached. The statements of the service have some hundred columns.
 _MAX_COLUMNS = 2000
 
 
@@ -22,15 +22,15 @@ class _Column(FieldDescriptorPacket):
         self._description = super().description()
 
     def description(self) -> Any:
-        """Return the description of the column, as DB-API has it."""
+        """Return the description of the column, as in DB-API."""
         return self._description
 
 
 class Connection(connections.Connection):
-    """A connection that keeps the parsed packets of columns."""
+    """A connection that caches the parsed packets of columns."""
 
     def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:
-        # PyMySQL has no public name for it. A release without this method parses each packet.
+        # PyMySQL has no public name for this method. A release without it would parse each packet.
         return super()._read_packet(_column if packet_type is FieldDescriptorPacket else packet_type)
 
 

@@ -1,10 +1,10 @@
-"""Migrations that were interrupted on MariaDB, and are run again.
+"""Repeats migrations that were interrupted on MariaDB.
 
-PostgreSQL and SQLite roll back an upgrade that fails. MariaDB commits each DDL statement, so a migration that is
-interrupted leaves the first ones of its changes. Run again, it would fail at the first of these: the table exists. So
-the DDL statements get the IF [NOT] EXISTS of MariaDB, and those that were executed change nothing.
+PostgreSQL and SQLite roll back an upgrade that fails. MariaDB commits each DDL statement, so an interrupted migration
+leaves its first changes. A second run would fail at the first statement, for example because the table exists.
+Therefore the DDL statements get MariaDB's IF [NOT] EXISTS, and statements that were executed before change nothing.
 
-MySQL has no IF NOT EXISTS for columns and keys. There, restore the backup after an upgrade that has failed.
+MySQL has no IF NOT EXISTS for columns and keys. There, restore the backup after a failed upgrade.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-#: [(pattern of the beginning of a statement, what to write instead), …].
+#: [(pattern of the beginning of a statement, replacement), …].
 _FORMS = [
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
@@ -37,7 +37,7 @@ def repeatable(statement: str) -> str:
     >>> repeatable('DROP INDEX nodes_shard_idx ON nodes')
     'DROP INDEX IF EXISTS nodes_shard_idx ON nodes'
 
-    :param statement: any statement; others than DDL, and DDL of other forms, are returned as they are.
+    :param statement: any statement. Statements of other forms are returned unchanged.
     """
     begin = statement.lstrip()
     for pattern, replacement in _FORMS:

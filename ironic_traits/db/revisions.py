@@ -1,11 +1,11 @@
-"""The revisions of the schema: those of this release, and that of a database.
+"""The revisions of the schema in this release, and the revision of a database.
 
-This needs no alembic. To import it takes as long as a third of all other modules, and a service that starts on the
-newest schema does not need it. ``migrations`` does the upgrades.
+This module does not import alembic: the import takes a third of the time of all other imports, and a service that
+starts on the newest schema does not need it. ``migrations`` does the upgrades.
 
-Services of the release before may use a schema while it is upgraded, and afterwards: most migrations only add to it.
-The table ``schema_compatibility`` has the oldest revision whose release can use the schema. A migration that takes
-something away which older releases use raises it.
+Services of the previous release may use a schema during an upgrade and after it, because most migrations only add to
+the schema. The table ``schema_compatibility`` has the oldest revision whose release can use the schema. A migration
+that removes a part that older releases use must raise it.
 """
 
 import importlib.resources
@@ -25,11 +25,11 @@ class NewerRevision(Exception):
 
 
 class UpgradeInProgress(Exception):
-    """Another process upgrades the same database, and does not end."""
+    """Another process is upgrading the same database."""
 
 
 def scripts() -> pathlib.Path:
-    """Return the directory of the migrations: at the top of a checkout, or as installed."""
+    """Return the directory of the migrations, which is at the top of a checkout, or installed."""
     installed = pathlib.Path(str(importlib.resources.files('ironic_traits.db'))) / 'alembic'
     if installed.is_dir():
         return installed
@@ -60,7 +60,7 @@ def current(database: Database) -> str | None:
 def is_newer(revision: str | None) -> bool:
     """Whether a revision of a database belongs to a newer release.
 
-    :param revision: what ``current`` returns.
+    :param revision: the result of ``current``.
     """
     return revision is not None and revision not in names()
 

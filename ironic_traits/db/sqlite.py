@@ -16,7 +16,7 @@ from ironic_traits.db import timeouts
 def prepare_file(path: str, create: bool) -> None:
     """Create the file of a SQLite database unless it exists.
 
-    A file that exists is not opened, because closing it would drop the locks of this process's other connections.
+    An existing file is not opened, because closing it would drop the locks of this process's other connections.
 
     :param create: whether to create the file.
     :raises sqlalchemy.exc.ArgumentError: the file does not exist, and ``create`` is False.
@@ -35,7 +35,7 @@ def prepare_file(path: str, create: bool) -> None:
 
 
 def engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
-    """Return an engine for SQLite. Unlike oslo.db's, it keeps connections, and writers lock the database at BEGIN."""
+    """Return an engine for SQLite. Unlike oslo.db's, it pools connections, and writers lock the database at BEGIN."""
     path = str(url.database)
     # The parameters of statements that fail are not logged, because they may contain passwords.
     created = sa.create_engine(url, hide_parameters=True)
@@ -43,14 +43,13 @@ def engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
 
     @sa.event.listens_for(created, 'do_connect')
     def open_existing(dialect: sa.Dialect, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        # Without mode=rw, SQLite would create the file anew after it was removed, and write to an empty database.
+        # Without mode=rw, SQLite would create a new file after the file was removed, and write to an empty database.
         arguments[0] = f'{pathlib.Path(arguments[0]).absolute().as_uri()}?mode=rw'
         options['uri'] = True
 
     @sa.event.listens_for(created, 'checkout')
     def check_file(connection: Any, record: Any, proxy: Any) -> None:
-        # A connection to a file that was removed or replaced would still write to the old file, and the data would be
-        # lost.
+        # A connection would still write to a file that was removed or replaced, and the data would be lost.
         current = identity(path)
         if record.info.setdefault('file', current) != current:
             raise sa.exc.DisconnectionError('the file of the database was replaced')
@@ -59,7 +58,7 @@ def engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
         # Without this, Python's sqlite3 module begins transactions implicitly.
         connection.isolation_level = None
-        # synchronous = FULL: committed data survive a crash of the machine.
+        # synchronous = FULL: committed data survives a crash of the machine.
         for pragma in (f'busy_timeout = {limits.lock * 1000}', 'synchronous = FULL', 'foreign_keys = ON'):
             connection.execute(f'PRAGMA {pragma}')
         _use_wal(connection, limits)
@@ -68,8 +67,8 @@ def engine(url: sa.URL, autocommit: bool, limits: timeouts.Limits) -> sa.Engine:
 
         @sa.event.listens_for(created, 'begin')
         def begin(connection: sa.Connection) -> None:
-            # A plain BEGIN takes the write lock at the first write. That fails without waiting if another transaction
-            # has written since the first read.
+            # A plain BEGIN takes the write lock at the first write, which fails at once if another transaction has
+            # written since the first read.
             connection.exec_driver_sql('BEGIN IMMEDIATE')
 
     return created
@@ -86,8 +85,8 @@ def identity(path: str) -> tuple[int, int] | None:
 def _use_wal(connection: sqlite3.Connection, limits: timeouts.Limits) -> None:
     """Switch the database to write-ahead logging, in which readers and a writer do not block each other.
 
-    The file keeps this setting. To switch it the first time, SQLite needs an exclusive lock, for which it does not
-    wait. So this retries.
+    The file keeps this setting. For the first switch, SQLite needs an exclusive lock, and does not wait for it.
+    Therefore this function retries.
     """
     deadline = time.monotonic() + limits.lock
     while True:

@@ -1,9 +1,9 @@
-"""Limits of how long the service waits for a database server.
+"""Limits of the time that the service waits for a database server.
 
-A server that is stopped, or behind a network that drops packets, does not close its connections. Without limits, each
-request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of a
-client that is gone. The limits of the drivers here are for a server that does not respond. The health check of
-``db.lookout`` notices such a server earlier.
+A stopped server, or a server behind a network that drops packets, does not close its connections. Without limits, each
+request would wait forever. The server itself ends waits for locks, statements that take too long, and transactions of
+clients that are gone. The limits of the drivers here are for a server that does not respond. The health check of
+``db.lookout`` detects such a server earlier.
 """
 
 import contextlib
@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from oslo_config import cfg
 
-#: Seconds after the limit of the server until the client gives a statement up.
+#: Seconds after the limit of the server until the client gives up a statement.
 _MARGIN = 2
-#: Parts of the wait for a response.
+#: Number of parts into which the wait for a response is divided.
 _PARTS = 20
-#: When the request of this thread must have ended, as time.monotonic(); None for no limit.
+#: The deadline of this thread's request, as time.monotonic(); None for no limit.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar('deadline', default=None)
 
 
 class Limits(NamedTuple):
-    """Limits in seconds: the options of [database].
+    """Limits in seconds, from the options of [database].
 
-    :ivar statement: None for no limit, for migrations.
+    :ivar statement: the limit of statements; None for no limit, for migrations.
     """
 
     connect: float
@@ -43,13 +43,13 @@ class Limits(NamedTuple):
 
     @property
     def answer(self) -> int | None:
-        """Seconds until the client gives a statement up; None for no limit."""
+        """Seconds until the client gives up a statement; None for no limit."""
         return None if self.statement is None else self.statement + _MARGIN
 
 
 @contextlib.contextmanager
 def request(seconds: float) -> Iterator[None]:
-    """Limit the time that this thread waits for databases in the block."""
+    """Limit the time that this thread waits for databases during the block."""
     token = _deadline.set(time.monotonic() + seconds)
     try:
         yield
@@ -58,12 +58,12 @@ def request(seconds: float) -> Iterator[None]:
 
 
 def deadline() -> float | None:
-    """Return when the request of this thread must have ended, as time.monotonic(); None for no limit."""
+    """Return the deadline of this thread's request, as time.monotonic(); None for no limit."""
     return _deadline.get()
 
 
 def is_over() -> bool:
-    """Whether the time of the request of this thread is over."""
+    """Whether the deadline of this thread's request is over."""
     moment = _deadline.get()
     return moment is not None and time.monotonic() >= moment
 
@@ -71,20 +71,20 @@ def is_over() -> bool:
 def connect_limit(url: sa.URL, limits: Limits) -> float:
     """Return the maximum number of seconds that a connection to a host may take."""
     if url.get_driver_name() == 'psycopg':
-        # It takes whole seconds only, and at least 2.
+        # psycopg accepts only whole seconds, and at least 2.
         return max(2, math.ceil(limits.connect))
     return limits.connect
 
 
 def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
-    """Return the parameters of a driver by which it keeps the limits, without those that the URL has already.
+    """Return the parameters that set the limits of a driver, without parameters that the URL has already.
 
     :param url: sqlalchemy.URL.
     :returns: {name: value}, for the ``connect`` of the driver.
     """
     driver = url.get_driver_name()
     if driver == 'pymysql':
-        # While PyMySQL connects, it waits for the greeting of the server as for a response.
+        # While PyMySQL connects, its read timeout also limits the wait for the server's greeting.
         values: dict[str, Any] = dict.fromkeys(('connect_timeout', 'read_timeout', 'write_timeout'), limits.connect)
     elif driver in ('psycopg', 'psycopg2'):
         values = {
@@ -105,10 +105,10 @@ def options(url: sa.URL, limits: Limits) -> dict[str, Any]:
 
 
 def begin_session(url: sa.URL, limits: Limits, connection: Any) -> None:
-    """Let a new connection, which has waited as long as one may take to connect, wait as long as a statement may."""
+    """Set the limit of waits of a new connection to that of statements. Until now, it was the limit for connecting."""
     driver = url.get_driver_name()
     if driver == 'pymysql':
-        # PyMySQL has no public names for them.
+        # PyMySQL has no public names for these attributes.
         for name in ('read_timeout', 'write_timeout'):
             seconds = url.query.get(name)
             setattr(connection, f'_{name}', limits.answer if seconds is None else float(str(seconds)))
@@ -117,7 +117,7 @@ def begin_session(url: sa.URL, limits: Limits, connection: Any) -> None:
 
 
 def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str]:
-    """Return the statements that set the limits of a session, which the server keeps.
+    """Return the statements that set the limits that the server enforces in a session.
 
     :param dialect: SQLAlchemy's dialect.
     :param connection: the driver's connection.
@@ -128,7 +128,7 @@ def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str
         if seconds is not None:
             values |= {
                 'idle_in_transaction_session_timeout': seconds * 1000,
-                # The server notices that this client is gone, and releases its locks.
+                # With these, the server detects that this client is gone, and releases its locks.
                 'tcp_keepalives_idle': 5,
                 'tcp_keepalives_interval': 2,
                 'tcp_keepalives_count': 3,
@@ -143,7 +143,7 @@ def statements(dialect: sa.Dialect, limits: Limits, connection: Any) -> list[str
 
 
 def _postgresql_version(connection: Any) -> int:
-    # psycopg has it in ``info``, psycopg2 in both places.
+    # psycopg and psycopg2 both have ``info``.
     return int(connection.info.server_version)
 
 
@@ -154,7 +154,7 @@ def _version(connection: Any) -> str:
 def _factory(limits: Limits) -> Any:
     """Return the class of psycopg2's connections. ``_wait`` reads the limit there.
 
-    libpq itself waits for a response without a limit.
+    Without this, libpq waits for a response without a limit.
     """
     from psycopg2 import extensions
 
@@ -169,7 +169,7 @@ EVENTS = {1: select.POLLIN, 2: select.POLLOUT, 3: select.POLLIN | select.POLLOUT
 
 
 def _wait(connection: Any) -> None:
-    # Each statement comes here: it does as little as possible.
+    # This runs for each statement, so it does as little as possible.
     seconds: float | None = getattr(connection, 'seconds', None)
     left = seconds or 0
     while (state := connection.poll()) != _POLL_OK:
@@ -182,20 +182,20 @@ def _wait(connection: Any) -> None:
         if not is_ready:
             from psycopg2 import OperationalError
 
-            # SQLAlchemy recognizes a lost connection by these words.
+            # SQLAlchemy detects a lost connection by the words before the colon.
             raise OperationalError(f'server closed the connection unexpectedly: no answer for {seconds} seconds')
 
 
 def wait_in_parts(poll: Any, left: float, seconds: float) -> tuple[bool, float]:
     """Wait until a socket is ready.
 
-    Each part counts for at most its own length. So time in which this process was stopped, or got no processor, does
-    not count as time in which the server did not respond.
+    The wait is divided into parts, and each part counts for at most its own length. Therefore time in which this
+    process was stopped, or got no CPU time, does not count as time in which the server did not respond.
 
     :param poll: select.poll.
     :param left: maximum number of seconds to wait.
-    :param seconds: the limit, of which a part is a fraction.
-    :returns: (whether it is ready, how many seconds are left).
+    :param seconds: the whole limit, which determines the length of a part.
+    :returns: (whether it is ready, number of seconds that are left).
     """
     part = seconds / _PARTS
     while True:

@@ -1,10 +1,10 @@
-"""Several statements in one, on the databases that can. Each one costs a round trip, and as much in the driver.
+"""Joins several statements into one, on databases that support this. Each statement costs time here and a round trip.
 
 PostgreSQL: WITH write_0 AS (DELETE FROM node_traits …), write_1 AS (UPDATE nodes …) INSERT INTO node_history …
 
 MariaDB: BEGIN NOT ATOMIC DELETE FROM node_traits …; UPDATE nodes …; INSERT INTO node_history …; END
 
-SQLite and MySQL have no such statements. There the writes are executed one after the other.
+SQLite and MySQL have no such statements. There, the writes are executed one after the other.
 """
 
 import functools
@@ -23,8 +23,8 @@ _Statement = sa.Insert | sa.Update | sa.Delete
 class Write(NamedTuple):
     """A statement to execute.
 
-    :ivar statement: INSERT, UPDATE or DELETE, built once: built for each call, it would have to be compiled each time.
-    :ivar parameters: {name: value} of all parameters; or a list of them, to execute the statement with each.
+    :ivar statement: INSERT, UPDATE or DELETE. It should be built once, because each new statement must be compiled.
+    :ivar parameters: {name: value} of all parameters; or a list of these, to execute the statement with each.
     :ivar rows: the number of rows that it should write; None if that does not matter.
     """
 
@@ -34,13 +34,13 @@ class Write(NamedTuple):
 
 
 class MissingRows(Exception):
-    """A statement has written fewer rows than it should have. Nothing may be committed."""
+    """A statement has written fewer rows than expected. The transaction must not be committed."""
 
 
 def execute(connection: sa.Connection, writes: Iterable[Write]) -> None:
-    """Execute writes, in any order. Each one is of other rows than the others, and none reads what another one writes.
+    """Execute writes in any order. They must write different rows, and must not read rows that others write.
 
-    :raises MissingRows: a statement has written fewer rows than it should have.
+    :raises MissingRows: a statement has written fewer rows than expected.
     """
     statements: list[_Statement] = []
     parameters: Values = {}
@@ -50,7 +50,7 @@ def execute(connection: sa.Connection, writes: Iterable[Write]) -> None:
             statements.append(write.statement)
             parameters |= values
             continue
-        # psycopg forgets the number of rows with the cursor.
+        # psycopg drops the number of rows together with the cursor.
         options = {'preserve_rowcount': True} if write.rows is not None else {}
         result = connection.execute(write.statement, write.parameters, execution_options=options)
         if write.rows is not None and result.rowcount < write.rows:
@@ -60,21 +60,21 @@ def execute(connection: sa.Connection, writes: Iterable[Write]) -> None:
 
 
 def has_blocks(connection: sa.Connection) -> bool:
-    """Whether the database executes ``block``: whether it is MariaDB, and not MySQL."""
+    """Whether the database supports ``block``, that is, whether it is MariaDB, and not MySQL."""
     return bool(getattr(connection.dialect, 'is_mariadb', False))
 
 
 @functools.lru_cache(maxsize=256)
 def block(*statements: _Statement) -> sa.TextClause:
-    """Return a statement that executes others one after the other, on MariaDB. It has the parameters of all of them.
+    """Return a statement for MariaDB that executes others one after the other. It has the parameters of all of them.
 
-    It ends with the error of the first one that fails. As ever, what the others have written is rolled back with the
-    transaction. Each one sees what was committed when it began, as if it was executed alone.
+    It ends with the error of the first statement that fails. As usual, the writes of the others are rolled back with
+    the transaction. Each statement sees the data that was committed when it began, as if it was executed alone.
 
-    None of them may return rows. An error after the rows (Galera may end the transaction at any time) would be raised
-    when the cursor is closed, where SQLAlchemy ignores errors. What follows would be written in another transaction.
+    The statements must not return rows. An error after the rows (Galera may end the transaction at any time) would be
+    raised when the cursor is closed, where SQLAlchemy ignores errors. Later writes would be in another transaction.
 
-    :param statements: built once, as those of ``Write``. A parameter that several of them have is the same one.
+    :param statements: statements that are built once, as those of ``Write``. Parameters with the same name are shared.
     """
     texts = []
     parameters: dict[str, sa.BindParameter[Any]] = {}
@@ -91,7 +91,7 @@ def block(*statements: _Statement) -> sa.TextClause:
 
 
 _MARIADB = mysql.dialect(paramstyle='pyformat', is_mariadb=True)
-#: The parts of a compiled statement that ``text`` writes in another way: parameters, percent signs and colons.
+#: The parts of a compiled statement that have another form in ``text``: parameters, percent signs and colons.
 _PARTS = re.compile(r'%\((\w+)\)s|%%|:')
 
 

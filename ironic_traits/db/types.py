@@ -1,7 +1,7 @@
 """Column types that behave the same on SQLite, PostgreSQL and MariaDB.
 
-MariaDB needs explicit settings for what is the default of the others: to compare identifiers byte by byte, to store
-microseconds, and to store texts of more than 64 KiB.
+MariaDB needs explicit settings to compare identifiers byte by byte, to store microseconds, and to store texts of more
+than 64 KiB. The other databases do this by default.
 """
 
 import datetime
@@ -40,7 +40,7 @@ class AsciiString(sa.types.TypeDecorator):
 
 
 def ascii_string(length: int) -> AsciiString:
-    """Return the type AsciiString with a maximal length in characters."""
+    """Return the type AsciiString with a maximum length in characters."""
     return AsciiString(length)
 
 
@@ -72,8 +72,8 @@ def timestamp() -> sa.DateTime:
 class Json(sa.types.TypeDecorator):
     """A JSON object, stored as text.
 
-    The databases' JSON types are not used. They reorder keys (PostgreSQL's JSONB), or are texts anyway (MariaDB,
-    SQLite). A stored text can be put into a response without parsing it (``api.rendering``).
+    The JSON types of the databases are not used: they reorder keys (PostgreSQL's JSONB), or are texts anyway (MariaDB,
+    SQLite). A stored text can be put into a response without parsing (``api.rendering``).
     """
 
     impl = sa.Text
@@ -90,7 +90,7 @@ class Json(sa.types.TypeDecorator):
 
 
 class Names(sa.types.TypeDecorator):
-    """Names in one string, joined by commas, which no name contains. It is read as a sorted list; NULL as []."""
+    """Names in one string, joined by commas, which names cannot contain. It is read as a sorted list, NULL as []."""
 
     impl = sa.Text
     cache_ok = True
@@ -102,20 +102,20 @@ class Names(sa.types.TypeDecorator):
 def names_in(column: sa.ColumnElement[Any]) -> sa.ColumnElement[list[str]]:
     """Return the aggregate function that joins the names in a column, of the type Names.
 
-    So one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
+    With it, one statement reads many nodes or providers with the traits of each. A join would multiply the rows.
     """
     return sa.type_coerce(joined(column), Names())
 
 
 def joined(column: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     """Return the aggregate function that joins the strings in a column by commas."""
-    # As a parameter, SQLAlchemy would put the comma into the statement at each execution.
+    # Not a parameter: SQLAlchemy would put the comma into the statement at each execution.
     comma: Any = sa.literal_column("','")
     return sa.func.aggregate_strings(column, comma)
 
 
 class position(sa.sql.functions.FunctionElement):
-    """The position of a name among names that are joined by commas, from 1; 0 or NULL if it is not among them."""
+    """The position (from 1) of a name in a list that is joined by commas; 0 or NULL if it is not in the list."""
 
     type = sa.Integer()
     inherit_cache = True
@@ -142,7 +142,7 @@ def _mariadb_position(element: position, compiler: Any, **options: Any) -> str:
 class elements(sa.sql.functions.FunctionElement):
     """The strings in a JSON array, as a table with the column ``value``: ``elements(array).table_valued('value')``.
 
-    It is used instead of a parameter for each string. The strings are names of at most 255 ASCII characters.
+    It replaces a parameter for each string. The strings are names of at most 255 ASCII characters.
     """
 
     inherit_cache = True
@@ -208,7 +208,7 @@ def _postgresql_no_row(element: no_row_of_few, compiler: Any, **options: Any) ->
 class clock(sa.sql.functions.FunctionElement):
     """The time of the database's clock at this statement, in UTC, in the format of ``timestamp`` columns.
 
-    It decides what is due, live or expired, because the clocks of the service's machines may differ.
+    It determines which rows are due, live or expired, because the clocks of the service's machines may differ.
     """
 
     type = sa.DateTime()
@@ -217,13 +217,13 @@ class clock(sa.sql.functions.FunctionElement):
 
 @compiler.compiles(clock, 'sqlite')
 def _sqlite_clock(element: clock, compiler: Any, **options: Any) -> str:
-    # In the format in which SQLAlchemy writes a timestamp, because SQLite compares them as text.
+    # In SQLAlchemy's format of timestamps, because SQLite compares them as text.
     return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"
 
 
 @compiler.compiles(clock, 'postgresql')
 def _postgresql_clock(element: clock, compiler: Any, **options: Any) -> str:
-    # Not now(), which is the time when the transaction began: it may have waited for a lock since.
+    # Not now(), which is the time when the transaction began: the transaction may have waited for a lock since.
     return "(clock_timestamp() AT TIME ZONE 'UTC')"
 
 
@@ -233,10 +233,11 @@ def _mariadb_clock(element: clock, compiler: Any, **options: Any) -> str:
 
 
 class statement_clock(clock):
-    """``clock``, when the statement began: in conditions on rows.
+    """The time of ``clock`` when the statement began, for conditions on rows.
 
-    PostgreSQL turns a subquery with this time into a join. With ``clock``, which moves on during the statement, it runs
-    the subquery for each row. A writer locks the row first (invariant 1): then its later statements begin after that.
+    PostgreSQL can turn a subquery with this time into a join. With ``clock``, which changes during the statement, it
+    runs the subquery for each row. Writers first lock the row (invariant 1), so their later statements begin after the
+    lock.
     """
 
     inherit_cache = True
@@ -253,5 +254,5 @@ def read_clock(connection: sa.Connection) -> datetime.datetime:
 
 
 def now() -> datetime.datetime:
-    """Return the time of this machine's clock, in UTC, without a time zone: for times that are only shown."""
+    """Return the time of this machine's clock, in UTC, without a time zone. Use it only for times that are shown."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

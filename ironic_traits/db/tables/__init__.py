@@ -1,4 +1,4 @@
-"""The tables. The migrations in ``alembic/`` create them; a test compares the two on each database."""
+"""The tables. The migrations in ``alembic/`` create them. A test compares both on each database."""
 
 from ironic_traits.db.tables.base import metadata
 from ironic_traits.db.tables.changes import change_log, change_numbers, changes

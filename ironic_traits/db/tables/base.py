@@ -1,4 +1,4 @@
-"""What the tables share."""
+"""Parts that the tables share."""
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ metadata = sa.MetaData(
 
 
 def names_table(name: str) -> sa.Table:
-    """Return a table of standard names from the libraries of OpenStack, and of custom ones that clients add."""
+    """Return a table of standard names from OpenStack's libraries, and of custom names that clients add."""
     return sa.Table(
         name,
         metadata,
@@ -29,9 +29,9 @@ def names_table(name: str) -> sa.Table:
 
 
 def records_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
-    """Return a table with the columns that all records have, and further parts.
+    """Return a table with the columns of all records, and further parts.
 
-    :param name: of the table.
+    :param name: name of the table.
     :param parts: columns, constraints and indexes.
     """
     return sa.Table(
@@ -48,7 +48,7 @@ def records_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
 
 
 def of_a_node() -> sa.Column:
-    """Return a column for the node to which a row belongs, and with which it is deleted.
+    """Return a column for the node to which a row belongs. The row is deleted together with the node.
 
     It refers to the node's uuid, which never changes.
     """

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from ironic_traits.db.tables.base import metadata
 from ironic_traits.db.types import ascii_string, timestamp
 
-# What transactions have written, not numbered yet. Writers only insert here, so no writer waits for another.
+# The changes of transactions that have no number yet. Writers only insert here, so no writer waits for another.
 change_log = sa.Table(
     'change_log',
     metadata,
@@ -36,7 +36,7 @@ change_numbers = sa.Table(
     'change_numbers',
     metadata,
     sa.Column('id', sa.Integer, primary_key=True, autoincrement=False),
-    # Part of all tokens: a token of another feed is of no use here.
+    # Part of all tokens: a token of another feed is invalid here.
     sa.Column('feed', ascii_string(36), nullable=False),
     # The last number.
     sa.Column('last', sa.BigInteger, nullable=False),

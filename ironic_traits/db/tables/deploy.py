@@ -1,4 +1,4 @@
-"""The tables of work on nodes, of the workers, and of the steps that administrators define."""
+"""The tables of the work on nodes, of the workers, and of the steps that administrators define."""
 
 import sqlalchemy as sa
 
@@ -13,17 +13,17 @@ transitions = sa.Table(
     # One of deploy.states.ACTIONS.
     sa.Column('action', ascii_string(32), nullable=False),
     sa.Column('arguments', Json, nullable=False),
-    # [step, …] of the action, with secrets; NULL if they are not put together yet, or if the action has none.
+    # [step, …] of the action, with secrets; NULL if they are not determined yet, or if the action has none.
     sa.Column('steps', Json),
     # Number of the finished steps.
     sa.Column('step_index', sa.Integer, nullable=False, server_default='0'),
-    # How often the driver has asked to be called again, in this step.
+    # How often the driver has postponed this step.
     sa.Column('phase', sa.Integer, nullable=False, default=0),
     sa.Column('due_at', timestamp(), nullable=False),
     # Id of a worker's claim; NULL while no worker has claimed the transition.
     sa.Column('lease', ascii_string(36)),
     sa.Column('leased_until', timestamp()),
-    # Claims in this phase, including the present one.
+    # Number of claims in this phase, including the current one.
     sa.Column('attempts', sa.Integer, nullable=False, default=0),
     # When it was first claimed.
     sa.Column('begun_at', timestamp()),
@@ -31,13 +31,13 @@ transitions = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# The processes that carry out transitions. Heartbeats are times of the database's clock.
+# The processes that perform transitions. Heartbeats are times by the database's clock.
 workers = sa.Table(
     'workers',
     metadata,
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
-    # Of the worker's machine.
+    # Name of the worker's machine.
     sa.Column('hostname', exact_string(255), nullable=False),
     sa.Column('pid', sa.Integer, nullable=False),
     sa.Column('conductor_group', exact_string(255), nullable=False, default='', server_default=sa.text("''")),
@@ -57,7 +57,7 @@ deploy_templates = records_table(
     # [step, …], with secrets.
     sa.Column('steps', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
-    # The steps as callers see them (inventory/secrets.py).
+    # The steps with masked secrets (inventory/secrets.py).
     sa.Column('steps_masked', long_text()),
 )
 
@@ -72,13 +72,13 @@ runbooks = records_table(
     sa.Column('extra', Json, nullable=False),
     # [{'interface': …, 'step': …, 'args': …, 'order': …}, …].
     sa.Column('steps', Json, nullable=False),
-    # The steps as responses show them.
+    # The steps with masked secrets.
     sa.Column('steps_masked', long_text()),
     sa.Index(None, 'owner'),
 )
 
-# The traits of runbooks: a node with one of them may be cleaned or serviced by the runbook. There is no foreign key to
-# the traits, which can be deleted although a runbook names them.
+# The traits of runbooks. A node with one of them may be cleaned or serviced with the runbook. There is no foreign key
+# to the traits, which can be deleted while a runbook names them.
 runbook_traits = sa.Table(
     'runbook_traits',
     metadata,

@@ -24,11 +24,11 @@ node_history = sa.Table(
     sa.Column('request_id', exact_string(255)),
     sa.Column('provision_state', ascii_string(32)),
     sa.Column('target_provision_state', ascii_string(32)),
-    # Of trait edits: who edited, and the names in one string, joined by commas.
+    # For trait edits: the source, and the names in one string, joined by commas.
     sa.Column('source', ascii_string(64)),
     sa.Column('added', long_text()),
     sa.Column('removed', long_text()),
-    # Of changes of the provision state: how long the node was in the state before.
+    # For changes of the provision state: the time that the node was in the previous state.
     sa.Column('duration_seconds', sa.Integer),
     sa.Index('node_history_node_uuid_idx', 'node_uuid', 'id'),
     # For the marker of /v1/history.

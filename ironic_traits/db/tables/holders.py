@@ -1,4 +1,4 @@
-"""The tables of what holds nodes, except the allocations of Placement."""
+"""The tables of the holders of nodes, except the allocations of Placement."""
 
 import sqlalchemy as sa
 
@@ -8,7 +8,7 @@ from ironic_traits.db.types import Json, ascii_string, exact_string, long_text, 
 
 reservations = records_table(
     'reservations',
-    # A node, and an instance, has at most one reservation. A writer that needs the key of an expired one deletes it.
+    # A node, or an instance, has at most one reservation. A writer that needs the key of an expired one deletes it.
     sa.Column(
         'node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False, unique=True
     ),
@@ -17,11 +17,11 @@ reservations = records_table(
     sa.Index(None, 'expires_at'),
 )
 
-# Ironic's allocations. (Those of Placement are in ``allocations``.) An active one holds its node by the node's
-# instance_uuid; one in the state "error" has no node.
+# Ironic's allocations. (Those of Placement are in ``allocations``.) An active allocation holds its node by the node's
+# instance_uuid. An allocation in the state "error" has no node.
 #
-# Those of clouds are rows of this table, too, with the cloud as their origin. So lists, filters, paging and the rules
-# for projects need nothing of their own, a node has at most one allocation, and one that is adopted loses its origin.
+# Allocations of clouds are rows of this table, too, with the cloud as their origin. Therefore lists, filters, paging
+# and the rules for projects work in the same way, and a node has at most one allocation. Adoption removes the origin.
 node_allocations = records_table(
     'node_allocations',
     sa.Column('name', exact_string(255), unique=True),
@@ -34,7 +34,7 @@ node_allocations = records_table(
     sa.Column('traits', Json, nullable=False),
     sa.Column('candidate_nodes', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
-    # The cloud that it was read in; NULL if it is this service's own.
+    # The cloud of the allocation; NULL if it is this service's own.
     sa.Column('origin', ascii_string(57)),
     sa.Index(None, 'owner'),
     sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),

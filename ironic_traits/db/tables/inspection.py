@@ -1,4 +1,4 @@
-"""The tables of inspection: rules, the data of nodes, and what rules expect of nodes in vain."""
+"""The tables of inspection: rules, the data of nodes, and expectations of rules that nodes do not meet."""
 
 import sqlalchemy as sa
 
@@ -7,7 +7,7 @@ from ironic_traits.db.types import Json, ascii_string, exact_string, long_bytes,
 
 inspection_rules = records_table(
     'inspection_rules',
-    # A part of the name of the rule's source, rule:NAME; NULL for a rule whose source is rule:UUID.
+    # NAME in the rule's source, which is rule:NAME; NULL for a rule whose source is rule:UUID.
     sa.Column('name', ascii_string(59), unique=True),
     sa.Column('description', exact_string(255)),
     # Rules with a higher priority run first.
@@ -19,8 +19,8 @@ inspection_rules = records_table(
     sa.Column('actions', Json, nullable=False),
 )
 
-# What the last inspection of a node found, and the one before. In a table of its own, so that reads of nodes do not
-# read it.
+# The data of the last inspection of a node, and of the inspection before. It is in a separate table, so that reads of
+# nodes do not read it.
 node_inventories = sa.Table(
     'node_inventories',
     metadata,
@@ -34,14 +34,14 @@ node_inventories = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# The rules whose expectations a node does not meet, since they last ran. Such a node is not for instances.
+# The rules whose expectations a node did not meet when they last ran. Such a node is not offered to instances.
 node_mismatches = sa.Table(
     'node_mismatches',
     metadata,
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
     # Name of the rule.
     sa.Column('rule', ascii_string(59), primary_key=True),
-    # What is not as expected, one sentence a line.
+    # The differences from the expectations, one sentence per line.
     sa.Column('message', long_text(), nullable=False),
     sa.Column('since', timestamp(), nullable=False),
     sa.Index(None, 'rule'),

@@ -13,31 +13,31 @@ mirror_clouds = sa.Table(
     metadata,
     sa.Column('name', ascii_string(MAX_CLOUD_NAME), primary_key=True),
     sa.Column('endpoint', long_text()),
-    # Of the API there, as it was negotiated.
+    # The negotiated version of the API there.
     sa.Column('version', ascii_string(16)),
-    # Id of the mirror process whose turn it is; NULL if none has it.
+    # Id of the mirror process that has the turn; NULL if none has it.
     sa.Column('lease', ascii_string(36)),
     sa.Column('leased_until', timestamp()),
     # The host and the process id of that process, for operators.
     sa.Column('holder', exact_string(255)),
     # {resource: where to continue reading}, see ironic_traits/mirror/feed.py.
     sa.Column('cursors', Json, nullable=False),
-    # Nodes that the full pass has read, which is in progress; NULL if none is.
+    # Number of nodes that the current full pass has read; NULL if no pass is in progress.
     sa.Column('pass_nodes', sa.Integer),
     # When the last full pass ended.
     sa.Column('passed_at', timestamp()),
-    # Everything that was written there before this time is known here. By the database's clock.
+    # All writes there before this time are stored here. By the database's clock.
     sa.Column('current_at', timestamp()),
     sa.Column('failing_since', timestamp()),
     sa.Column('last_error', long_text()),
-    # Since the mirror first ran: requests to the cloud, and nodes and records that were written here.
+    # Since the first run of the mirror: numbers of requests to the cloud, and of nodes and records written here.
     sa.Column('requests', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('changes', sa.BigInteger, nullable=False, server_default='0'),
-    # Nodes that wait for traits to be written there; NULL if none are written.
+    # Number of nodes that wait for traits to be written there; NULL if traits are not written to the cloud.
     sa.Column('write_queue', sa.Integer),
     sa.Column('write_failing_since', timestamp()),
     sa.Column('write_error', long_text()),
-    # Traits that were added or removed there since the mirror first ran.
+    # Number of traits that were added or removed there since the first run of the mirror.
     sa.Column('trait_writes', sa.BigInteger, nullable=False, server_default='0'),
     mysql_engine='InnoDB',
 )
@@ -52,7 +52,7 @@ mirror_inspections = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# What a cloud has and the inventory cannot have as it is there, such as a second node of one name.
+# Items of a cloud that the inventory cannot store as they are there, such as a second node with the same name.
 mirror_conflicts = sa.Table(
     'mirror_conflicts',
     metadata,
@@ -62,7 +62,7 @@ mirror_conflicts = sa.Table(
         sa.ForeignKey('mirror_clouds.name', ondelete='CASCADE'),
         primary_key=True,
     ),
-    # Of the node, port or portgroup there.
+    # Uuid of the item there.
     sa.Column('uuid', ascii_string(36), primary_key=True),
     sa.Column('resource', ascii_string(16), nullable=False),
     sa.Column('reason', long_text(), nullable=False),
@@ -78,19 +78,19 @@ mirror_written_traits = sa.Table(
     metadata,
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
     sa.Column('trait', ascii_string(255), primary_key=True),
-    # That of the node.
+    # The cloud of the node.
     sa.Column('cloud', ascii_string(MAX_CLOUD_NAME), nullable=False),
     sa.Column('state', ascii_string(8), nullable=False),
-    # When it got this state, or when the last request was sent, by the database's clock.
+    # When the trait got this state, or when the last request was sent, by the database's clock.
     sa.Column('since', timestamp(), nullable=False),
-    # Why the cloud does not have it as the sources here say, as a sentence.
+    # Why the cloud differs from the sources here, as a sentence.
     sa.Column('reason', long_text()),
     sa.Index('mirror_written_traits_cloud_idx', 'cloud', 'state'),
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
 )
 
-# Mirrored nodes that are held in their cloud, too, by their instance_uuid there (inventory/mirror_claims.py).
+# Mirrored nodes that are also held in their cloud, by their instance_uuid there (inventory/mirror_claims.py).
 mirror_claims = sa.Table(
     'mirror_claims',
     metadata,
@@ -99,10 +99,10 @@ mirror_claims = sa.Table(
     sa.Column('node_uuid', ascii_string(36), sa.ForeignKey('nodes.uuid', ondelete='CASCADE'), nullable=False),
     # The instance_uuid of the node there.
     sa.Column('instance_uuid', ascii_string(36), nullable=False),
-    # Of the reservation, or of the row of node_allocations, that holds the node here. It may have ended.
+    # Uuid of the reservation, or of the row of node_allocations, that holds the node here. It may have ended.
     sa.Column('holder_uuid', ascii_string(36), nullable=False),
     sa.Column('state', ascii_string(16), nullable=False),
-    # When the state ends, at the latest; NULL for never. When a lost claim was lost.
+    # The time when the state ends at the latest; NULL for never. For a lost claim, the time when it was lost.
     sa.Column('deadline', timestamp()),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.Index(None, 'cloud'),

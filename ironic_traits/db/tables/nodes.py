@@ -12,25 +12,25 @@ IS_ROOT = sa.text('parent_node IS NULL')
 #: The same: the node is mirrored.
 HAS_ORIGIN = sa.text('origin IS NOT NULL')
 HAS_DESCRIPTION = sa.text('description IS NOT NULL')
-#: The same: the node's state allows an instance on it, as far as other columns do not forbid it
+#: The same: the node's state allows an instance, unless other columns forbid it
 #: (``inventory.node_providers.SCHEDULABLE``).
 IS_FREE = sa.text("provision_state = 'available' AND instance_uuid IS NULL AND parent_node IS NULL")
 
 nodes = sa.Table(
     'nodes',
     metadata,
-    # Never reused (sqlite_autoincrement, below), so that an id that is kept somewhere cannot come to mean another node.
+    # Never reused (sqlite_autoincrement, below), so that a stored id cannot refer to another node later.
     sa.Column('id', sa.Integer, primary_key=True),
     sa.Column('uuid', ascii_string(36), nullable=False, unique=True),
     sa.Column('name', exact_string(255), unique=True),
-    # Raised first by every write, which locks the row, before it reads who holds the node (invariant 1).
+    # Every write raises this first, which locks the row, before it reads the holders of the node (invariant 1).
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('created_at', timestamp(), nullable=False),
     sa.Column('updated_at', timestamp()),
     sa.Column('driver', exact_string(255), nullable=False),
     sa.Column('resource_class', exact_string(80)),
     sa.Column('instance_uuid', ascii_string(36), unique=True),
-    # Of the node's allocation, whose uuid is the instance_uuid, too. Written together with the row of the allocation.
+    # Uuid of the node's allocation, which equals the instance_uuid. Written together with the row of the allocation.
     sa.Column('allocation_uuid', ascii_string(36)),
     sa.Column('chassis_uuid', ascii_string(36), sa.ForeignKey('chassis.uuid')),
     sa.Column('provision_state', ascii_string(32), nullable=False),
@@ -58,7 +58,7 @@ nodes = sa.Table(
     sa.Column('instance_name', exact_string(255)),
     sa.Column('health', ascii_string(16)),
     sa.Column('last_error', long_text()),
-    # Ironic's lock: the host whose worker works on the node. Until it is NULL, most writes fail with NodeLocked.
+    # Ironic's lock: the host whose worker works on the node. Until it is NULL, many writes fail with NodeLocked.
     sa.Column('reservation', exact_string(255)),
     sa.Column('console_enabled', sa.Boolean, nullable=False, default=False),
     sa.Column('inspection_started_at', timestamp()),
@@ -75,16 +75,16 @@ nodes = sa.Table(
     sa.Column('raid_config', Json, nullable=False),
     sa.Column('target_raid_config', Json, nullable=False),
     *(sa.Column(f'{interface}_interface', exact_string(255)) for interface in INTERFACES),
-    # The cloud that a mirrored node is a node of; NULL for a node of this service's own.
+    # The cloud of a mirrored node; NULL for a node of this service itself.
     sa.Column('origin', ascii_string(57)),
-    # The conductor of a mirrored node. (That of an own node is computed.)
+    # The conductor of a mirrored node. (For other nodes, it is computed.)
     sa.Column('origin_conductor', exact_string(255)),
-    # Never shown. It is large, so only few columns come after it: SQLite has to read past it to get to them.
+    # Never shown. It is large, so only few columns come after it: SQLite has to read past it to reach them.
     sa.Column('configdrive', long_text()),
-    # The two fields as callers see them who may not see secrets (inventory/secrets.py).
+    # The two fields with masked secrets (inventory/secrets.py).
     sa.Column('driver_info_masked', long_text()),
     sa.Column('instance_info_masked', long_text()),
-    # With the id, by which rows with equal values are sorted, so that a page is read from the index, and no more.
+    # These include the id, which is the second sort key, so that a page is read in the order of the index.
     *(sa.Index(None, column, 'id') for column in ('resource_class', 'provision_state', 'created_at', 'updated_at')),
     # For candidates: the free nodes of a class.
     sa.Index(
@@ -95,7 +95,7 @@ nodes = sa.Table(
         sqlite_where=IS_FREE,
         postgresql_where=IS_FREE,
     ),
-    # For lists of the few nodes with something that most do not have. MariaDB has no partial indexes.
+    # For lists of nodes with a rare property. MariaDB has no partial indexes.
     *(
         sa.Index(None, column, 'id', sqlite_where=condition, postgresql_where=condition)
         for column, condition in (
@@ -110,13 +110,13 @@ nodes = sa.Table(
     sa.Index(None, 'owner'),
     sa.Index(None, 'lessee'),
     sa.Index(None, 'shard'),
-    # Partial: nearly all nodes have no parent, and no list is to be read in the order of an index of those.
+    # Partial: nearly all nodes have no parent, and no list should be read in the order of an index on them.
     sa.Index(None, 'parent_node', sqlite_where=HAS_PARENT, postgresql_where=HAS_PARENT),
-    # For lists without children. PostgreSQL need not test the rows that it reads in the order of this index. To test
-    # parent_node, it would have to find its place behind all columns before it, in each row that it passes.
+    # For lists without children. PostgreSQL need not test the rows that it reads in the order of this index. For a test
+    # of parent_node, it would have to skip all columns before it in each row.
     sa.Index('nodes_roots_idx', 'id', sqlite_where=IS_ROOT, postgresql_where=IS_ROOT),
     sa.Index(None, 'instance_name'),
-    # Partial: an own node has no origin.
+    # Partial: a node that is not mirrored has no origin.
     sa.Index(None, 'origin', sqlite_where=HAS_ORIGIN, postgresql_where=HAS_ORIGIN),
     sqlite_autoincrement=True,
     mysql_engine='InnoDB',

@@ -11,10 +11,10 @@ resource_providers = records_table(
     'resource_providers',
     sa.Column('name', exact_string(200), nullable=False, unique=True),
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
-    # Trees refer to uuids, which never change, so that a provider's row has all that the API shows of it.
+    # Trees refer to uuids, which never change, so that a provider's row has all values that the API shows.
     sa.Column('parent_provider_uuid', ascii_string(36), sa.ForeignKey('resource_providers.uuid')),
     sa.Column('root_provider_uuid', ascii_string(36), nullable=False),
-    # The node, and the normalized resource class of the node; both NULL for a provider that a client has created.
+    # The node, and its normalized resource class. Both are NULL for a provider that a client has created.
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id'), unique=True),
     sa.Column('resource_class_id', sa.Integer, sa.ForeignKey('resource_classes.id')),
     sa.Index(None, 'parent_provider_uuid'),
@@ -24,7 +24,7 @@ resource_providers = records_table(
 
 
 def _of_a_provider() -> sa.Column:
-    """Return a column for the provider to which a row belongs, and with which it is deleted."""
+    """Return a column for the provider to which a row belongs. The row is deleted together with the provider."""
     return sa.Column(
         'resource_provider_id',
         sa.Integer,
@@ -33,7 +33,7 @@ def _of_a_provider() -> sa.Column:
     )
 
 
-# For a node's provider, only the foreign traits, not the node's own (invariant 6).
+# For a node's provider, these are only the foreign traits, not the node's own traits (invariant 6).
 resource_provider_traits = sa.Table(
     'resource_provider_traits',
     metadata,
@@ -78,7 +78,7 @@ consumers = records_table(
     sa.Column('generation', sa.BigInteger, nullable=False, server_default='0'),
     sa.Column('project_id', exact_string(255), nullable=False),
     sa.Column('user_id', exact_string(255), nullable=False),
-    # NULL for consumers that were created by requests without a type (before 1.38).
+    # NULL for consumers from requests without a type (below version 1.38).
     sa.Column('consumer_type', ascii_string(255)),
     sa.Index(None, 'project_id', 'user_id'),
 )

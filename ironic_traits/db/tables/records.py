@@ -69,7 +69,7 @@ volume_targets = records_table(
     sa.Column('volume_id', exact_string(255), nullable=False),
     sa.Column('properties', Json, nullable=False),
     sa.Column('extra', Json, nullable=False),
-    # The properties as callers see them who may not see secrets.
+    # The properties with masked secrets.
     sa.Column('properties_masked', long_text()),
     sa.UniqueConstraint('node_uuid', 'boot_index'),
 )

@@ -1,4 +1,4 @@
-"""What the schema says about itself (``db/revisions.py``). Alembic has a table of its own for the revision."""
+"""The compatibility of the schema with releases (``db/revisions.py``). Alembic stores the revision in its own table."""
 
 import sqlalchemy as sa
 

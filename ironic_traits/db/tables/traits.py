@@ -1,4 +1,4 @@
-"""The tables of traits, and of who holds them on which node."""
+"""The tables of traits, and of their sources on nodes."""
 
 import sqlalchemy as sa
 
@@ -9,20 +9,20 @@ traits = names_table('traits')
 
 
 def _hold() -> list[sa.Column]:
-    """Return the columns of a hold: who added a trait, and when.
+    """Return the columns of a hold: the writer who added a trait, and the time.
 
     Both are NULL in rows from before they were recorded. A NULL writer is the operator, with an unknown user.
     """
     return [
-        # The id of a row in trait_writers, which is never deleted. There is no foreign key: its checks would have all
-        # concurrent writes lock the same few rows.
+        # The id of a row in trait_writers, which is never deleted. There is no foreign key: because of its checks, all
+        # concurrent writes would lock the same few rows.
         sa.Column('writer_id', sa.Integer),
         # By the database's clock.
         sa.Column('since', timestamp()),
     ]
 
 
-# Who writes traits. Few users write many traits, so rows of traits refer to a row here. It is never changed or deleted.
+# The writers of traits. Few users write many traits, so rows of traits refer to rows here. These never change.
 trait_writers = sa.Table(
     'trait_writers',
     metadata,
@@ -44,22 +44,22 @@ node_traits = sa.Table(
     # The foreign key prevents the deletion of a trait (DELETE /placement/traits/NAME) that a node has.
     sa.Column('trait', ascii_string(255), sa.ForeignKey('traits.name'), primary_key=True),
     *_hold(),
-    # With node_id in it, the index alone is enough to find the nodes with a trait.
+    # Includes node_id, so that the index alone is enough to find the nodes with a trait.
     sa.Index('node_traits_trait_idx', 'trait', 'node_id'),
     sa.Index('node_traits_writer_id_idx', 'writer_id', 'node_id'),
     sqlite_with_rowid=False,
     mysql_engine='InnoDB',
 )
 
-# The further sources of a node's trait. Nearly every trait has one source only: in a table of their own, the others
-# cost nothing to the readers of traits.
+# The further sources of a node's trait. Nearly every trait has only one source. In a separate table, the others cost
+# readers of traits nothing.
 node_trait_sources = sa.Table(
     'node_trait_sources',
     metadata,
     # No foreign key to node_traits: its check would cost more than the deletion of a trait.
     sa.Column('node_id', sa.Integer, sa.ForeignKey('nodes.id', ondelete='CASCADE'), primary_key=True),
     sa.Column('trait', ascii_string(255), primary_key=True),
-    # A source holds a trait once. So the name is part of the key, and not only the writer, which names a user, too.
+    # A source holds a trait once. Therefore the key has the source and not the writer, which also depends on the user.
     sa.Column('source', ascii_string(64), primary_key=True),
     *_hold(),
     sa.Index('node_trait_sources_writer_id_idx', 'writer_id', 'node_id'),
@@ -80,7 +80,7 @@ node_trait_vetoes = sa.Table(
     mysql_engine='InnoDB',
 )
 
-# What operators say about traits.
+# The notes of operators about traits.
 trait_notes = sa.Table(
     'trait_notes',
     metadata,
