@@ -355,7 +355,7 @@ def test_addresses_and_clouds(sqlite_url, source, tmp_path):
         (('--cloud', 'none'), 'Nothing was imported: Cloud none was not found.\n'),
         (('nowhere',), 'Nothing was imported: '),
         (('http://127.0.0.1:1',), 'Nothing was imported: Unable to establish connection to http://127.0.0.1:1/'),
-        ((source.url,), 'Nothing was imported: GET /'),
+        ((source.url,), 'Nothing was imported: The response to GET /'),
     ):
         _, errors = manage(sqlite_url, 'import', *arguments, code=1, **environment)
         assert errors.startswith(message), errors
