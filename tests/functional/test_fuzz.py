@@ -1,4 +1,4 @@
-"""A short search for requests that the service does not handle. ``tox -e fuzz`` is the long one."""
+"""A short search for requests that the service handles wrongly. ``tox -e fuzz`` runs the long one."""
 
 from tests.support.service import upgraded
 

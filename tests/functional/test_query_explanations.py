@@ -99,8 +99,7 @@ def check(client, query):
 
 @pytest.fixture(scope='module')
 def url(tmp_path_factory):
-    """The URL of a database for all files. One kind is enough, because explanations use the statements of the
-    search."""
+    """The URL of a database for all files. One kind is enough, because the search is tested on all."""
     return upgraded(f'sqlite:///{tmp_path_factory.mktemp("explanations")}/x.sqlite')
 
 

@@ -1,1 +1,1 @@
-"""The search for requests that the service does not handle: ``python -m tests.fuzz``, or ``tox -e fuzz``."""
+"""The search for requests that the service handles wrongly: ``python -m tests.fuzz``, or ``tox -e fuzz``."""

@@ -1,4 +1,4 @@
-"""The command ``python -m tests.fuzz``: search on each database, and print what was found."""
+"""The command ``python -m tests.fuzz``: search on each database, and print the figures."""
 
 import argparse
 import logging
@@ -12,7 +12,7 @@ from tests.support import servers
 
 
 def main():
-    """Run the search; the exit code is 1 if it has found a problem."""
+    """Run the search. The exit code is 1 if it has found a problem."""
     parser = argparse.ArgumentParser(prog='tests.fuzz', description=__doc__)
     kinds = ['sqlite', *servers.SERVERS]
     parser.add_argument('--database', action='append', choices=kinds, help='may be repeated; all by default')

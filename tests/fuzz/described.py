@@ -1,7 +1,7 @@
-"""Requests from the description of the API: schemathesis generates them, and some of their values are replaced.
+"""Requests from the description of the API. schemathesis generates them, and this replaces some of their values.
 
-A generated request nearly always fails an early check: its names name nothing. So most of its names are replaced by
-those of the objects in ``world``, most optional parts are dropped, and now and then a value is a hostile one.
+A generated request nearly always fails an early check, because its names match no objects. So most names are replaced
+with those of the objects in ``world``, most optional parts are dropped, and some values are replaced with hostile ones.
 """
 
 import json
@@ -20,11 +20,11 @@ from tests.support.client import Client
 from tests.support.described import Described
 from tests.support.service import finish_work
 
-#: Requests with one document, and between two creations of the objects.
+#: Number of requests with one document, and between two creations of the objects.
 _OF_VERSION, _BETWEEN = 600, 100
-#: Seconds that a request may take.
+#: Maximum duration of a request in seconds.
 LONGEST = 20
-#: Bodies that are no JSON documents, or that parsers disagree about.
+#: Bodies that are not JSON documents, or that parsers read differently.
 _RAW = (
     *(b'', b'{', b'nul', b'\xff\xfe', b'"\\ud800"', b'{"a": 1, "a": 2}', b'[1e999999]', b'[-0]', b'1' * 5000, b'NaN'),
     *(b'[' * 100_000, b'{"a":' * 5000 + b'1' + b'}' * 5000, b'\xef\xbb\xbf{}', '{"é": 1}'.encode('utf-16'), b'{}{}'),
@@ -38,7 +38,7 @@ class Search:
     :param seed: of the random numbers.
     :ivar sent: number of requests.
     :ivar statuses: {status: number of responses}.
-    :ivar longest: seconds of the longest request.
+    :ivar longest: duration of the slowest request in seconds.
     """
 
     def __init__(self, app, seed):
@@ -54,11 +54,11 @@ class Search:
 
     @property
     def problems(self):
-        """The responses that the description does not allow, and requests that took too long: [sentence, …]."""
+        """Responses that the description does not allow, and requests that took too long: [sentence, …]."""
         return self._app.problems
 
     def run(self, count, end=math.inf):
-        """Send a number of requests, or fewer: none after ``end``, of ``time.monotonic``."""
+        """Send a number of requests, but none after ``end``, a time of ``time.monotonic``."""
         self._left = count
         self._end = end
         while self._left > 0 and time.monotonic() < self._end:
@@ -127,7 +127,7 @@ class Search:
 
     def _segment(self, name, value):
         value = self._value(name, value)
-        # A slash would lead to another route, and dots to that above.
+        # A slash would lead to another route, and dots to the parent path.
         return urllib.parse.quote(str(value).replace('/', '_') or '_', safe='', errors='replace').replace('.', '%2E')
 
     def _query(self, query):
@@ -152,7 +152,7 @@ class Search:
         return json.dumps(document).encode()
 
     def _changed(self, name, value):
-        """Return a value of a body with some parts replaced, and some dropped."""
+        """Return a value of a body, with some parts replaced and some dropped."""
         if isinstance(value, dict):
             kept = [key for key in value if self._random.random() < (0.9 if key in world.KNOWN else 0.4)]
             value = {key: self._changed(key, value[key]) for key in kept}
@@ -161,7 +161,7 @@ class Search:
         return self._value(name, value)
 
     def _value(self, name, value):
-        """Return a value for a parameter or a key: the generated one, that of an object, or a hostile one."""
+        """Return a value for a parameter or a key: the generated value, one of an object, or a hostile one."""
         chance = self._random.random()
         if chance < 0.04:
             return self._random.choice(world.HOSTILE)

@@ -1,6 +1,6 @@
-"""Raw requests over a socket, mutated: what no client sends, and what servers have been broken with.
+"""Mutated raw requests over a socket, such as known attacks on servers.
 
-Each connection sends one mutated request, or several, and reads until the service closes it or is silent.
+Each connection sends one or more mutated requests, and reads until the service closes the connection or is silent.
 """
 
 import json
@@ -13,17 +13,17 @@ import urllib.parse
 
 from tests.fuzz import world
 
-#: Seconds that the service may take to respond, or to close a connection that the client has half closed; that a
-#: connection waits before it is half closed; and that it waits for another response.
+#: Maximum seconds until the service responds, or closes a half-closed connection; seconds before a connection is
+#: half-closed; seconds that it waits for another response.
 LONGEST, PATIENCE, SILENCE = 20, 0.3, 0.05
-#: Largest response in bytes that is read.
+#: Maximum number of bytes to read of a response.
 _MOST = 20_000_000
 _STATUS = re.compile(rb'HTTP/1\.[01] ([1-5][0-9][0-9])[ \r]')
-#: What the server, not the application, refuses: with an empty body.
+#: Statuses with which the server, not the application, refuses requests: with an empty body.
 _BY_SERVER = {400, 408, 413, 414, 417, 431, 501, 505}
 _JSON = {'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.115'}
 _PLACEMENT = {'Content-Type': 'application/json', 'OpenStack-API-Version': 'placement 1.39'}
-#: A request inside of another one. If it is executed, it deletes the node of ``RawSearch.check``.
+#: A request inside another one. If the service executes it, it deletes the node of ``RawSearch.check``.
 _SMUGGLED = f'DELETE /v1/nodes/{world.CANARY} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Smuggled: 1\r\n\r\n'.encode()
 #: (method, target, headers, body) of valid requests.
 _REQUESTS = (
@@ -63,7 +63,7 @@ class Request:
         self.pauses = False
 
     def frame(self):
-        """Set Content-Length anew."""
+        """Update Content-Length."""
         self.framing = [(b'Content-Length', str(len(self.body)).encode())]
 
     def __bytes__(self):
@@ -192,11 +192,11 @@ def _many_headers(random, request):
 
 
 def _smuggled(random, request):
-    """Two lengths, or one that is not quite a length. What follows looks like another request."""
+    """Send two lengths, or a malformed one. The rest looks like another request."""
     chunks = (b'%x\r\n%s\r\n' % (len(request.body), request.body) if request.body else b'') + b'0\r\n\r\n'
     both = [(b'Transfer-Encoding', b'chunked'), (b'Content-Length', b'%d' % (len(chunks) + len(_SMUGGLED)))]
     if random.random() < 0.3:
-        # RFC 9112, 6.1: the connection must be closed, whatever follows.
+        # RFC 9112, 6.1: the server must close the connection after the response.
         request.framing, request.body, request.after = random.choice([both, both[::-1]]), chunks, _SMUGGLED
         return
     length = str(len(request.body)).encode()
@@ -259,7 +259,7 @@ class RawSearch:
     :ivar sent: number of requests.
     :ivar statuses: {status: number of responses}.
     :ivar problems: [sentence, …].
-    :ivar longest: seconds of the longest response.
+    :ivar longest: duration of the slowest response in seconds.
     """
 
     def __init__(self, base, seed):
@@ -272,9 +272,9 @@ class RawSearch:
         self.longest = 0.0
 
     def run(self, count, end=math.inf):
-        """Send a number of requests, or fewer: none after ``end``, of ``time.monotonic``.
+        """Send a number of requests, but none after ``end``, a time of ``time.monotonic``.
 
-        It looks now and then whether the service still works.
+        Check sometimes that the service still works.
         """
         for number in range(count):
             if time.monotonic() > end:
@@ -282,7 +282,7 @@ class RawSearch:
             self.sent += 1
             request = Request(*self._random.choice(_REQUESTS))
             mutators = self._random.sample(MUTATORS, self._random.choices([1, 2], [4, 1])[0])
-            # Last: with another length, what it hides would rightly be another request.
+            # Apply this mutator last: with another length, the hidden request would be a valid second request.
             mutators.sort(key=lambda mutate: mutate is _smuggled)
             for mutate in mutators:
                 mutate(self._random, request)
@@ -291,7 +291,7 @@ class RawSearch:
                 self.check()
 
     def check(self):
-        """Note a problem unless the service works, and has not executed a smuggled request."""
+        """Record a problem if the service does not work, or has executed a smuggled request."""
         received = self._received(bytes(Request('GET', f'/v1/nodes/{world.CANARY}?fields=name', _JSON, None)), False)
         if b'"canary"' not in received:
             self.problems.append(f'The service does not work, or its canary is gone: {received[-300:]!r}')
@@ -321,7 +321,7 @@ class RawSearch:
                 return b''
 
     def _wrong(self, received):
-        """Generate what is wrong with the responses on a connection."""
+        """Generate the problems of the responses on a connection."""
         if b'\nX-Injected' in received or b'\nx-injected' in received:
             yield f'an injected header: {received[:300]!r}'
         while received:
@@ -336,7 +336,7 @@ class RawSearch:
             length = int(headers.get(b'content-length', 0))
             body, received = rest[:length], rest[length:]
             if rest.startswith(b'HTTP/1.'):
-                # The response to a HEAD.
+                # This is the response to a HEAD.
                 body, received = b'', rest
             yield from _wrong_response(status, headers, body)
 
@@ -349,7 +349,7 @@ def _pieces(sent):
 def _read(connection):
     """Return what a connection receives until it is closed, or silent after a response.
 
-    A service that waits for more of the request gets the end of it.
+    If the service waits for more of the request, send the end of the connection.
 
     :raises TimeoutError: it neither responds nor closes the connection.
     """

@@ -11,18 +11,18 @@ from tests.support import servers
 from tests.support.client import Client
 from tests.support.service import Server, make_app, upgraded
 
-#: Of a hundred requests, how many are raw.
+#: Percentage of raw requests.
 RAW = 35
 
 
 @dataclasses.dataclass
 class Figures:
-    """What a search has sent and found.
+    """The figures and the problems of a search.
 
     :ivar statuses: {status: number of responses}.
     :ivar problems: [sentence, …].
-    :ivar longest: seconds of the longest request.
-    :ivar seconds: on the clock.
+    :ivar longest: duration of the slowest request in seconds.
+    :ivar seconds: duration of the search.
     """
 
     requests: int
@@ -63,11 +63,11 @@ def search(url, requests, seed, minutes=math.inf):
 
     :param url: of a database, upgraded and empty.
     :param seed: of the random numbers.
-    :param minutes: after which the search ends, with fewer requests.
+    :param minutes: maximum duration. The search may end with fewer requests.
     """
     began_at = time.monotonic()
     number = requests * RAW // 100
-    # Small pages: otherwise lists get slow as the search creates nodes.
+    # Use small pages: otherwise lists get slow as the search creates nodes.
     with make_app(url, api__max_limit=50) as app:
         by_description = described.Search(app, seed)
         by_description.run(requests - number, began_at + minutes * 60 * (1 - RAW / 100))
@@ -76,7 +76,7 @@ def search(url, requests, seed, minutes=math.inf):
         by_socket = raw.RawSearch(server.base, seed)
         by_socket.run(number, began_at + minutes * 60)
         by_socket.check()
-    # Server.stop, which the end of the block calls, has searched the log for secrets.
+    # The end of the block calls Server.stop, which searches the log for secrets.
     if 'Traceback' in server.output:
         by_socket.problems.append(f'The log has a traceback: {server.output[:10_000]}')
     searches = (by_description, by_socket)

@@ -11,7 +11,7 @@ _MARK, _END = '.. The table of the searches is written by tests.fuzz.', '.. End 
 
 
 def write(database, seed, figures):
-    """Write the row of a search, in place of an earlier one on the same database.
+    """Write the row of a search. It replaces the earlier row of the same database.
 
     :param database: key of ``_NAMES``.
     :param seed: of the search.

@@ -1,4 +1,4 @@
-"""The objects that exist while requests are sent, and values that refer to them, or that are hostile."""
+"""The objects that exist during a search, values that refer to them, and hostile values."""
 
 import itertools
 
@@ -71,7 +71,7 @@ _PLACEMENT = (
 
 
 def create(client):
-    """Create the objects that do not exist, or exist no more.
+    """Create the objects that do not exist.
 
     :param client: tests.support.client.Client.
     """
@@ -98,7 +98,7 @@ _VERBS = [
     'service',
     'rebuild',
 ]
-#: {name of a parameter, or key of a body: values}. Names of paths and of bodies mean the same.
+#: {name of a parameter, or key of a body: values}. A name means the same in paths and bodies.
 KNOWN = {
     **dict.fromkeys(('node_ident', 'node', 'parent_node'), _NODES),
     **dict.fromkeys(('node_uuid', 'candidate_nodes', 'nodes'), [NODE, SECOND, MISSING, 'one']),
@@ -158,7 +158,7 @@ KNOWN = {
     'actions': [[{'op': 'add-trait', 'args': {'name': 'CUSTOM_C'}}], [{'op': 'none'}], [None]],
     'conditions': [[{'op': 'eq', 'args': {'values': ['{inventory[cpu][architecture]}', 'x86_64']}}], [{}], [1]],
 }
-#: JSON values that services tend to stumble over.
+#: JSON values that often break services.
 HOSTILE = (
     *(
         '',

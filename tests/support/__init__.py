@@ -1,1 +1,1 @@
-"""What the tests stand on: clients, servers, databases, models."""
+"""The support code of the tests: clients, servers, databases, models."""

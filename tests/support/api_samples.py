@@ -16,7 +16,7 @@ def _lists(name):
 
 def _sampled_records(client):
     """Generate (name, sample) of records."""
-    # Volume resources can only be changed while their node is off.
+    # Volume resources can change only while their node is off.
     client.ask('PUT', '/v1/nodes/rack1-1/states/power', {'target': 'power off'})
     finish_work(client.app)
     for name, (path, new, changed) in samples.RECORDS.items():
@@ -67,7 +67,7 @@ def _sampled_placement(client):
     ask('POST', '/resource_classes', samples.RESOURCE_CLASS)
     yield 'resource-class-show', ask('GET', f'/resource_classes/{samples.RESOURCE_CLASS["name"]}')
     classes = ask('GET', '/resource_classes')['resource_classes']
-    # Only some classes are shown: each release of os-resource-classes adds some.
+    # Show only some classes, because each release of os-resource-classes adds some.
     shown = [each for each in classes if each['name'] == 'DISK_GB' or each['name'].startswith('CUSTOM_')]
     yield 'resource-classes-list', {'resource_classes': shown}
     yield 'inventories-put-request', samples.INVENTORIES
@@ -144,7 +144,7 @@ def _sampled_sources(client):
 
 
 def _sampled_changes(client, token):
-    """Return the sample of changes. Its token and its times are made up, because they differ in each run."""
+    """Return the sample of changes. It has a fixed token and fixed times, because the real ones differ in each run."""
     page = client.get(f'/v1/changes?since={token}')
     for each in page['changes']:
         each['changed_at'] = '2026-11-22T09:30:00+00:00'
@@ -152,7 +152,7 @@ def _sampled_changes(client, token):
 
 
 def _sampled_history(client):
-    """Generate (name, sample) of the history of a node. The uuids of entries are random: the samples have others."""
+    """Generate (name, sample) of the history of a node. Its random uuids are replaced with fixed ones."""
     uuid = f'{samples.RECORD}f'
     client.node(uuid=uuid, name='rack1-4', driver='fake-hardware')
     client.ask('PUT', '/v1/nodes/rack1-4/traits', samples.TRAITS)
@@ -183,7 +183,7 @@ def _sampled_edits(client):
 
 
 def _sampled_rules(client):
-    """Generate (name, sample) of a run of inspection rules. The digests depend on times: the samples have others."""
+    """Generate (name, sample) of a run of inspection rules, with fixed digests: the real ones depend on times."""
     client.node(uuid=f'{samples.RECORD}b', name='rack1-3', driver='fake-hardware', resource_class='baremetal.gold')
     client.ask('PUT', '/v1/nodes/rack1-3/inventory', {'inventory': samples.FOUND})
     path, digest = '/v1/inspection_rules', 64 * '9'

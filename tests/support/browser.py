@@ -5,7 +5,7 @@ import urllib.parse
 
 from tests.support import servers
 
-#: Milliseconds that the page may take for anything.
+#: Maximum milliseconds that the page may take for an action.
 PATIENCE = 15000
 _ARGUMENTS = (
     '--no-sandbox',
@@ -16,7 +16,7 @@ _ARGUMENTS = (
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-sync',
-    # To start a process for each tab takes longer than most tests.
+    # Starting a process for each tab takes longer than most tests.
     '--renderer-process-limit=1',
     '--disable-site-isolation-trials',
     '--disable-extensions',
@@ -34,7 +34,7 @@ def path():
 @contextlib.contextmanager
 def running():
     """Run a browser during the block, and provide it."""
-    # Imported late: all tests import this module, and few need a browser.
+    # Import this late: all tests import this module, and few need a browser.
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
@@ -47,7 +47,7 @@ def running():
 
 
 def context(browser, **options):
-    """Return a new context: the browser of one user, with a storage of its own."""
+    """Return a new context: the browser of one user, with its own storage."""
     # An animation makes the browser draw all the time.
     defaults = {'viewport': {'width': 1360, 'height': 850}, 'reduced_motion': 'reduce'}
     created = browser.new_context(**defaults | options)
@@ -72,7 +72,7 @@ def tab(browser, base, **options):
 
 @contextlib.contextmanager
 def tab_in(created, base):
-    """Open a tab in a context during the block, and provide the Tab. At the end it must have no problem."""
+    """Open a tab in a context during the block, and provide the Tab. Fail if it has a problem at the end."""
     page = created.new_page()
     try:
         opened = Tab(page, base)

@@ -1,4 +1,4 @@
-"""This service beside a real Ironic in which it holds nodes (``[mirror] claims``), and faults between the two."""
+"""This service with a real Ironic in which it holds nodes (``[mirror] claims``), and faults between the two."""
 
 import contextlib
 import datetime
@@ -23,14 +23,14 @@ GOLD = {'resource_class': 'CUSTOM_GOLD'}
 
 
 class Relay(BaseHTTPRequestHandler):
-    """A proxy in front of an Ironic. It kills processes, or fails, at requests that its server names.
+    """A proxy in front of an Ironic. It kills processes or fails at the requests that ``fault`` of its server names.
 
-    The server has ``fault``: (``take`` or ``remove``, ``before`` or ``after`` the request is carried out, what happens:
-    ``kill``, or the status of the response). ``victims`` is a queue of process ids.
+    ``fault`` is (``take`` or ``remove``; ``before`` or ``after`` the execution of the request; ``kill``, or the status
+    of the response). ``victims`` is a queue of process ids.
     """
 
     protocol_version = 'HTTP/1.1'
-    # Header and body are two packets: otherwise each response takes 40 ms.
+    # Header and body are two packets. Without this, each response takes 40 ms.
     disable_nagle_algorithm = True
 
     def do_GET(self):
@@ -49,7 +49,7 @@ class Relay(BaseHTTPRequestHandler):
         self._respond(*response)
 
     def _fail(self, effect):
-        """Let a request fail. Return whether that is all."""
+        """Cause the fault, and return True: the request needs no other response."""
         self.server.fault = None
         if effect == 'kill':
             victim = self.server.victims.get(timeout=30)
@@ -69,7 +69,7 @@ class Relay(BaseHTTPRequestHandler):
         except urllib.error.HTTPError as error:
             return error.code, error.read()
         except OSError:
-            # Ironic has not responded, or not to all clients at once.
+            # Ironic has not responded, or not to all concurrent clients.
             return 504, b'{}'
 
     def _respond(self, status, body):
@@ -85,7 +85,7 @@ class Relay(BaseHTTPRequestHandler):
 
 
 class Side:
-    """This service beside an Ironic with nodes that are mirrored and available.
+    """This service with an Ironic whose nodes are mirrored and available.
 
     :ivar url: of the database.
     :ivar nodes: their uuids, in the order of their creation.
@@ -115,18 +115,18 @@ class Side:
         return shown['instance_uuid'], shown['reservation_uuid']
 
     def stop_mirror(self):
-        """Let another mirror have the turn, and prepare one that takes it back after that."""
+        """Let another mirror take the turn, and prepare one that takes it back later."""
         self.mirror.stop()
         self.mirror.run()
         self.mirror = follower(self.app)
 
     def delete(self, path):
-        """Delete something."""
+        """Delete a resource."""
         response = self.client.ask('DELETE', path)
         assert response.status_int == 204, response.text
 
     def pass_time(self):
-        """Let the deadlines of all claims pass, and the expiries of all reservations that have some."""
+        """Move the deadlines of all claims, and the expiries of all reservations that have one, into the past."""
         past = now() - datetime.timedelta(seconds=1)
         with self.app.service.write() as connection:
             claims, held = tables.mirror_claims, tables.reservations
@@ -139,7 +139,7 @@ class Side:
             return connection.scalar(sa.select(sa.func.count()).select_from(tables.mirror_claims))
 
     def holders(self):
-        """Return who holds nodes here, {uuid of the node: instance or consumer}."""
+        """Return the holders of nodes in this service, {uuid of the node: instance or consumer}."""
         reservations = self.client.get('/v1/reservations')['reservations']
         holders = {each['node_uuid']: each['instance_uuid'] for each in reservations}
         for node in self.client.get('/v1/nodes')['nodes']:
@@ -159,14 +159,14 @@ class Side:
 
 
 def allocation_body(*nodes, generation=None):
-    """Return the allocations of one consumer: of nodes, or of none."""
+    """Return the body with the allocations of one consumer: of nodes, or without any."""
     allocations = {node: {'resources': {'CUSTOM_GOLD': 1}} for node in nodes}
     identity = {'project_id': 'p', 'user_id': 'u', 'consumer_type': 'INSTANCE'}
     return {'allocations': allocations, 'consumer_generation': generation, **identity}
 
 
 def allocate_here(client, nodes):
-    """Allocate a node in Placement, and end that again in most cases."""
+    """Allocate a node in Placement, and delete most of the allocations again."""
     consumer = str(uuid.uuid4())
     response = client.placement('PUT', f'/allocations/{consumer}', allocation_body(random.choice(nodes)))
     if response.status_int != 204:
@@ -176,14 +176,14 @@ def allocate_here(client, nodes):
 
 
 def take_there(ironic, nodes, theirs, stop):
-    """Take nodes of a cloud there, and free most of them again, until a time.
+    """Take nodes in the cloud, and free most of them again, until a time.
 
-    :param theirs: {uuid of the node: instance} of those that are taken.
+    :param theirs: {uuid of the node: instance} of the taken nodes.
     :param stop: as of ``time.monotonic``.
     """
     while time.monotonic() < stop:
         node, instance = random.choice(nodes), str(uuid.uuid4())
-        # Under load, SQLite and the HTTP server of Ironic refuse some requests: what counts is what it says afterwards.
+        # Under load, Ironic's SQLite and HTTP server refuse some requests, so ask Ironic for the result.
         with contextlib.suppress(RuntimeError, OSError):
             ironic.patch(f'/v1/nodes/{node}', instance_uuid=instance)
         if _instance(ironic, node) == instance:
@@ -199,7 +199,7 @@ def take_there(ironic, nodes, theirs, stop):
 
 
 def allocate_there(ironic, nodes, stop):
-    """Allocate nodes there, and free most of them again."""
+    """Allocate nodes in the cloud, and free most of them again."""
     while time.monotonic() < stop:
         with contextlib.suppress(RuntimeError, OSError):
             allocation = ironic.allocate(5, resource_class='gold', candidate_nodes=[random.choice(nodes)])

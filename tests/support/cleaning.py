@@ -1,7 +1,7 @@
 """Empties databases between tests.
 
-Most tests write to few tables. So one statement finds those that have rows, and only these are emptied: a DELETE for
-each table takes longer than most of the tests.
+Most tests write to few tables. One statement finds the tables with rows, and only these are emptied, because a DELETE
+for each table takes longer than most tests.
 """
 
 import functools
@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from tests.support.service import database
 
-#: Tables with standard names, which stay.
+#: Tables with standard names, which are not deleted.
 _NAMES = (tables.traits, tables.resource_classes)
-#: The tables to empty, in an order that foreign keys allow. Processes cache the writers of traits, which stay.
+#: The tables to empty, in an order that foreign keys allow. Without the writers of traits, which processes cache.
 _TABLES = [table for table in reversed(tables.metadata.sorted_tables) if table is not tables.trait_writers]
 
 

@@ -9,7 +9,7 @@ from tests.support import commands
 def run(server, *command, path='', code=0, stream='stdout'):
     """Run a command, and return its output, or its errors if it fails.
 
-    :param stream: where one that works prints what is returned.
+    :param stream: the stream of a successful command to return.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     environment |= {'OS_AUTH_TYPE': 'none', 'OS_ENDPOINT': server.base + path, 'OS_PLACEMENT_API_VERSION': '1.39'}

@@ -19,7 +19,7 @@ class Client:
     def ask(self, method, path, document=None, *, version=VERSION, raw=None, headers=()):
         """Send a request.
 
-        :param document: body, to be encoded as JSON; None for none.
+        :param document: body, to be encoded as JSON; None to send no body.
         :param version: version of the Bare Metal API; None to send none.
         :param raw: body as bytes, instead of ``document``.
         :param headers: more headers, a dict.

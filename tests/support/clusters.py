@@ -1,10 +1,10 @@
 """Clusters of database servers on one machine: Galera with three nodes, and PostgreSQL with a synchronous standby.
 
-A test module that needs one starts it. Their servers are those of ``servers``, each of which can be killed, frozen and
+A test module that needs a cluster starts it. Its servers are those of ``servers``. Each one can be killed, frozen and
 started again.
 
-The nodes of Galera begin with copies of one data directory, and get what has happened since by an incremental transfer
-(IST). So they need no full transfers (SST), whose scripts Debian has in another package.
+The nodes of Galera begin with copies of one data directory, and get later changes by an incremental transfer (IST). So
+they need no full transfers (SST), whose scripts are in another Debian package.
 """
 
 import contextlib
@@ -23,11 +23,11 @@ import sqlalchemy as sa
 from tests.support import freezing, servers
 from tests.support.servers import GALERA, MariaDB, PostgreSQL, program
 
-#: The library by which a node has a clock of its own (Debian's package faketime).
+#: The library that gives a node its own clock (Debian's package faketime).
 FAKETIME = pathlib.Path('/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1')
-#: Galera takes a silent node for dead after this time. By default it would be 5 seconds, in which nothing is committed.
+#: Galera considers a silent node dead after this time. The default is 5 seconds, during which nothing is committed.
 #: The other nodes have Galera's usual time to agree on it (evs.install_timeout, evs.inactive_timeout): a busy machine
-#: may need seconds. If they do not agree, they part as well, and none of the three has a quorum until all are back.
+#: may need seconds. If they do not agree, they separate, too, and no node has a quorum until all are back.
 EVICTION = {
     'evs.keepalive_period': 'PT0.3S',
     'evs.inactive_check_period': 'PT0.2S',
@@ -36,7 +36,8 @@ EVICTION = {
     'gmcast.time_wait': 'PT1S',
 }
 
-#: The script of transfers. Its "address" is a file of the receiver, into which the other one writes where to begin.
+#: The script of transfers. Its "address" is a file of the receiver, into which the sender writes the position to begin
+#: at.
 _TRANSFER = """#!/bin/sh
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -61,7 +62,7 @@ exit 110
 
 
 def low_port():
-    """Return a free TCP port below the ephemeral range, so that no client's connection takes it meanwhile."""
+    """Return a free TCP port below the ephemeral range, so that no client's connection takes it."""
     for _ in range(1000):
         port = random.randrange(12000, 32000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -71,18 +72,18 @@ def low_port():
 
 
 class Freezable:
-    """A server that can be frozen: its connections stay open, but nobody responds."""
+    """A server that can be frozen: its connections stay open, but it does not respond."""
 
     def freeze(self):
         """Stop all its processes."""
         freezing.freeze(self._process.pid)
 
     def thaw(self):
-        """Let its processes go on."""
+        """Continue its processes."""
         freezing.thaw(self._process.pid)
 
     def kill(self):
-        """Kill all its processes. Frozen ones of PostgreSQL would not notice that the first one is gone."""
+        """Kill all its processes. Frozen processes of PostgreSQL would not notice the death of the first one."""
         if self._process and self._process.poll() is None:
             freezing.signal_all(self._process.pid, signal.SIGKILL)
         super().kill()
@@ -113,7 +114,7 @@ class GaleraNode(Freezable, MariaDB):
         super().start()
 
     def start(self):
-        """Start the node, and wait until it has all data."""
+        """Start the node, and wait until it is synced."""
         self._arguments = [f'--wsrep-start-position={self._position()}'] if self._process else []
         super().start()
 
@@ -168,11 +169,12 @@ class GaleraNode(Freezable, MariaDB):
             return self.query(f"SHOW GLOBAL STATUS LIKE '{name}'")[0][1]
 
     def is_in_cluster(self):
-        """Whether it is one of the nodes with a quorum, and has what they have committed."""
+        """Whether it belongs to the nodes with a quorum, and is synced with them."""
         if self.status('wsrep_cluster_status') != 'Primary' or not self._answers():
             return False
         with contextlib.suppress(Exception):
-            # While the nodes find out that one is silent, they still call themselves primary: this waits for the end.
+            # While the nodes detect a silent one, they still report to be primary. This query waits for the end of
+            # that.
             return bool(self.query('SELECT 1', 'SET SESSION wsrep_sync_wait = 1'))
         return False
 
@@ -195,7 +197,7 @@ class GaleraNode(Freezable, MariaDB):
         return self.status('wsrep_local_state') == '4' and self.status('wsrep_ready') == 'ON'
 
     def _position(self):
-        """Return the position in the cluster's history up to which the node has data, after a kill."""
+        """Return the position of the node in the cluster's history, after a kill."""
         command = [each for each in self.command() if not each.startswith('--wsrep-start-position')]
         done = subprocess.run(
             [*command, '--wsrep-recover', '--log-error-verbosity=3'][:-1],
@@ -223,14 +225,14 @@ class Galera:
 
     @staticmethod
     def installed():
-        """Whether what it needs is installed."""
+        """Whether its requirements are installed."""
         return GaleraNode.installed()
 
     def start(self):
         """Start all nodes."""
         first, *others = self.nodes
         first._run(*first.make_data_directory())
-        # The tables of Galera itself are made by its first start.
+        # The first start of Galera creates its own tables.
         first.start_cluster()
         first.end()
         for node in others:
@@ -240,7 +242,7 @@ class Galera:
             node.start()
 
     def settle(self):
-        """Wait until all nodes have all data."""
+        """Wait until all nodes are synced."""
         deadline = time.monotonic() + 60
         while not all(node._answers() and node.status('wsrep_cluster_size') == '3' for node in self.nodes):
             if time.monotonic() > deadline:
@@ -248,7 +250,7 @@ class Galera:
             time.sleep(0.1)
 
     def wait_without_first(self):
-        """Wait until the other nodes have noticed what happened to the first one, and commit."""
+        """Wait until the other nodes have noticed the fault of the first one, and commit."""
         deadline = time.monotonic() + 60
         while not all(node.is_in_cluster() for node in self.nodes[1:]):
             if time.monotonic() > deadline:
@@ -295,7 +297,7 @@ class PostgresPair:
 
     @staticmethod
     def installed():
-        """Whether what it needs is installed."""
+        """Whether its requirements are installed."""
         return PostgresNode.installed() and bool(program('pg_basebackup'))
 
     def start(self):
@@ -315,7 +317,7 @@ class PostgresPair:
         self.nodes[1].query('SELECT pg_promote()')
 
     def wait_without_first(self):
-        """Wait until the standby takes writes."""
+        """Wait until the standby accepts writes."""
         deadline = time.monotonic() + 60
         while self.nodes[1].query('SELECT pg_is_in_recovery()')[0][0]:
             if time.monotonic() > deadline:

@@ -1,10 +1,10 @@
-"""Runs commands, the real clients' and our own, without the second of imports that each of them needs.
+"""Runs commands of the real clients and of this project without a second of imports for each.
 
-A process of its own imports the modules of some commands once, and forks each time that one of them is run.  What runs
-in the fork is the entry point of the command, as its script in ``bin`` would call it, of the installed packages.
+A separate process imports the modules of some commands once, and forks for each run of a command. The fork calls the
+entry point of the installed command, as its script in ``bin`` would.
 
-Run the script itself (``tests.support.programs``) to test what Python does before that, such as where it finds modules,
-or a command that does not end.
+Run the script itself (``tests.support.programs``) to test the start of Python, such as its module path, or a command
+that does not end.
 
     >>> run('openstack', '--version').stdout
     'openstack 9.0.0\\n'
@@ -29,13 +29,13 @@ import tempfile
 import traceback
 import warnings
 
-#: Most seconds that a command may take.
+#: Maximum duration of a command in seconds.
 SECONDS = 300
 CLIENTS = ('baremetal', 'openstack')
 OWN = ('ironic-traits-api', 'ironic-traits-manage', 'ironic-traits-status', 'ironic-traits-worker')
-#: How the groups of entry points begin that the clients load, most of them each time.
+#: Prefixes of the groups of entry points that the clients load, most of them each time.
 _GROUPS = ('cliff.formatter.', 'keystoneauth1.', 'openstack.')
-#: How the groups of entry points begin that our own commands load.
+#: Prefixes of the groups of entry points that our own commands load.
 _OWN_GROUPS = ('ironic_traits.',)
 #: Modules that our own commands import when they run.
 _OWN_MODULES = (
@@ -61,7 +61,7 @@ _OWN_MODULES = (
 
 
 class Forks:
-    """A process that forks to run commands, again and again; started for the first one.
+    """A process that forks to run commands. It is started for the first command.
 
     :param programs: names of their scripts.
     """
@@ -108,9 +108,10 @@ class Forks:
 
     @functools.cached_property
     def socket(self):
-        """Path of the socket of the process, which is started now."""
+        """Path of the socket of the process. Start the process if necessary."""
         path = str(pathlib.Path(tempfile.mkdtemp(prefix='commands-'), 'socket'))
-        # -P and the path, so that the checkout is not in sys.path: as the scripts do, import what is installed.
+        # -P and the path keep the checkout out of sys.path, so that the installed packages are imported, as by the
+        # scripts.
         command = [sys.executable, '-P', __file__, path, *self._programs]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         atexit.register(self._stop, process, path)
@@ -126,7 +127,7 @@ class Forks:
 
 
 class Process:
-    """A command that was started, with the methods of subprocess.Popen.
+    """A started command, with the methods of subprocess.Popen.
 
     :ivar pid: its pid.
     :ivar returncode: its exit code; None while it runs, or before ``poll`` or ``wait`` is called.
@@ -195,7 +196,7 @@ def start(program, *arguments, env, cwd, output):
     return _FORKS[program].start(program, *arguments, env=env, cwd=cwd or pathlib.Path.cwd(), output=output)
 
 
-#: A script that runs a command of this module in place of the command's own script, for shells.
+#: A script for shells that runs a command of this module instead of the command's own script.
 _SCRIPT = """\
 #!{python} -IS
 import json, os, socket, sys
@@ -230,15 +231,15 @@ def serve(path, *programs):
     :param path: of the socket.
     :param programs: the commands.
     """
-    # The clients' libraries take the name from here when they are imported.
+    # The clients' libraries read the name of the program from here at their import.
     sys.argv = [programs[0]]
     scripts = importlib.metadata.entry_points(group='console_scripts')
     mains = {program: scripts[program].load() for program in programs}
     (_import_clients if programs[0] in CLIENTS else _import_own)()
-    # A fork copies the memory that its garbage collector looks at.
+    # A fork copies the memory that its garbage collector visits.
     gc.collect()
     gc.freeze()
-    # Children are not waited for.
+    # Nothing waits for the children.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -255,9 +256,9 @@ def serve(path, *programs):
 def _import_clients():
     _load(_GROUPS)
     importlib.import_module('ironicclient.v1.client')
-    # After a 409 the client asks five times again, with two seconds in between.
+    # After a 409, the client retries five times, every two seconds.
     importlib.import_module('ironicclient.common.http').DEFAULT_RETRY_INTERVAL = 0.1
-    # cliff reads the files of all installed distributions for it, which takes most of the time of a command.
+    # For this, cliff reads the files of all installed distributions, which takes most of the time of a command.
     importlib.import_module('cliff.command')._get_distributions_by_modules()
 
 
@@ -265,7 +266,7 @@ def _import_own():
     _load(_OWN_GROUPS)
     for name in _OWN_MODULES:
         importlib.import_module(name)
-    # It imports the libraries whose options it knows.
+    # This imports the libraries whose options it lists.
     importlib.import_module('ironic_traits.validation')._schema()
 
 
@@ -289,12 +290,12 @@ def _run(connection, mains):
     _prepare(request, descriptors)
     main = mains[sys.argv[0]]
     try:
-        # The default of the clients' argument was set when they were imported.
+        # The clients have set the default of this argument at their import.
         code = main(sys.argv[1:]) if inspect.signature(main).parameters else main()
     except SystemExit as end:
         code = end.code
     except BrokenPipeError:
-        # The shell pipes the output to a program that has ended, such as head.
+        # The output goes to a program that has ended, such as head.
         code = 1
     except BaseException:
         traceback.print_exc()
@@ -323,7 +324,7 @@ def _prepare(request, descriptors):
     os.environ.clear()
     os.environ.update(request['env'])
     os.chdir(request['cwd'])
-    # What Python does with these variables when it starts.
+    # Python handles these variables at its start.
     if os.environ.get('PYTHONWARNINGS') == 'ignore':
         warnings.simplefilter('ignore')
     if os.environ.get('PYTHONUNBUFFERED'):

@@ -7,7 +7,7 @@ import time
 #: Number of clients of the ``clients`` fixture.
 CLIENTS = 16
 
-#: Processes are forks of one that has imported the service: to import it takes a second of CPU.
+#: Processes are forks of one that has imported the service, because the import takes a second of CPU.
 _PROCESSES = multiprocessing.get_context('forkserver')
 _PROCESSES.set_forkserver_preload(
     [
@@ -24,7 +24,7 @@ _PROCESSES.set_forkserver_preload(
 
 
 def wait_until(condition, seconds=30):
-    """Wait until a condition holds, which is a function without arguments.
+    """Wait until a condition, a function without arguments, holds.
 
     :raises TimeoutError: it does not hold in time.
     """
@@ -48,8 +48,8 @@ def at_once(clients, work):
 def in_processes(count, work, *arguments):
     """Run some work in several processes at once, and return the results.
 
-    :param work: function at the top level of a module. It is called with the number of the process, a function that
-        waits until all processes are as far, and the arguments. It returns a list.
+    :param work: function at the top level of a module. Its arguments are the number of
+        the process, a function that waits for all processes, and the arguments. It returns a list.
     :returns: the lists of all processes as one.
     """
     barrier, results = _PROCESSES.Barrier(count), _PROCESSES.Queue()

@@ -1,8 +1,8 @@
 """A check of all statements that the tests compile: no subquery may select from a table of an enclosing statement.
 
-SQLAlchemy correlates a subquery only to the statement directly around it.  When a subquery two levels down refers to a
-table of the outermost statement, SQLAlchemy silently adds that table to the subquery's own FROM.  Then the condition
-matches any of its rows.  A statement that needs the same table twice on purpose uses an alias.
+SQLAlchemy correlates a subquery only to the statement directly around it. When a subquery two levels down refers to a
+table of the outermost statement, SQLAlchemy silently adds that table to the subquery's own FROM. Then the condition
+matches any of its rows. A statement that needs the same table twice must use an alias.
 """
 
 from sqlalchemy.sql.compiler import SQLCompiler

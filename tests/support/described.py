@@ -9,7 +9,7 @@ from webob import Request
 from ironic_traits.api.description.documents import document
 from ironic_traits.api.resource import CONTEXT, ROUTE
 
-#: Statuses of which the description says nothing about the body.
+#: Statuses for which the description does not describe the body.
 _WITHOUT_SCHEMA = (304, 401)
 
 
@@ -47,9 +47,9 @@ class Described:
 
 
 def _problem(context, described, response):
-    """Return what is wrong with a response; None for nothing.
+    """Return the problem of a response; None if it has none.
 
-    :param described: the operation in the description; None for a request that leads to none.
+    :param described: the operation in the description; None if the request matches none.
     """
     status = response.status_int
     if described is None and status < 400:

@@ -1,4 +1,4 @@
-"""The differences from Ironic 39.0.0 that were decided: one table, for ``tests/functional/test_conformance.py``."""
+"""The intended differences from Ironic 39.0.0: one table, for ``tests/functional/test_conformance.py``."""
 
 from tests.support import inspection_differences
 from tests.support.recorded_calls import (
@@ -33,7 +33,7 @@ _NO_STEP = (
     'Cannot service node 22222222-2222-4222-8222-00000000000a: node does not support this service step: '
     "{'interface': 'bios', 'step': 'nope'}"
 )
-#: (reason, predicate of calls, change of what was recorded). They are applied in this order.
+#: (reason, predicate of calls, change of the recorded call). They are applied in this order.
 DIFFERENCES = [
     (
         'the version headers are on every answer; where the version was refused, the lowest',

@@ -1,4 +1,4 @@
-"""The program ironic-traits-mirror beside a real Ironic, while the database of the service fails."""
+"""The program ironic-traits-mirror with a real Ironic, while the database of the service fails."""
 
 import contextlib
 import subprocess
@@ -18,7 +18,7 @@ max_pause = 2
 
 
 class Following:
-    """A mirror process, and changes on both sides that it has to carry over.
+    """A mirror process, and changes on both sides that it must transfer.
 
     :param ironic: ``tests.support.mirror.Ironic``.
     :param client: of the service.
@@ -49,12 +49,12 @@ class Following:
             self._process.kill()
 
     def change(self):
-        """Change the node there."""
+        """Change the node in the cloud."""
         self._number += 1
         self._ironic.patch(f'/v1/nodes/{self._uuid}', description=str(self._number))
 
     def wait(self):
-        """Wait until the change is known here, and until a trait that is added here is written there."""
+        """Wait until this service has the change, and the cloud has a trait that is added in this service."""
         self._until(lambda: self._get('description') == str(self._number))
         trait = f'CUSTOM_{self._number}'
         path = f'/v1/nodes/{self._uuid}/traits/{trait}'
@@ -62,7 +62,7 @@ class Following:
         self._until(lambda: trait in self._ironic.traits(self._uuid))
 
     def check(self):
-        """Assert that all is there, and that the process has lived through it without an unexpected error."""
+        """Assert that both sides have all changes, and that the process still runs and had no unexpected error."""
         expected = {f'CUSTOM_{number + 1}' for number in range(self._number)}
         assert self._ironic.traits(self._uuid) == expected == set(self._get('traits'))
         assert self._process.poll() is None
@@ -76,7 +76,7 @@ class Following:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             assert self._process.poll() is None, self._log.read_text()
-            # SQLite of the real Ironic is locked now and then.
+            # The SQLite database of the real Ironic is sometimes locked.
             with contextlib.suppress(RuntimeError):
                 if is_so():
                     return

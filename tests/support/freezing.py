@@ -1,4 +1,4 @@
-"""Servers that are frozen: their connections stay open, but nobody responds."""
+"""Frozen servers: their connections stay open, but they do not respond."""
 
 import contextlib
 import os
@@ -14,14 +14,14 @@ def freeze(parent):
     """
     pids = signal_all(parent, signal.SIGSTOP)
     deadline = time.monotonic() + 30
-    # A thread that runs on another processor stops a moment later, and could still respond.
+    # A thread on another processor stops a moment later, and could still respond.
     while not all(state == 'T' for pid in pids for state in _states(pid)):
         assert time.monotonic() < deadline
         time.sleep(0.001)
 
 
 def thaw(parent):
-    """Let a process and its children go on."""
+    """Continue a process and its children."""
     signal_all(parent, signal.SIGCONT)
 
 
@@ -44,7 +44,7 @@ def _children(parent):
 
 
 def _states(pid):
-    """Return the states of the threads of a process, such as T for stopped; none if it has ended."""
+    """Return the states of the threads of a process, such as T for stopped; an empty list if it has ended."""
     stats = _read(pathlib.Path(f'/proc/{pid}/task').glob('*/stat'))
     return [fields[0] for _, fields in stats if fields[0] not in 'ZX']
 

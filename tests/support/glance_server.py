@@ -1,6 +1,6 @@
 """A real Glance without keystone: python -m tests.support.glance_server DIRECTORY PORT
 
-It has SQLite and a local store, and each client is an administrator.  It prints "listening" when it is ready.
+It has SQLite and a local store, and each client is an administrator. It prints "listening" when it is ready.
 """
 
 import os
@@ -65,7 +65,7 @@ def main(directory, port):
         (directory / name).write_text(text.format(directory=directory, port=port))
 
     os.environ['OS_GLANCE_CONFIG_DIR'] = str(directory)
-    # The command registers its options with the configuration that all of Glance shares, so import it first.
+    # The command registers its options with Glance's shared configuration, so import it first.
     from glance.cmd import manage
     from glance.common import wsgi_app
 

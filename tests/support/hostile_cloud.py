@@ -1,4 +1,4 @@
-"""A proxy in front of an Ironic that fails as it is told."""
+"""A proxy in front of an Ironic that fails on request."""
 
 import contextlib
 import json
@@ -12,12 +12,12 @@ class Hostile(ThreadingHTTPServer):
     """The proxy.
 
     :param ironic: URL of the Ironic.
-    :ivar failure: how it fails: None, ``silence``, ``half`` (of each response), ``short`` (half of each list, and no
-        further page), or a status.
+    :ivar failure: None, ``silence``, ``half`` (of each response), ``short`` (half of each list, and no next page), or a
+        status.
     :ivar methods: the methods of the requests that fail; empty for all.
-    :ivar requests: [(method, path), …] so far.
-    :ivar hook: function that is called for each request that writes, with its number, counted from 0, and the request
-        as a function.
+    :ivar requests: requests so far: [(method, path), …].
+    :ivar hook: function that is called for each request that writes. Its arguments are the number of the request, from
+        0, and the request as a function.
     """
 
     def __init__(self, ironic):
@@ -32,17 +32,17 @@ class Hostile(ThreadingHTTPServer):
 
     @property
     def writes(self):
-        """The requests that write, so far."""
+        """The requests so far that write."""
         return [each for each in self.requests if each[0] != 'GET']
 
     def fail(self, failure, *methods):
-        """Fail from now on, or no longer."""
+        """Set the failure of the next requests; None for none."""
         self.failure, self.methods = failure, methods
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
-    # Header and body are two packets: otherwise each response takes 40 ms.
+    # Header and body are two packets. Without this, each response takes 40 ms.
     disable_nagle_algorithm = True
 
     def do_GET(self):

@@ -1,4 +1,4 @@
-"""The differences from Ironic 39.0.0 in inspections that were decided, as in ``tests/support/differences.py``."""
+"""The intended differences from Ironic 39.0.0 in inspections, as in ``tests/support/differences.py``."""
 
 from tests.support.recorded_calls import fails, fails_in_routing, named
 

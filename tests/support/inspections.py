@@ -1,10 +1,10 @@
-"""The data of inspections, and nodes that wait for it."""
+"""Inspection data, and nodes that wait for it."""
 
 from tests.support.service import finish_work
 from tests.support.transitions import ask
 
 PATH = '/v1/continue_inspection'
-#: What a ramdisk sends, without its version.
+#: Data of a ramdisk, without its version.
 RAMDISK = {'version': None}
 MACS = ('52:54:00:aa:00:01', '52:54:00:aa:00:02')
 GIB = 2**30
@@ -14,9 +14,9 @@ def ramdisk_data(*macs, boot=0, bmc=None, **beside):
     """Return data as a ramdisk sends it.
 
     :param macs: of its network interfaces eth0, eth1, …
-    :param boot: index of the interface that it has booted from; None for none.
+    :param boot: index of the boot interface; None if there is none.
     :param bmc: address of the BMC.
-    :param beside: parts of the inventory that replace those of here, and plugin data.
+    :param beside: parts of the inventory that replace the default ones, and plugin data.
     """
     interfaces = [
         {'name': f'eth{index}', 'mac_address': mac, 'ipv4_address': f'192.0.2.{index + 1}', 'has_carrier': True}
@@ -49,7 +49,7 @@ def waiting(app, client, **fields):
 
 
 def inspect(app, client, uuid):
-    """Let a node wait for the data of its inspection."""
+    """Begin the inspection of a node, so that it waits for data."""
     ask(client, uuid, 'inspect')
     finish_work(app)
     assert client.get(f'/v1/nodes/{uuid}/states')['provision_state'] == 'inspect wait'

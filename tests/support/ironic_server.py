@@ -1,9 +1,9 @@
 """A real Ironic without keystone: python -m tests.support.ironic_server DIRECTORY PORT
 
-It has SQLite and fake-hardware; API and conductor are one process.  More options are in DIRECTORY/more.conf, if that
-exists.  It prints "listening" when it is ready.
+It has SQLite and fake-hardware. API and conductor are one process. More options are in DIRECTORY/more.conf, if it
+exists. It prints "listening" when it is ready.
 
-Its commands are forks of this process, which imports Ironic once: that takes seconds.
+Its commands are forks of this process, because importing Ironic takes seconds.
 """
 
 import contextlib
@@ -81,7 +81,7 @@ def main(directory, port):
     create_schema, serve = _entry_point('ironic-dbsync'), _entry_point('ironic')
     gc.freeze()
     gc.enable()
-    # "upgrade" cannot make a schema on SQLite from nothing.
+    # "upgrade" cannot create a new schema on SQLite.
     schema = _start(create_schema, 'ironic-dbsync', *arguments, 'create_schema')
     if os.waitpid(schema, 0)[1]:
         raise RuntimeError('ironic-dbsync failed')
@@ -99,10 +99,10 @@ def _entry_point(command):
 
 
 def _start(entry_point, *command):
-    """Run a command in a fork, which has a process group of its own because Ironic starts processes. Return its pid."""
+    """Run a command in a fork, and return its pid. It has its own process group because Ironic starts processes."""
     pid = os.fork()
     if pid:
-        # Both set it: whichever is first.
+        # Both processes set it, because either may be first.
         os.setpgid(pid, pid)
         return pid
     os.setpgid(0, 0)
@@ -113,7 +113,7 @@ def _start(entry_point, *command):
 def wait(url, is_ready=None):
     """Wait until the conductor is alive.
 
-    :param is_ready: function that returns whether it is; None to ask the API, if clients need not authenticate.
+    :param is_ready: predicate; None to query the API, if clients need not authenticate.
     """
     deadline = time.monotonic() + 110
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""A check that no password and no token is logged while the tests run."""
+"""A check that no password or token is logged during the tests."""
 
 import logging
 
@@ -15,7 +15,7 @@ SECRETS = ('gAAAA', PASSWORD, SECRET, 'hush-hush')
 class Looker(logging.Handler):
     """A log handler that searches all lines for secrets.
 
-    :ivar number: the number of lines so far.
+    :ivar number: number of lines so far.
     :ivar leaks: the lines with a secret since the last ``check``.
     """
 
@@ -44,10 +44,10 @@ LOOKER = Looker()
 
 
 def attach():
-    """Search the records of the root logger, also after a test that configured logging.
+    """Search the records of the root logger, also after a test that has configured logging.
 
-    The handlers of such a test are removed: each record would fail to be written to its captured output, which is
-    closed, and Python would print a traceback.
+    Remove the handlers of such a test: their captured output is closed, so Python would print a traceback for each
+    record.
     """
     root = logging.getLogger()
     for handler in root.handlers.copy():

@@ -1,7 +1,7 @@
 """The number of examples of hypothesis's state machines (environment variable IRONIC_TRAITS_MACHINE_EXAMPLES).
 
-By default, they run the same few examples each time.  With IRONIC_TRAITS_MACHINE_EXAMPLES=500, each of them runs 500
-random examples.  That takes some minutes.  Do it before a release, and after a change of reservations or allocations.
+By default, they run the same few examples each time. With IRONIC_TRAITS_MACHINE_EXAMPLES=500, each of them runs 500
+random examples, which takes some minutes. Do this before a release, and after a change of reservations or allocations.
 """
 
 import os
@@ -15,7 +15,7 @@ def run(machine, examples, steps):
 
     :param machine: subclass of RuleBasedStateMachine.
     :param examples: default number of examples.
-    :param steps: most steps of an example.
+    :param steps: maximum number of steps of an example.
     """
     random_examples = os.environ.get('IRONIC_TRAITS_MACHINE_EXAMPLES')
     settings = hypothesis.settings(

@@ -1,4 +1,4 @@
-"""Mirrors of clouds, and comparisons of what they have stored with what the clouds say."""
+"""Mirrors of clouds, and comparisons of the mirrored data with the clouds."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from ironic_traits.mirror.follower import Follower
 from tests.support.service import make_app
 
 VERSION = f'1.{MAXIMUM}'
-#: What only this service has, and what differs between services.
+#: Fields that only this service has, or that differ between services.
 _OURS = {'links', 'ports', 'portgroups', 'states', 'volume', 'origin', 'reservation_uuid'}
 #: {resource: the same, of records}.
 _KEYS = {'ports': {'links'}, 'portgroups': {'links', 'ports'}, 'allocations': {'links'}}
@@ -33,7 +33,7 @@ class Ironic:
     """A client of a real Ironic.
 
     :param url: its URL.
-    :param directory: of its database, as of ``tests.support.ironic_server``; None if it is another one.
+    :param directory: of its database, if it is a ``tests.support.ironic_server``; None otherwise.
     :param headers: of each request.
     """
 
@@ -59,7 +59,8 @@ class Ironic:
     def nodes(self, count, **fields):
         """Create nodes named node0, node1, … with the same fields, and return their uuids.
 
-        Ironic creates the first one. The others are copies of its row: a request for each takes half of some tests.
+        Ironic creates the first one. The others are copies of its row, because requests would take half the time of
+        some tests.
         """
         first = self.node(name='node0', **fields)
         others = [uuidutils.generate_uuid() for _ in range(1, count)]
@@ -78,7 +79,7 @@ class Ironic:
         return self.ask('PATCH', path, operations)
 
     def traits(self, uuid):
-        """Return the traits of a node, a set."""
+        """Return the set of the traits of a node."""
         return set(self.ask('GET', f'/v1/nodes/{uuid}/traits')['traits'])
 
     def all(self, resource):
@@ -86,9 +87,10 @@ class Ironic:
         return _all(lambda path: self.ask('GET', path), resource, f'/v1/{_detailed(resource)}')
 
     def allocate(self, seconds=60, **fields):
-        """Create an allocation, wait until it is in its last state, and return it.
+        """Create an allocation, wait until it is active or in error, and return it.
 
-        :param seconds: after which a TimeoutError is raised: Ironic forgets an allocation if its database is locked.
+        :param seconds: limit after which a TimeoutError is raised: Ironic drops an allocation if its database is
+            locked.
         """
         uuid = self.ask('POST', '/v1/allocations', fields)['uuid']
         deadline = time.monotonic() + seconds
@@ -100,7 +102,7 @@ class Ironic:
 
 
 def _detailed(resource):
-    """Return the path of the list of a resource with all fields. That of allocations has them always."""
+    """Return the path of the list of a resource with all fields. Allocations always have all fields."""
     return resource if resource == 'allocations' else f'{resource}/detail'
 
 
@@ -128,7 +130,7 @@ def clouds_file(path, **urls):
 
 
 def differences(client, ironic, cloud):
-    """Return what differs between a cloud and its mirror, [(resource, uuid, field, there, here), …].
+    """Return the differences of a cloud from its mirror, [(resource, uuid, field, there, here), …].
 
     :param client: of this service.
     """
@@ -142,7 +144,7 @@ def nodes_here(client, cloud):
 
 
 def node_differences(there, here):
-    """Yield what differs between nodes, (resource, uuid, field, there, here).
+    """Yield the differences of nodes, (resource, uuid, field, there, here).
 
     :param there: {uuid: node}, as ``Ironic.all`` returns them.
     :param here: as ``nodes_here`` returns them.
@@ -180,7 +182,7 @@ def follower(application, name='far', **options):
 
 
 def catch_up(mirror):
-    """Read what has changed in the cloud, again and again until that succeeds."""
+    """Read the changes of the cloud. Repeat this until it succeeds."""
     deadline = time.monotonic() + 60
     while not mirror.catch_up():
         assert time.monotonic() < deadline
@@ -188,10 +190,10 @@ def catch_up(mirror):
 
 
 def write_all(mirror, seconds=60):
-    """Read what has changed in the cloud, and write traits there until nothing is due.
+    """Read the changes of the cloud, and write traits there until no write is pending.
 
-    On a busy machine, the real Ironic itself fails now and then: its SQLite database is locked. Such a request is
-    waited for, or the caller would go on while it is not known whether a trait was written.
+    On a busy machine, requests to the real Ironic sometimes fail because its SQLite database is locked. Wait until the
+    result of such a request is known.
     """
     catch_up(mirror)
     deadline = time.monotonic() + seconds
@@ -227,11 +229,11 @@ def make_available(directory):
 
 
 def delete_nodes(directory):
-    """Delete all that an Ironic has stored, whatever the states of its nodes.
+    """Delete all data of an Ironic, whatever the states of its nodes.
 
     :param directory: of a ``tests.support.ironic_server``.
     """
-    # The primary keys begin again with 1, so nothing may refer to the nodes that were there before.
+    # The primary keys begin with 1 again, so no row may refer to old nodes.
     _execute(directory, *(f'DELETE FROM {name}' for name in _EMPTIED))
 
 

@@ -1,4 +1,4 @@
-"""Mirrors without a cloud: a test says what the cloud has."""
+"""Mirrors without a cloud: the test provides the data of the cloud."""
 
 from ironic_traits.context import Context
 from ironic_traits.inventory import mirror_clouds, mirrored_allocations, mirrored_nodes, mirrored_records
@@ -12,7 +12,7 @@ ENDPOINT = 'http://far.example.com/'
 
 
 class Store:
-    """The mirror of a cloud, which is given what the cloud says.
+    """The mirror of a cloud. The test passes the data of the cloud.
 
     :param service: ironic_traits.service.Service.
     :param name: of the cloud.

@@ -1,6 +1,6 @@
 """A real nova API without keystone, for its flavors: python -m tests.support.nova_server DIRECTORY PORT
 
-It has SQLite, no cells and no message bus.  Each client is an administrator.  It prints "listening" when it is ready.
+It has SQLite, no cells and no message bus. Each client is an administrator. It prints "listening" when it is ready.
 """
 
 import os
@@ -67,13 +67,13 @@ def main(directory, port):
     from nova.api.openstack import wsgi_app
     from nova.db import migration
 
-    # Read the configuration, which the schemas need, before the application, which needs the schemas.  The application
-    # does not read it again.
+    # Read the configuration before the schemas, which need it. The application needs the schemas, and does not read the
+    # configuration again.
     wsgi_app.init_global_data([str(directory / name) for name in FILES], NAME, PROGRAM)
     migration.db_sync(database='api')
     migration.db_sync(database='main')
     application = wsgi_app.init_application(NAME, PROGRAM)
-    # One request at a time: nova's transactions read before they write, and SQLite fails if two of them do so at once.
+    # Serve one request at a time: nova's transactions read before they write, so two of them would fail on SQLite.
     serve(
         lambda environ, start_response: application(environ | IDENTITY, start_response), port, simple_server.WSGIServer
     )

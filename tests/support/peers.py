@@ -30,6 +30,6 @@ def peer(module, directory, port):
             try:
                 process.wait(20)
             except subprocess.TimeoutExpired:
-                # How another service ends is not what is tested.
+                # The tests do not check the end of other services.
                 process.kill()
                 process.wait()

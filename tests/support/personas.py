@@ -80,7 +80,8 @@ def make_template(path):
         client.ask('PUT', f'/v1/nodes/{NODE}/traits', {'traits': ['CUSTOM_A']})
         client.ask('PUT', f'/v1/nodes/{NODE}/inventory', {'inventory': {}})
         with app.service.write() as connection:
-            # No client gets there: a trait of the node is vetoed. So DELETE of the trait, and of its veto, succeed.
+            # No client can reach this state: a trait of the node is vetoed. It lets DELETE of the trait and of its veto
+            # succeed.
             node_id = connection.scalar(sa.select(tables.nodes.c.id).where(tables.nodes.c.uuid == NODE))
             connection.execute(sa.insert(tables.node_trait_vetoes).values(node_id=node_id, trait='CUSTOM_A'))
         make('/v1/portgroups', {'uuid': f'{RECORD}2', 'node_uuid': NODE})

@@ -1,4 +1,4 @@
-"""A real Placement (``tests.support.placement_server``): requests to it, and what is in its database."""
+"""A real Placement (``tests.support.placement_server``): requests to it, and the content of its database."""
 
 import pathlib
 import sqlite3
@@ -10,7 +10,7 @@ from webob.client import send_request_app
 from tests.support.client import Client
 from tests.support.placement_server import TOKEN
 
-#: What one row of the database stands for, without ids, times and generations.
+#: The content of the rows of the database, without ids, times and generations.
 _STATEMENTS = {
     'classes': "SELECT name FROM resource_classes WHERE name LIKE 'CUSTOM%'",
     'traits': "SELECT name FROM traits WHERE name LIKE 'CUSTOM%'",
@@ -72,7 +72,7 @@ class Placement(Client):
         return response.json if response.body else None
 
     def rows(self):
-        """Return what is in the database, {table: [row, …]}, sorted."""
+        """Return the content of the database, {table: [row, …]}, sorted."""
         with self._engine.connect() as connection:
             return {
                 name: sorted((tuple(row) for row in connection.exec_driver_sql(statement)), key=str)
@@ -88,18 +88,18 @@ class Placement(Client):
                 connection.exec_driver_sql(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM%'")
 
     def rename_all(self):
-        """Rename all providers, so that the next fixture can create providers with theirs."""
+        """Rename all providers, so that the next fixture can use their names."""
         with self._engine.begin() as connection:
             connection.exec_driver_sql(
                 "UPDATE resource_providers SET name = name || '-' || id WHERE name NOT LIKE '%-' || id"
             )
 
     def save(self, name):
-        """Save what is in the database."""
+        """Save the content of the database."""
         self._copy('placement', name)
 
     def load(self, name):
-        """Restore what was saved, and return whether it was."""
+        """Restore the saved content. Return whether there was any."""
         is_saved = self._path(name).exists()
         if is_saved:
             self._copy(name, 'placement')

@@ -1,7 +1,7 @@
 """The gabbi tests of OpenStack's Placement, run against this service.
 
-The package ``openstack-placement`` contains the files, and the fixture classes that fill the database for them.  The
-code of these classes runs unchanged.  The modules that they call are replaced by requests to the service under test.
+The package ``openstack-placement`` contains the files, and the fixture classes that fill the database for them. The
+code of these classes runs unchanged. Requests to the service under test replace the modules that they call.
 """
 
 import ast
@@ -37,7 +37,7 @@ _CLASSES = {
     'CUSTOM_RES_CLASS1': 'CUSTOM_IRON_NFV1',
     'CUSTOM_RES_CLASS2': 'CUSTOM_IRON_NFV2',
 }
-#: Classes of the package that are not used, because they start Placement's own server.
+#: Classes of the package to leave out, because they start Placement's own server.
 _UNUSED = {'APIFixture', 'LazyWSGIApp', 'CORSFixture', 'OpenPolicyFixture'}
 
 
@@ -56,7 +56,7 @@ def run(path, app, client):
 
     :param app: the application, on an empty database.
     :param client: tests.support.client.Client of it, for an administrator.
-    :returns: ([names of the tests that passed], {name of a test that failed: why}).
+    :returns: ([names of passed tests], {name of a failed test: reason}).
     """
     before = dict(os.environ)
     try:
@@ -176,7 +176,7 @@ class _Uuids:
 
 
 class _Named(types.SimpleNamespace):
-    """A user or a project, which this service stores only with its consumers."""
+    """A user or a project. This service stores them only with their consumers."""
 
     def __init__(self, context, external_id):
         super().__init__(external_id=external_id)
@@ -206,7 +206,7 @@ class _Filler:
         provider = types.SimpleNamespace(name=name, uuid=uuid or getattr(self._uuids, name))
         body = {'name': name, 'uuid': provider.uuid, 'parent_provider_uuid': parent}
         self._ask('POST', '/resource_providers', body)
-        # 1.1 needs no generation, and does not increment it.
+        # Version 1.1 needs no generation, and does not increment it.
         path = f'/resource_providers/{provider.uuid}/aggregates'
         provider.set_aggregates = lambda aggregates: self._ask('PUT', path, list(aggregates), '1.1')
         if aggregates:

@@ -1,4 +1,4 @@
-"""Transfers between this service and a real Placement, and what they transfer."""
+"""Transfers between this service and a real Placement, and data for them."""
 
 from ironic_traits.placement_transfer import exporting
 from ironic_traits.placement_transfer.exporting import Export
@@ -78,12 +78,12 @@ def _fill(placement):
     allocate(placement, 2, {shared: {'DISK_GB': 30}}, 'MIGRATION')
     allocate(placement, 3, {full: {'VCPU': 8}}, None)
     allocate(placement, 4, {full: {'VCPU': 8}}, None)
-    # Less than is used, and less than each of them has.
+    # Reduce the inventory below the usage, and below each single allocation.
     put(placement, full, inventories={'VCPU': INVENTORY | {'total': 4, 'max_unit': 4, 'step_size': 3}})
 
 
 def bring(app, placement, progress=lambda number: None, **options):
-    """Import a Placement, and return (Import, [what differs])."""
+    """Import a Placement, and return (Import, [difference, …])."""
     remote = Remote(placement.url, token=TOKEN)
     transfer = Import(app.service.database, Reader(remote, 2).read(), **options)
     transfer.run(progress)
@@ -91,7 +91,7 @@ def bring(app, placement, progress=lambda number: None, **options):
 
 
 def take(app, placement, progress=lambda number: None, meanwhile=lambda: None, **options):
-    """Export to a Placement, and return (Export, [what differs])."""
+    """Export to a Placement, and return (Export, [difference, …])."""
     remote = Remote(placement.url, token=TOKEN)
     reader = Reader(remote)
     transfer = Export(remote, exporting.read(app.service.database), reader, reader.read(), **options)
@@ -115,7 +115,7 @@ class Killed(Exception):
 
 
 def kill_after(number):
-    """Return a function that raises Killed when it is called for the last of so many providers."""
+    """Return a function that raises Killed after a number of providers."""
     left = [number]
 
     def progress(done):

@@ -1,4 +1,4 @@
-"""How many rows a database reads for a request, and a database with many nodes to read."""
+"""The number of rows that a database reads for a request, and a database with many nodes."""
 
 import collections
 import contextlib
@@ -13,7 +13,7 @@ from tests.support.client import Client
 _DIGITS = "lpad(CAST(n AS CHAR(12)), 12, '0')"
 _UUID = f"concat('00000000-0000-4000-8000-', {_DIGITS})"
 _OF_CLASS = '(SELECT resource_class_id FROM resource_providers WHERE id = CASE WHEN n % 5 = 0 THEN 1 ELSE 2 END)'
-#: {table: {column: SQL of its value in the row of the node n}}; the other values are those of the first node.
+#: {table: {column: SQL of its value for the node n}}. The other values are those of the first node.
 _DIFFERENT = {
     'nodes': {
         'id': 'n',
@@ -33,7 +33,7 @@ _DIFFERENT = {
         **dict.fromkeys(('uuid', 'name', 'root_provider_uuid'), _UUID),
     },
 }
-#: Traits that a tenth of the nodes have; every node has one of each letter.
+#: Traits that a tenth of the nodes have. Each node has one trait of each letter.
 LETTERS = 'ABC'
 
 
@@ -54,7 +54,7 @@ def fill(application, count):
     with application.service.write() as connection:
         postgresql = connection.dialect.name == 'postgresql'
         series = f'generate_series(3, {count}) AS n' if postgresql else f'(SELECT seq AS n FROM seq_3_to_{count}) AS s'
-        # The rows refer to rows that exist. To check it would take longer than to insert them.
+        # The rows refer to existing rows. Checking the foreign keys would take longer than the insert.
         checks = 'SET LOCAL session_replication_role = replica' if postgresql else 'SET foreign_key_checks = 0'
         connection.exec_driver_sql(checks)
         for table, different in _DIFFERENT.items():
@@ -62,7 +62,7 @@ def fill(application, count):
             values = ', '.join(different.get(column, f'first.{column}') for column in columns)
             _insert(connection, table, columns, f'SELECT {values} FROM {table} AS first, {series} WHERE first.id = 1')
         for step, letter in enumerate(LETTERS):
-            # By the digits of n, so that each trait of a letter is on nodes with each trait of another.
+            # Choose traits by the digits of n, so that all combinations of traits occur.
             trait = f"concat('CUSTOM_{letter}_', substr({_DIGITS}, {12 - step}, 1))"
             _insert(connection, 'node_traits', ('node_id', 'trait'), f'SELECT n, {trait} FROM {series}')
         columns = ('created_at', 'uuid', 'node_uuid', 'instance_uuid')
@@ -73,7 +73,7 @@ def fill(application, count):
             connection.exec_driver_sql('SET foreign_key_checks = 1')
     with application.service.read() as connection:
         for table in (*_DIFFERENT, 'node_traits', 'traits', 'reservations'):
-            # As autovacuum does: until then, PostgreSQL has to look up in the table what it reads in an index.
+            # Like autovacuum: before that, PostgreSQL cannot use index-only scans.
             connection.exec_driver_sql(f'VACUUM ANALYZE {table}' if postgresql else f'ANALYZE TABLE {table}')
 
 
@@ -85,7 +85,7 @@ def _insert(connection, table, columns, select):
 def statements():
     """Provide the list of the statements that this thread executes during the block: [(SQL, parameters), …].
 
-    The service may read the nodes in another thread meanwhile, to make its index of nodes.
+    Leave out other threads, because one may read all nodes to build the index of nodes.
     """
     executed = []
     thread = threading.get_ident()
@@ -102,7 +102,7 @@ def statements():
 
 
 def rows_read(service, executed):
-    """Execute statements again, and return how many rows each table is read for: a Counter of {table: rows}.
+    """Execute statements again, and return the number of rows that they read, a Counter of {table: rows}.
 
     :param service: ironic_traits.service.Service with a database server.
     :param executed: [(SQL, parameters), …].
@@ -115,9 +115,9 @@ def rows_read(service, executed):
 
 
 def scans(service, executed):
-    """Execute statements again, and return the tables that are read from begin to end, or in which indexes are: a set.
+    """Execute statements again, and return the set of tables that they scan completely, also by an index.
 
-    A table that a statement names otherwise has that name here.
+    A table with an alias has the alias as its name.
 
     :param service: as for ``rows_read``.
     :param executed: as for ``rows_read``.
@@ -139,7 +139,7 @@ def _plans(service, executed):
         explain = 'EXPLAIN (ANALYZE, FORMAT JSON)' if postgresql else 'ANALYZE FORMAT=JSON'
         for statement, parameters in executed:
             if statement.startswith('SET TRANSACTION'):
-                # It has no plan. ``Database.snapshot`` begins with it.
+                # This statement of ``Database.snapshot`` has no plan.
                 continue
             plan = connection.exec_driver_sql(f'{explain} {statement}', parameters).scalar_one()
             yield plan if postgresql else json.loads(plan)

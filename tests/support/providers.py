@@ -33,7 +33,7 @@ def provider(client, node):
 
 @contextlib.contextmanager
 def moves(client, node, by, **parts):
-    """Assert that the block increments the generation of a provider, and that the provider then has these parts.
+    """Assert that the block increments the generation of a provider, and that the provider has these parts afterwards.
 
     :param by: expected increment.
     :param parts: expected inventories, traits, ``used`` or ``reserved`` amounts.
@@ -80,7 +80,7 @@ def put_traits(client, node, names):
 
 
 def allocate(client, number, node, used=1, version='1.28'):
-    """Replace the allocations of a consumer by one of a node, as nova does.
+    """Replace the allocations of a consumer with one of a node, as nova does.
 
     :param number: number of the consumer, as for ``instance``.
     :param used: units of gold; 0 for no allocation.

@@ -1,8 +1,8 @@
 """Ironic's ramdisk on this machine: python -m tests.support.ramdisk URL DIRECTORY
 
-The real ironic-python-agent inspects this machine, and posts what it has found to the URL. Commands that would change
-the machine are replaced by ones that do nothing; those that are not installed, by ones that say what they would say
-of a small machine.
+The real ironic-python-agent inspects this machine, and posts its data to the URL. Commands that would change
+the machine are replaced with ones that do nothing. Missing commands are replaced with ones that describe a small
+machine.
 """
 
 import json
@@ -24,7 +24,7 @@ _SYSTEM = {
     'serial': 'S1',
     'children': [{'id': 'core', 'class': 'bus', 'children': [_MEMORY]}],
 }
-#: Commands that must not run here, and commands that may be missing: {name: what it prints}.
+#: Commands that must not run here, and commands that may be missing: {name: output}.
 _HARMFUL = ('iscsiadm', 'iscsistart', 'mdadm', 'modprobe', 'mpathconf', 'multipath', 'multipathd', 'udevadm')
 _USEFUL = {'biosdevname': '', 'dmidecode': '', 'lshw': json.dumps(_SYSTEM)}
 
@@ -40,7 +40,7 @@ def interfaces():
 def run(url, directory):
     """Run the ramdisk as a process, and return its output.
 
-    :param url: where it posts to.
+    :param url: URL to post the data to.
     :param directory: empty directory for its commands.
     """
     command = [sys.executable, '-W', 'ignore', '-m', 'tests.support.ramdisk', url, str(directory)]

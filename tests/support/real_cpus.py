@@ -19,12 +19,12 @@ def archspec_cpus():
 
 
 def lscpu_samples():
-    """Return {name: inspection data} of what lscpu printed on machines."""
+    """Return {name: inspection data} of the lscpu output of some machines."""
     return {name: _document((SAMPLES / name).read_text()) for name in LSCPU}
 
 
 def hp_samples():
-    """Return {serial number: inspection data} of servers that the collector extra-hardware read."""
+    """Return {serial number: inspection data} of servers, from the extra-hardware collector."""
     documents = {}
     for path in sorted(CARDIFF.glob('*.hw_')):
         rows = [list(row) for row in ast.literal_eval(path.read_text())]
@@ -40,7 +40,7 @@ def _document(text):
 
 
 def _architecture(text):
-    """Return what uname -m says on the machine; /proc/cpuinfo says it by the names of its fields."""
+    """Return the machine name of uname -m, as the field names of /proc/cpuinfo show it."""
     if stated := _field(text, 'architecture'):
         return stated
     fields = {'flags': 'x86_64', 'CPU implementer': 'aarch64', 'cpu': 'ppc64le', 'isa': 'riscv64'}

@@ -1,4 +1,4 @@
-"""The calls of Ironic 39.0.0 that were recorded, and what changes them into those of this service."""
+"""The recorded calls of Ironic 39.0.0, and functions that change them into those of this service."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ CALLS = [
 ]
 #: {name of a call: the call as it was recorded}.
 RECORDED = {call['name']: call for call in CALLS}
-#: The others prepare what the next ones need.
+#: The other calls prepare the state for later ones.
 COMPARED = [call for call in CALLS if 'setup' not in call]
 VERSION = 'X-OpenStack-Ironic-API-Version'
 #: The node of most calls.
@@ -118,7 +118,7 @@ def has_driver_links(call):
 
 
 def written(name, **fields):
-    """Return a change of a recorded call into that of a name, whose node has other values of some fields.
+    """Return a change of a recorded call into another recorded call, with other values of some fields of the node.
 
     :param fields: functions from the value in the recorded node to the new one.
     """
@@ -131,7 +131,7 @@ def written(name, **fields):
 
 
 def allows(call):
-    """Set the methods of the path itself."""
+    """Set the allowed methods of the path."""
     methods = {'nodes': 'GET, POST', 'traits': 'DELETE, GET, PUT', 'CUSTOM_C': 'DELETE, PUT'}
     call['answer_headers']['Allow'] = methods[call['path'].rpartition('/')[2]]
 
@@ -142,7 +142,7 @@ def is_put_of_traits(call):
 
 
 def was_available(node):
-    """Whether a node is manageable or further, and its power was not changed yet."""
+    """Whether a node has left enroll, and its power was not changed yet."""
     return node.get('provision_state') not in ('enroll', 'missing') and node.get('power_state', 'missing') is None
 
 

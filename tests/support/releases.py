@@ -1,7 +1,7 @@
-"""The code of the release before the newest migration, as it would be installed on another machine.
+"""The code of the release before the newest migration, as it may be installed on another machine.
 
-Releases are not tagged for each migration. So the release before is the commit before the one that added the newest
-migration: its services may still run while the schema is upgraded.
+Releases are not tagged for each migration. So the previous release is the commit before the one that added the newest
+migration. Its services may still run during the upgrade of the schema.
 """
 
 import io
@@ -18,7 +18,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def previous(directory):
-    """Extract the release before, and return whether that was possible: only a full clone has it.
+    """Extract the previous release. Return whether that was possible, because only a full clone has it.
 
     :param directory: pathlib.Path, for its files.
     """
@@ -41,7 +41,7 @@ def start(directory, program, *arguments, output):
     :param directory: that of ``previous``; None for the release of this checkout.
     :param program: ``api``, ``manage`` or ``worker``.
     :param output: file for what it prints.
-    :returns: subprocess.Popen, or the like.
+    :returns: subprocess.Popen, or ``commands.Process``.
     """
     environment = os.environ | {'PYTHONUNBUFFERED': '1'}
     if directory is None:

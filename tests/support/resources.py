@@ -1,4 +1,4 @@
-"""What the layers declare about a resource, and where it disagrees with the resource's table."""
+"""The declarations of the layers about a resource, and their differences from the resource's table."""
 
 import dataclasses
 
@@ -11,14 +11,14 @@ from ironic_traits.resources.fields import NOBODY
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """What the layers declare about a resource.
+    """The declarations of the layers about a resource.
 
     :ivar columns: {column in db/tables/: whether an INSERT needs a value}.
     :ivar body: keys of the WSME types of requests.
     :ivar item: keys of the WSME type of responses.
     :ivar policies: names of all policy rules.
     :ivar rules: names of the policy rules of its single fields.
-    :ivar conditions: names of the filters with a condition of their own in inventory.
+    :ivar conditions: names of the filters with their own condition in inventory.
     """
 
     columns: dict[str, bool]
@@ -30,7 +30,7 @@ class Declared:
 
 
 def declared(resource, body, item, rules=(), conditions=()):
-    """Return what the layers declare about a resource.
+    """Return the declarations of the layers about a resource.
 
     :param body: WSME type of the body of a request.
     :param item: WSME type of an item in a response.

@@ -23,9 +23,9 @@ def insert_node(database, name='one', **values):
 
 
 def analyze(app):
-    """Let PostgreSQL collect statistics of all tables, as autovacuum does within a minute after many inserts.
+    """Let PostgreSQL collect statistics of all tables, as autovacuum does soon after many inserts.
 
-    Without it, the plans depend on what the tests before have left in the tables: some take ten times the CPU.
+    Without it, the plans depend on the rows of earlier tests, and some take ten times the CPU.
     """
     with app.service.write() as connection:
         if connection.dialect.name == 'postgresql':

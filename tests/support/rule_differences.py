@@ -1,4 +1,4 @@
-"""The differences from Ironic 39.0.0 that were decided for inspection rules: a part of ``differences.DIFFERENCES``."""
+"""The intended differences from Ironic 39.0.0 of inspection rules: a part of ``differences.DIFFERENCES``."""
 
 from tests.support.recorded_calls import RECORDED, fails, fails_in_routing, named
 
@@ -30,7 +30,7 @@ def _is_right(call):
 
 
 def _succeeds(status, like, **fields):
-    """Return a change of a recorded call into one that succeeds, with a rule like that of another call."""
+    """Return a change of a recorded call into a success, with a rule like that of another call."""
 
     def change(call):
         rule = {**RECORDED[f'inspection rules: {like}']['answer'], **fields}

@@ -37,24 +37,24 @@ def add(name, trait, **fields):
 
 
 def has_flag(flag):
-    """Return the conditions of a rule that the processor has a flag."""
+    """Return conditions for a flag of the processor."""
     return [{'op': 'has', 'args': {'value': '{inventory[cpu][flags]}', 'member': flag}}]
 
 
 def expect(name, least):
-    """Return the document of a rule that expects more CPUs than some."""
+    """Return the document of a rule that expects more CPUs than a number."""
     more = {'op': 'gt', 'args': {'values': ['{inventory[cpu][count]}', least]}}
     return rule(name, ('expect', {'conditions': [more], 'msg': 'too few CPUs'}))
 
 
 def data(**inventory):
-    """Return DATA with other parts of the inventory; None removes a part."""
+    """Return DATA with other parts of the inventory. None removes a part."""
     parts = DATA['inventory'] | inventory
     return DATA | {'inventory': {name: part for name, part in parts.items() if part is not None}}
 
 
 def store_rules(app, *documents):
-    """Store rules in place of all that are stored, as another process of the service would."""
+    """Replace the stored rules, as another process of the service would."""
     table = tables.inspection_rules
     rows = [
         {
@@ -82,7 +82,7 @@ def store_data(app, uuid, document=DATA):
 
 
 def insert_data(service, document=DATA):
-    """Store the same inspection data for all nodes, which have none."""
+    """Store the same inspection data for all nodes, which must have none."""
     row = {'received_at': now(), 'data': zlib.compress(json.dumps(document).encode())}
     with service.write() as connection:
         ids = connection.scalars(sa.select(tables.nodes.c.id)).all()

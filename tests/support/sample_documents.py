@@ -1,4 +1,4 @@
-"""The documents that the requests of the API reference send."""
+"""The bodies of the requests in the API reference."""
 
 NODE = {
     'uuid': '5c2d0a5e-2f0c-4b7b-9a6b-27d3b7d0a001',

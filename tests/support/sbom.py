@@ -1,8 +1,8 @@
-"""The list of what a release consists of (SBOM, CycloneDX): python -m tests.support.sbom, or ``tox -e sbom``.
+"""The list of the components of a release (SBOM, CycloneDX): python -m tests.support.sbom, or ``tox -e sbom``.
 
-It installs the wheel and ``requirements/service.txt`` with its hashes into an environment of their own. cyclonedx-py
-lists what is installed there, and this adds the libraries of the web page, which are files of the wheel. The same
-checkout gives the same file.
+It installs the wheel and ``requirements/service.txt`` with its hashes into a new environment. cyclonedx-py lists the
+installed packages, and this adds the libraries of the web page, which are files of the wheel. The same checkout always
+results in the same file.
 """
 
 import base64
@@ -38,7 +38,7 @@ def complete(document):
     if len(services) != 1:
         raise ValueError(f'{len(services)} components with the name {_NAME}')
     (service,) = services
-    # The service is an application that is installed from a folder of this machine.
+    # The service is an application, installed from a local folder.
     service['type'] = 'application'
     service.pop('externalReferences', None)
     libraries = vendored()
@@ -72,7 +72,7 @@ def _library(record):
         'version': record['version'],
         'purl': package,
         'licenses': [{'license': {'id': record['license'], 'acknowledgement': 'declared'}}],
-        # Of the package in the npm registry; those of the files are of what the wheel has.
+        # This is the hash of the package in the npm registry. The hashes of the files are those of the wheel.
         'hashes': [{'alg': algorithm.upper().replace('SHA', 'SHA-'), 'content': base64.b64decode(digest).hex()}],
         'components': [
             {
@@ -87,18 +87,18 @@ def _library(record):
 
 
 def _with(dependency, reference, more):
-    """Return an entry of ``dependencies``, with more of them if it is that of the reference."""
+    """Return an entry of ``dependencies``. If it is that of the reference, add more dependencies."""
     if dependency['ref'] != reference:
         return dependency
     return dependency | {'dependsOn': sorted([*dependency.get('dependsOn', []), *more])}
 
 
 def _installed(folder):
-    """Install the service as an operator does, and return the Python that has it, and nothing else.
+    """Install the service as an operator does, and return the Python of its environment.
 
     :raises subprocess.CalledProcessError: it cannot be installed, or it does not run.
     """
-    # Without pip, which would be listed, too.
+    # Install without pip in the environment, because it would be listed, too.
     venv.create(folder / 'venv', with_pip=False)
     python = folder / 'venv' / 'bin' / 'python'
     ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
@@ -118,7 +118,7 @@ def _run(command):
 
 def _check(text):
     """Raise ValueError unless the text follows CycloneDX's schema."""
-    # A requirement of tox -e sbom only.
+    # Only tox -e sbom has this requirement.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 

@@ -1,4 +1,4 @@
-"""The schema of a database: what differs from the models, and what a migration has taken away."""
+"""The schema of a database: its differences from the models, and the removals of a migration."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from ironic_traits.db import tables
 
 
 def differences(database):
-    """Return what alembic would change in a database, types and defaults included."""
+    """Return the changes that alembic would make in a database, including types and defaults."""
     with database.read() as connection:
         context = MigrationContext.configure(
             connection, opts={'compare_type': True, 'compare_server_default': True, 'target_metadata': tables.metadata}
@@ -19,7 +19,7 @@ def differences(database):
 
 
 class Column(NamedTuple):
-    """What a writer must know of a column."""
+    """The properties of a column that matter to a writer."""
 
     is_required: bool
     has_default: bool
@@ -41,10 +41,10 @@ def _column(column):
 
 
 def contractions(before, after):
-    """Return what an older release cannot do any more: [sentence, …].
+    """Return the changes that break an older release: [sentence, …].
 
-    :param before: what ``inspect`` returned before a migration.
-    :param after: what it returned afterwards.
+    :param before: result of ``inspect`` before a migration.
+    :param after: result of ``inspect`` after it.
     """
     sentences = [f'table {table} is gone' for table in before if table not in after]
     for table, columns in after.items():

@@ -1,6 +1,6 @@
-"""Temporary database servers, each with its own data directory and port.  They are removed after the test run.
+"""Temporary database servers, each with its own data directory and port. They are removed after the test run.
 
-Why not pifpaf?  It cannot start PostgreSQL as root, and it needs pg_config, which is in the development package.
+pifpaf is no alternative: it cannot start PostgreSQL as root, and needs pg_config from the development package.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from tests.support import freezing
 from tests.support.terminal import is_running
 
 ROOT = os.getuid() == 0
-#: Prefix of the names of the servers' directories; the pid of the tests follows.
+#: Prefix of the names of the servers' directories. The pid of the tests follows.
 _PREFIX = 'ironic-traits-tests-'
-#: A file system in memory, and the bytes that must be free in it: enough for the servers of several processes.
+#: A file system in memory, and its minimum of free bytes: enough for the servers of several processes.
 _MEMORY, _MIN_FREE = '/dev/shm', 4 * 2**30
-#: Galera's library, by which MariaDB is a node of a cluster.
+#: Galera's library, which makes MariaDB a node of a cluster.
 GALERA = pathlib.Path('/usr/lib/galera/libgalera_smm.so')
 BINDEP = pathlib.Path(__file__).parents[2] / 'bindep.txt'
 
@@ -55,7 +55,7 @@ class Server:
         return all(map(program, cls.programs))
 
     def start(self):
-        """Start the server, and wait until it answers.  The first time, create its data directory."""
+        """Start the server, and wait until it responds. The first time, create its data directory."""
         if not (self.directory / 'data').exists():
             if ROOT:
                 shutil.chown(self.directory, self.user)
@@ -75,7 +75,7 @@ class Server:
         """Kill the server with all its processes. ``start`` can start it again."""
         if not self._process:
             return
-        # A process of PostgreSQL that serves a connection outlives its parent for a moment, in which it answers.
+        # A PostgreSQL process that serves a connection outlives its parent for a moment, and still responds.
         pids = freezing.signal_all(self._process.pid, signal.SIGKILL)
         self._process.wait()
         while any(map(is_running, pids)):
@@ -122,7 +122,7 @@ class Server:
 
 
 def remove_leftovers():
-    """Remove the directories of test runs that were killed, and what libfaketime leaves of killed processes."""
+    """Remove the directories of killed test runs, and the leftovers of libfaketime."""
     for path in pathlib.Path(_MEMORY).glob('*faketime_s*_*'):
         if not pathlib.Path('/proc', path.name.rpartition('_')[2]).exists():
             with contextlib.suppress(OSError):
@@ -135,7 +135,7 @@ def remove_leftovers():
 
 
 def parent_folder():
-    """Return the parent of temporary folders: in memory, where no test waits for a disk, if there is room."""
+    """Return the parent of temporary folders. It is in memory if there is room, so that no test waits for a disk."""
     with contextlib.suppress(OSError):
         if shutil.disk_usage(_MEMORY).free >= _MIN_FREE:
             return _MEMORY
@@ -163,7 +163,7 @@ class PostgreSQL(Server):
             # The log stays in memory, too.
             'max_wal_size': '128MB',
             'max_connections': 200,
-            # In the data directory: a server that is killed would leave its segments in /dev/shm.
+            # Use the data directory: a killed server would leave its segments in /dev/shm.
             'dynamic_shared_memory_type': 'mmap',
         }
         options = [argument for name, value in settings.items() for argument in ('-c', f'{name}={value}')]
@@ -183,12 +183,12 @@ class MariaDB(Server):
     """MariaDB."""
 
     programs = ('mariadb-install-db', 'mariadbd', 'my_print_defaults')
-    # Without TLS: for each connection, PyMySQL would read all certificates of the machine.
+    # Without TLS, because PyMySQL would read all certificates of the machine for each connection.
     url = 'mysql+pymysql://root@127.0.0.1:{port}/{name}?ssl_disabled=true'
 
     @property
     def _tmpdir(self):
-        # A server that starts deletes the temporary tables that it finds: in /tmp, also those of other servers.
+        # A server deletes the temporary tables that it finds at its start, in /tmp also those of other servers.
         return f'--tmpdir={self.directory}'
 
     def make_data_directory(self):
@@ -212,7 +212,7 @@ class MariaDB(Server):
             f'--port={self.port}',
             '--bind-address=127.0.0.1',
             f'--user={pwd.getpwuid(os.getuid()).pw_name}',
-            # Committed data survive ``kill``, which is no crash of the machine.
+            # Committed data survives ``kill``, which is not a crash of the machine.
             '--innodb-flush-log-at-trx-commit=2',
             '--innodb-doublewrite=0',
             '--innodb-log-file-size=32M',
@@ -251,7 +251,7 @@ def install():
 
 @functools.cache
 def program(name):
-    """Return the path of a program; None if it is not installed.  Debian has those of PostgreSQL outside PATH."""
+    """Return the path of a program; None if it is not installed. Debian has those of PostgreSQL outside PATH."""
     path = shutil.which(name, path=f'{os.environ.get("PATH", "")}:/usr/sbin:/usr/local/sbin')
     return path or max(glob.glob(f'/usr/lib/postgresql/*/bin/{name}'), default=None)
 

@@ -64,7 +64,7 @@ def make_app(url, *arguments, **options):
     """Provide an Application with a database; the arguments are those of ``make_conf``."""
     with _configuration(url, *arguments, **options) as settings:
         if settings.metrics.enabled:
-            # They attach counters to the connections.
+            # Metrics attach counters to the connections.
             with contextlib.closing(Database(settings)) as opened:
                 yield Application(Service(settings, opened))
             return
@@ -79,10 +79,10 @@ _IDLE_CONFIGURATIONS = collections.defaultdict(list)
 
 @contextlib.contextmanager
 def _configuration(url, *arguments, **options):
-    """Provide a configuration that nothing else uses; the arguments are those of ``make_conf``.
+    """Provide a configuration that no other code uses. The arguments are those of ``make_conf``.
 
-    Later tests use it again, with the options that it had at first: to make one takes half the time of a small test.
-    With command line arguments it is always a new one: they may name a file.
+    Later tests use it again, with its original options, because creating one takes half the time of a small test.
+    With command line arguments, it is always a new one, because they may name a file.
     """
     if arguments:
         yield make_conf(url, *arguments, **options)
@@ -92,7 +92,7 @@ def _configuration(url, *arguments, **options):
     changed = {}
 
     def set_override(name, value, group=None):
-        """Set an option, and remember what it was."""
+        """Set an option, and remember the old value."""
         changed.setdefault((name, group), (settings if group is None else settings[group])[name])
         type(settings).set_override(settings, name, value, group=group)
 
@@ -106,16 +106,16 @@ def _configuration(url, *arguments, **options):
 
 #: {(URL, (option, value), …): [Database that is not in use, …]}.
 _IDLE = collections.defaultdict(list)
-#: URLs of the databases that many tests share. Connections to them stay open from test to test.
+#: URLs of the databases that many tests share. Their connections stay open from test to test.
 SHARED = set()
 
 
 @contextlib.contextmanager
 def database(url, **options):
-    """Provide a Database that nothing else uses; the arguments are those of ``make_conf``.
+    """Provide a Database that no other code uses. The arguments are those of ``make_conf``.
 
-    Later tests use it again: it has the SQL of the statements that the tests before them have sent. To compile these
-    statements for each test takes longer than to run them. Its connections are closed, unless the database is SHARED.
+    Later tests use it again with its compiled statements, because compiling them takes longer than running them. Its
+    connections are closed, unless the database is SHARED.
     """
     idle = _IDLE[url, *sorted(options.items())]
     opened = idle.pop() if idle else Database(make_conf(url, **options))
@@ -137,7 +137,7 @@ def finish_work(application):
 
 @contextlib.contextmanager
 def worker(url, **options):
-    """Run a worker in a thread during the block; the arguments are those of ``make_conf``."""
+    """Run a worker in a thread during the block. The arguments are those of ``make_conf``."""
     service = Service(make_conf(url, **{'deploy__poll_interval': 0.01} | options))
     running = Worker(service)
     thread = threading.Thread(target=running.run)
@@ -163,7 +163,7 @@ class Server:
         port = free_port()
         self.base = f'http://127.0.0.1:{port}'
         database = ['--database', url] if url else []
-        # A file, because a pipe that nobody reads fills up and blocks the service.
+        # A file, because a full pipe would block the service.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the service)
         environment = os.environ | {'PYTHONUNBUFFERED': '1'}
         self.process = self._start([*database, *arguments, '--port', str(port)], self._output, environment, cwd)
@@ -180,7 +180,7 @@ class Server:
         return os.pread(self._output.fileno(), size, 0).decode()
 
     def wait(self, seconds=60):
-        """Wait until the service answers, and return self."""
+        """Wait until the service responds, and return self."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -196,7 +196,7 @@ class Server:
     def wait_for(self, text, seconds=60):
         """Wait until the service has printed a text, and return its output.
 
-        The banner comes from a thread, so it may be printed after the first answers.
+        A thread prints the banner, maybe after the first responses.
         """
         self.wait_until(lambda: text in self.output, seconds)
         return self.output

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own, as in an interactive shell."""
+"""A program in its own terminal, as in an interactive shell."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ import time
 
 BIN = pathlib.Path(sys.executable).parent
 CTRL_C = b'\x03'
-#: Index of the local modes in what termios.tcgetattr returns.
+#: Index of the local modes in the result of termios.tcgetattr.
 _LOCAL_MODES = 3
 
 
@@ -27,7 +27,7 @@ class Terminal:
 
     def __init__(self, program, *arguments, cwd, **environment):
         self._ours, theirs = pty.openpty()
-        # Otherwise Ctrl-C drops what the program has printed and this process has not read yet.
+        # Otherwise Ctrl-C drops output that this process has not read yet.
         attributes = termios.tcgetattr(theirs)
         attributes[_LOCAL_MODES] |= termios.NOFLSH
         termios.tcsetattr(theirs, termios.TCSANOW, attributes)
@@ -103,10 +103,10 @@ class Terminal:
 
 
 def _take_terminal():
-    # A shell starts programs in the background with SIGINT ignored, and they pass that on.
+    # A shell starts background programs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setsid()
-    # Opening it makes it the controlling terminal of the new session.
+    # Opening the terminal makes it the controlling terminal of the new session.
     os.close(os.open(os.ttyname(0), os.O_RDWR))
 
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of edits of the traits of many nodes."""
+"""Helpers for tests of bulk edits of traits."""
 
 import uuid
 

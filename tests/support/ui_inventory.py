@@ -1,9 +1,9 @@
-"""The inventory that the tests of the web page look at, and its screenshots show."""
+"""The inventory in the tests and screenshots of the web page."""
 
 from tests.support.client import Client
 from tests.support.service import finish_work, make_app
 
-#: A text that a browser would run as a script if the page took it for markup.
+#: A text that a browser would run as a script if the page treated it as markup.
 HTML = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 _KINDS = {
     'gold': ['HW_CPU_X86_AVX512F', 'HW_CPU_X86_VMX', 'STORAGE_DISK_SSD', 'CUSTOM_NIC_100G'],
@@ -40,7 +40,7 @@ def _create(client, name, kind, traits, place):
 
 
 def _use(client):
-    """Deploy to some nodes, reserve others, and let some have problems."""
+    """Deploy to some nodes, reserve others, and give some problems."""
     for name in ('rack1-1', 'rack2-1', 'rack2-2'):
         _put(client, f'{name}/states/provision', {'target': 'active'})
     _put(client, 'rack3-2/maintenance', {'reason': 'disk 4 is broken'})

@@ -1,7 +1,7 @@
 """The libraries of the web page, as they are in ironic_traits/ui/vendor: python -m tests.support.ui_libraries
 
 It fetches the newest releases with ``npm pack``, and writes their modules, their licences and ``libraries.json``. A
-browser resolves no names of packages without an import map, which a strict Content-Security-Policy does not allow. So
+browser needs an import map to resolve package names, and a strict Content-Security-Policy forbids import maps. So
 ``from "preact"`` becomes ``from "./preact.js"``. References to source maps are left out. Nothing else is changed.
 """
 
@@ -22,7 +22,7 @@ LIBRARIES = {
 }
 #: The import of a package. A module is one line of minified code.
 _IMPORT = re.compile(r'(from\s*)["\']preact["\']')
-#: A reference to a source map, which is not in the wheel: browsers would ask for it.
+#: A reference to a source map. The wheel does not have it, but browsers would request it.
 _SOURCE_MAP = re.compile(r'\n?//# sourceMappingURL=.*\n?\Z')
 
 

@@ -29,7 +29,7 @@ def serve(application, port, server_class=Threaded):
     :param server_class: Threaded, or simple_server.WSGIServer for one request at a time.
     """
     server = simple_server.make_server('127.0.0.1', port, application, server_class)
-    # At once: to free all modules, as Python does at its end, takes most of a second.
+    # End at once: Python would take most of a second to free all modules.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""How many requests of a process run and wait at a time."""
+"""The limits of running and waiting requests of a process."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from ironic_traits.cmd.admission import Admission
 
 
 class Application:
-    """A WSGI application behind an Admission, whose requests end when the test says so."""
+    """A WSGI application behind an Admission. The test ends its requests."""
 
     def __init__(self):
         self.begun, self.passed, self.threads = [], [], []
@@ -53,7 +53,7 @@ def test_requests_run_wait_or_are_refused():
     application.until(lambda: len(application.begun) == 3)
     application.send('/6')
     assert application.passed[-1] == '/metrics'
-    # One after the other: threads that begin at the same time may be noted in another order.
+    # Begin one after the other, because threads that begin at the same time may be recorded in another order.
     for begun in (4, 5):
         application.end.release()
         application.until(lambda begun=begun: len(application.begun) == begun)

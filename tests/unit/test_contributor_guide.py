@@ -1,4 +1,4 @@
-"""The contributor guide is true: packages, paths and invariants that it names exist, and nothing refers elsewhere."""
+"""The packages, paths and invariants in the contributor guide exist, and no text refers to missing files."""
 
 import configparser
 import pathlib
@@ -9,11 +9,11 @@ import pytest
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
 GUIDE = CHECKOUT / 'doc' / 'source' / 'contributor'
-#: A path of the checkout in a text: it begins with one of its folders, or is a file at its top.
+#: A path of the checkout in a text: it begins with a folder of the checkout, or is a file at its top.
 _PATH = re.compile(
     r'(?<![\w/.-])(?:\.\./)*((?:alembic|api-ref|benchmarks|doc|etc|ironic_traits|tests)(?:/[\w.-]*\w)+|\w[\w-]*\.rst)(?![\w/*{])'
 )
-#: What is built from the checkout: pages, and the folder of migrations as it is installed.
+#: Files that are built from the checkout: pages, and the installed folder of migrations.
 _BUILT = ('doc/build', 'ironic_traits/db/alembic')
 #: A test that a text names: its file and its name.
 _TEST = re.compile(r'\b(tests/[\w/]+\.py)::(test_\w+)')
@@ -75,7 +75,7 @@ def test_nothing_refers_to_another_place():
 
 
 def test_no_text_names_a_missing_file():
-    """In the documentation, and in the comments and docstrings of the code."""
+    """Neither the documentation nor a comment or docstring names a missing file."""
     missing = []
     for path, text in _texts().items():
         if path.suffix not in ('.rst', '.py', '.toml', '.cfg', '.txt') or 'releasenotes' in path.parts:

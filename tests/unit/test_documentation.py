@@ -25,7 +25,7 @@ def test_every_group_of_options_is_listed(module):
     ('group', 'option'), [(group, each) for group, options in conf.list_opts() for each in options]
 )
 def test_every_option_has_a_help_text(group, option):
-    """The page of all options and the sample configuration are generated from it."""
+    """The page of all options and the sample configuration are generated from the help texts."""
     assert len(option.help or '') > 15
     generator = (CHECKOUT / 'etc' / 'config-generator.conf').read_text()
     assert re.findall('^namespace = (.*)$', generator, re.MULTILINE) == ['ironic_traits']
@@ -46,7 +46,7 @@ def test_every_version_has_a_description(versions):
 
 
 def test_the_site_has_all_pages():
-    """Each page of the guides, of the API reference and of the benchmarks is in a menu of the one site."""
+    """Each page of the guides, the API reference and the benchmarks is in a menu of the site."""
     assert (DOC / 'api-ref').resolve() == REFERENCE
     assert '.. include:: ../../benchmarks/README.rst' in (DOC / 'benchmarks.rst').read_text()
     pages = {path for folder in (DOC, DOC / 'contributor', DOC / 'api-ref') for path in folder.glob('*.rst')}
@@ -60,7 +60,7 @@ def test_the_site_has_all_pages():
 
 
 def test_every_command_is_documented():
-    """Our programs, and our commands and options for ``openstack`` and ``baremetal``."""
+    """The documentation has our programs, and our commands and options of ``openstack`` and ``baremetal``."""
     setup = configparser.ConfigParser()
     setup.read(CHECKOUT / 'setup.cfg')
     entry_points = setup['options.entry_points']

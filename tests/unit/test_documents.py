@@ -48,7 +48,7 @@ def test_invalid_documents(tmp_path, text):
 
 @pytest.mark.parametrize('text', ['[' * 100_000, '{"a": ' * 100_000, '[' * 100_000 + ']' * 100_000, '- ' * 100_000])
 def test_documents_that_are_nested_too_deep(tmp_path, text):
-    """The parser of YAML would end the process."""
+    """Documents that are nested too deeply are refused. YAML's parser would end the process."""
     path = tmp_path / 'rack.yaml'
     path.write_text(text)
     with pytest.raises(ValueError, match='nested deeper than 100'):
@@ -63,7 +63,7 @@ def test_sentences_about_documents_that_only_json_can_read(tmp_path):
 
 
 def test_round_trip(tmp_path):
-    """Strings that YAML could take for another type stay strings."""
+    """Strings stay strings, even if YAML could read them as another type."""
     texts = ['11:22:33:44:55:10', '2026-01-01', '0123', '1e3', '1.5', '1.5e5', '-1.0E3', 'yes', '~', '', 'a\nb: [c']
     texts += ['\u263a', '\U0001f600', 'x' * 2000]
     document = {
@@ -75,7 +75,7 @@ def test_round_trip(tmp_path):
 
 
 def test_existing_files_stay_until_all_is_written(tmp_path):
-    """A device is written to, not replaced."""
+    """An existing file stays until the new one is complete. A device is written to, not replaced."""
     mode = pathlib.Path('/dev/full').stat().st_mode
     with pytest.raises(OSError, match='No space'):
         files.write({'nodes': ['x' * 10**6]}, '/dev/full')

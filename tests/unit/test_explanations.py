@@ -36,7 +36,7 @@ def test_figures(nodes):
 
 @hypothesis.given(FAILING, st.integers(min_value=1, max_value=10))
 def test_relaxations(nodes, needed):
-    """The minimal sets of clauses to drop so that enough nodes match: none of them contains another one."""
+    """Relaxations are the minimal sets of clauses to drop so that enough nodes match: none contains another one."""
     matched = sum(not failed for failed in nodes)
 
     def gained(dropped):
@@ -68,7 +68,7 @@ def test_near_misses(nodes):
 
 
 def test_maximum_size():
-    """The lists have a maximum length, also when nodes fail many different combinations of clauses."""
+    """The lists have a maximum length, even if nodes fail many different combinations of clauses."""
     clauses = [f'clause {number}' for number in range(200)]
     failing = Counter(sum(1 << bit for bit in bits) for bits in itertools.combinations(range(40), 3))
     explained = Explanation(clauses, failing)

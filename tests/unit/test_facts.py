@@ -80,13 +80,13 @@ def test_flags_are_whole_words():
     ('', ['HW_CPU_X86_STIBP']),
 ])  # fmt: skip
 def test_traits_of_vendors(model, expected):
-    """The kernel has one name for the flags of all vendors; os-traits has one for each."""
+    """The kernel has one flag name for all vendors, os-traits has one trait for each vendor."""
     cpu = {'architecture': 'x86_64', 'flags': ['ssbd', 'ibpb', 'stibp', 'pcid'], 'model_name': model}
     assert traits_of('cpu-flags', {'cpu': cpu}) == expected
 
 
 def test_the_same_flag_on_another_architecture():
-    """Only the traits of the own architecture follow from it."""
+    """A flag only sets traits of the processor's own architecture."""
     flags = ['aes', 'sha2', 'sse2']
     for architecture, expected in (
         ('aarch64', ['HW_CPU_AARCH64_AES', 'HW_CPU_AARCH64_SHA2']),
@@ -139,7 +139,7 @@ NICS = [
 
 
 def test_nics():
-    """What ``ethtool -k`` printed on a real machine, as the ramdisk sends it and as Ironic's hook stores it."""
+    """NIC traits follow from real ``ethtool -k`` output, both in the ramdisk's form and in that of Ironic's hook."""
     rows = [['network', 'eth0', key, value] for key, value in FEATURES.items()]
     assert traits_of('nics', {}, data=rows) == NICS
     assert traits_of('nics', {}, extra={'network': {'eth0': FEATURES}}) == NICS
@@ -178,13 +178,13 @@ def test_a_name_that_is_too_long():
     ({}, []),
 ])  # fmt: skip
 def test_pci_devices(device, expected):
-    """Of the ramdisk, which are plugin data, and of Redfish, which are in the inventory."""
+    """PCI devices come from the ramdisk's plugin data, and from Redfish's inventory."""
     assert traits_of('pci', {}, pci_devices=[device]) == expected
     assert traits_of('pci', {'pci_devices': [device]}) == expected
 
 
 def test_names_of_pci_devices(tmp_path, monkeypatch):
-    """Of the list on the machine, or numbers."""
+    """Names come from the machine's list. Unknown devices have numbers."""
     device = {'vendor_id': '10de', 'product_id': '2fff', 'class': '030200'}
     other = {'vendor_id': '1e52', 'product_id': '401e', 'class': '120000'}
     for text, expected in (

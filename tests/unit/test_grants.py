@@ -1,4 +1,4 @@
-"""A route that forgets a check of policy fails; it shows nothing."""
+"""A route that forgets a policy check fails, and shows nothing."""
 
 import inspect
 
@@ -21,7 +21,7 @@ def test_a_grant_is_for_one_node_only_after_the_check(rules):
 
 
 def test_a_grant_names_its_rules():
-    """No grant is for all nodes by default."""
+    """A grant has no default: it names its rules."""
     with pytest.raises(TypeError):
         Grant()
     with pytest.raises(TypeError):

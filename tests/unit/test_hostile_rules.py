@@ -1,6 +1,6 @@
-"""Hostile rules and hostile inventories: they end in an invalid rule, or in a rule that fails.
+"""Hostile rules and inventories result in an invalid rule, or in a rule that fails.
 
-The limits are counted in work, not in seconds. A limit that did not hold would let these tests run for minutes.
+The limits count work, not seconds. Without the limits, these tests would run for minutes.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def test_regular_expressions_that_are_too_large(regex):
 
 @pytest.mark.parametrize('regex', BOMBS)
 def test_regular_expressions_in_inventories(regex):
-    """A loop can put them into a condition."""
+    """The limits apply to regular expressions in an inventory, which a loop can put into a condition."""
     condition = {'op': '!matches', 'args': {'value': '{inventory[x]}', 'regex': '{item}'}, 'loop': '{inventory[list]}'}
     result = run({'x': 'a' * 60_000, 'list': [regex] * 130}, condition | {'multiple': 'all'})
     assert 'takes too long' in result.failure
@@ -71,7 +71,7 @@ def test_format_strings(value):
     'value', ['{node.driver_info}', '{inventory[secret]}', '%(x)s', '${x}', '{{}}', "'; DROP TABLE x"]
 )
 def test_inventories_with_templates(value):
-    """They are never expanded, not even when a loop hands them on."""
+    """Templates in inventories are never expanded, not even as the items of a loop."""
     action = {'op': 'set-attribute', 'args': {'path': 'extra/a', 'value': '{item}'}, 'loop': '{inventory[list]}'}
     result = run({'list': [value], 'secret': 'hush'}, actions=[action])
     assert [change.value for change in result.effects.changes] == [value]
@@ -90,7 +90,7 @@ def test_nested_rules():
 
 
 def test_rules_that_grow():
-    """Ten aliases of ten aliases, as YAML can have them."""
+    """Rules that grow by aliases of aliases, as in YAML, are refused."""
     value = ['x' * 100]
     for _ in range(9):
         value = [value] * 10
@@ -130,7 +130,7 @@ def test_too_many_values():
 
 
 def test_work_is_limited():
-    """Of one rule, and of all rules together."""
+    """The work of one rule, and of all rules together, is limited."""
     condition = {'op': '!has', 'args': {'value': '{inventory[x]}', 'member': 'y'}, 'loop': '{inventory[loop]}'}
     facts = Facts({'x': list(range(1000)), 'loop': list(range(1000))})
     rules = inspection_rules.parse([
@@ -156,7 +156,7 @@ def test_characters(text):
     add = {'op': 'add-trait', 'args': {'name': 'CUSTOM_X_{inventory[x]}_Y', 'normalize': True}}
     assert all(name.isascii() for name in run(inventory, actions=[add]).traits)
     for op in ('matches', 'contains'):
-        # Some of these are no expressions.
+        # Some of these are not valid expressions.
         with contextlib.suppress(InvalidRules):
             run(inventory, {'op': op, 'args': {'value': '{inventory[x]}', 'regex': text}})
     maps = [{'op': 'add-traits', 'args': {'map': name}} for name in ('cpu-flags', 'architecture', 'pci')]

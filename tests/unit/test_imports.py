@@ -1,4 +1,4 @@
-"""Imports between modules: a module that is imported first, as in a new process, finds all that it needs."""
+"""Each module can be imported first, as in a new process."""
 
 import ast
 import graphlib
@@ -8,7 +8,7 @@ CHECKOUT = pathlib.Path(__file__).parents[2]
 
 
 def test_no_cycles():
-    """Imports at the top of modules form no cycle: whether a cycle works depends on which module comes first."""
+    """Imports at the top of modules form no cycle. Whether a cycle works depends on the order of the imports."""
     modules = {
         '.'.join(path.relative_to(CHECKOUT).with_suffix('').parts).removesuffix('.__init__'): path
         for package in ('ironic_traits', 'tests', 'benchmarks')
@@ -20,7 +20,7 @@ def test_no_cycles():
 
 
 def _imports(path, modules):
-    """Generate the names of the modules that a module imports at its top."""
+    """Generate the names of the modules that a module imports at the top."""
     for statement in ast.parse(path.read_text()).body:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name in modules)

@@ -1,4 +1,4 @@
-"""Inspection hooks on random and hostile data: they fail with a sentence, or return what can be stored."""
+"""On random and hostile data, inspection hooks fail with a message, or return data that can be stored."""
 
 import hypothesis
 import orjson
@@ -21,7 +21,7 @@ HINTS = st.sampled_from(
 
 
 def disturbed(parts):
-    """Return a strategy of objects some of whose keys have random values."""
+    """Return a strategy of objects that have random values for some keys."""
     return st.fixed_dictionaries({}, optional={name: VALUES | st.just(value) for name, value in parts.items()})
 
 
@@ -70,7 +70,7 @@ def test_random_data(options, inventory, plugin_data, properties):
 
 @pytest.mark.parametrize('text', ['x' * 256, 'bios,a:b'])
 def test_texts_that_are_no_values(options, text):
-    """A ramdisk is not authenticated. It must not fill the fields of nodes and ports, or set other capabilities."""
+    """A ramdisk, which is not authenticated, cannot fill fields of nodes and ports, or set other capabilities."""
     interface = INTERFACE | {'client_id': text}
     inventory = DATA['inventory'] | {'boot': {'current_boot_mode': text}, 'interfaces': [interface]}
     findings = inspection_hooks.run(options, 'uuid', {}, {'inventory': inventory, 'plugin_data': {}})

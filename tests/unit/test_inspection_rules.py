@@ -1,4 +1,4 @@
-"""The grammar of inspection rules: what is valid, and what the problems of invalid rules are."""
+"""The grammar of inspection rules: valid rules, and the problems of invalid ones."""
 
 import pytest
 
@@ -109,7 +109,7 @@ def test_a_rule_is_an_object(document):
 
 
 def test_documents():
-    """A list, or what the API answers; the names of rules begin with a prefix."""
+    """A document is a list, or a response of the API. The names of rules get a prefix."""
     names = [each.name for each in inspection_rules.parse([{'actions': [ADD], 'name': 'a'}, {'actions': [ADD]}], 'f.')]
     assert names == ['f.a', 'f.2']
     assert inspection_rules.parse({'inspection_rules': []}) == []
@@ -128,7 +128,7 @@ def test_documents():
 
 
 def test_the_standard_rules_are_valid():
-    """They run after the rules of operators."""
+    """The standard rules are valid, and run after the rules of operators."""
     rules = inspection_rules.standard()
     assert all(each.name.startswith('standard.') and each.priority < 0 for each in rules)
     assert {action.args['map'] for each in rules for action in each.actions} == {

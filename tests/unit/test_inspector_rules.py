@@ -1,4 +1,4 @@
-"""Rules of ironic-inspector, converted."""
+"""The conversion of ironic-inspector's rules."""
 
 import doctest
 
@@ -50,7 +50,7 @@ def is_matched(condition):
     ('eq', 'node://driver_info.ipmi_address', '192.0.2.7', True),
     ('is-empty', 'node://driver_info.deploy_kernel', None, True),
     ('eq', 'inventory.disks[0].size', 5, True),
-    # No condition holds for a field that is missing.
+    # No condition is true for a missing field.
     ('ne', 'inventory.none', 'x', False),
     ('ge', 'inventory.none', 5, False),
 ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""Options of mirrors that single clouds can have."""
+"""Options of mirrors with values for single clouds."""
 
 import pytest
 from oslo_config import cfg

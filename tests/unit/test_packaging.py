@@ -1,4 +1,4 @@
-"""The wheel is complete, and works in any directory."""
+"""The wheel is complete and works in any directory."""
 
 import configparser
 import os
@@ -25,7 +25,7 @@ def test_every_package_is_named():
 def installed(tmp_path_factory):
     """A directory with only the content of the wheel."""
     target = tmp_path_factory.mktemp('wheel')
-    # A copy, because setuptools writes into the source, where tox may build a wheel at the same time.
+    # Build a copy: setuptools writes into the source, where tox may build a wheel at the same time.
     ignored = shutil.ignore_patterns('.*', '__pycache__', '*.egg-info', 'build', 'dist', 'doc', 'tests')
     source = shutil.copytree(CHECKOUT, target / 'source', ignore=ignored)
     subprocess.run([sys.executable, '-m', 'build', '-q', '-w', '-o', target / 'dist', source], check=True)
@@ -76,7 +76,7 @@ def test_the_library_is_not_shadowed(installed):
     ('oslopolicy-sample-generator', 'policy'),
 ])  # fmt: skip
 def test_samples_are_what_the_generators_write(generator, kind, tmp_path):
-    """Compares our own options only, because those of libraries change with their releases."""
+    """The samples equal the output of the generators. Only our own options count: libraries change theirs."""
     generated = tmp_path / 'sample'
     namespace = ['--namespace', 'ironic_traits', '--output-file', str(generated)]
     wrap = ['--wrap-width', '79'] if kind == 'config' else []

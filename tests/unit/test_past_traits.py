@@ -1,4 +1,4 @@
-"""The traits at a past time, from the present ones and the changes since."""
+"""The traits at a past time, computed from the current ones and the changes since."""
 
 import itertools
 
@@ -12,7 +12,7 @@ TRAITS = st.sets(st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'HW_CPU_X8
 
 @hypothesis.given(st.lists(TRAITS, min_size=1), st.data())
 def test_every_past_set(states, data):
-    """Whatever sets a node had one after another: the changes between them lead back to each."""
+    """For any sequence of sets of traits, the changes between them lead back to each set."""
     changes = [Change(new - old, old - new) for old, new in itertools.pairwise(states)]
     position = data.draw(st.integers(0, len(states) - 1))
     assert before(states[-1], changes[position:][::-1]) == states[position]

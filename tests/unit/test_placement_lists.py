@@ -1,4 +1,4 @@
-"""The validation of lists of names, which does not call jsonschema for each name."""
+"""The validation of lists of names, without a call of jsonschema for each name."""
 
 import jsonschema
 import pytest

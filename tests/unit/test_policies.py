@@ -25,7 +25,7 @@ def test_route_names_its_rule(route):
 
 @pytest.mark.parametrize('route', routes(), ids=str)
 def test_the_decorator_checks_policy(route):
-    """The method itself checks only what depends on the body, or on a node that the path does not name."""
+    """The decorator checks policy. The method only checks rules that depend on the body or on another node."""
     method = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(route.function)))).body[0]
     calls = {ast.unparse(call.func) for call in ast.walk(method) if isinstance(call, ast.Call)}
     assert calls.isdisjoint({'context.can', 'context.limit_to'})

@@ -1,4 +1,4 @@
-"""Random rules and random inventories: only the documented errors are raised, and only valid traits come out."""
+"""Random rules and inventories raise only the documented errors, and result only in valid traits."""
 
 import contextlib
 
@@ -32,7 +32,7 @@ VALUES = strategies.recursive(
 
 
 def part(operators, *more):
-    """A condition or an action, with arguments of the right names and any values."""
+    """A condition or an action. Its arguments have the right names and any values."""
     names = strategies.sampled_from(sorted(operators))
     return names.flatmap(
         lambda op: strategies.fixed_dictionaries(
@@ -49,7 +49,7 @@ def part(operators, *more):
 
 
 CONDITIONS = part(rule_conditions.OPERATORS, 'multiple')
-#: Maps are added, because random values seldom name one.
+#: Add the names of maps, because random values seldom match one.
 ACTIONS = part(rule_actions.OPERATORS) | strategies.sampled_from(sorted(facts.MAPS)).map(
     lambda name: {'op': 'add-traits', 'args': {'map': name}}
 )
@@ -107,6 +107,6 @@ OLD_ACTIONS = strategies.fixed_dictionaries(
 }), max_size=3))  # fmt: skip
 @MANY
 def test_rules_of_inspector(documents):
-    """What is converted is valid."""
+    """Converted rules are valid."""
     conversion = inspector_rules.convert(documents)
     assert len(inspection_rules.parse(conversion.rules)) + len(conversion.problems) == len(documents)

@@ -1,6 +1,6 @@
 """The standard rules, and the map of the firmware, on the data of real machines.
 
-IRONIC_TRAITS_WRITE_SAMPLES=1 writes the traits of each machine into tests/data/real_cpus.yaml.
+With IRONIC_TRAITS_WRITE_SAMPLES=1, the traits of each machine are written into tests/data/real_cpus.yaml.
 """
 
 import importlib
@@ -17,7 +17,7 @@ DATA = pathlib.Path(__file__).parents[1] / 'data' / 'real_cpus.yaml'
 GOLDEN = yaml_files.load(DATA)
 MACHINES = {**real_cpus.archspec_cpus(), **real_cpus.lscpu_samples(), **real_cpus.hp_samples()}
 
-#: {what the kernel calls a feature: what libvirt and nova call it}.
+#: {the kernel's name of a feature: that of libvirt and nova}.
 LIBVIRT = {
     'pni': 'sse3',
     'sse4_1': 'sse4.1',
@@ -32,7 +32,7 @@ LIBVIRT = {
     'amx_int8': 'amx-int8',
     'amx_bf16': 'amx-bf16',
 }
-#: Traits that nova's table does not have, and why a processor has them.
+#: Traits outside nova's table, and the reason why a processor has them.
 BEYOND_NOVA = {
     'HW_ARCH_X86_64': 'the architecture',
     'HW_CPU_X86_PDPE1GB': 'pdpe1gb',
@@ -58,7 +58,7 @@ FIRMWARE = inspection_rules.rule({'actions': [{'op': 'add-traits', 'args': {'map
 
 @pytest.fixture(scope='module')
 def of_nova():
-    """nova's module of the traits of processors. To import it takes a second, which each process would spend."""
+    """nova's module of processor traits. Import it late: each process would spend a second on it."""
     return importlib.import_module('nova.virt.libvirt.utils')
 
 
@@ -89,7 +89,7 @@ X86 = [name for name, data in MACHINES.items() if data['inventory'].get('cpu', {
 
 @pytest.mark.parametrize('name', X86)
 def test_x86_as_nova(name, of_nova):
-    """What nova's libvirt driver says of the same processor, and nothing that is not explained."""
+    """The traits equal those of nova's libvirt driver, except the explained ones."""
     flags = MACHINES[name]['inventory']['cpu']['flags']
     nova = of_nova.cpu_features_to_traits({LIBVIRT.get(flag, flag) for flag in flags})
     ours = set(traits_of(MACHINES[name]))
@@ -97,7 +97,7 @@ def test_x86_as_nova(name, of_nova):
 
 
 def test_every_name_of_nova_is_in_the_table(of_nova):
-    """With all flags of the kernel, a processor has each trait that nova knows."""
+    """With all flags of the kernel, a processor has each trait of nova's table."""
     libvirt = {name: flag for flag, name in LIBVIRT.items()}
     flags = [libvirt.get(name, name) for name in of_nova.CPU_TRAITS_MAPPING]
     document = {'inventory': {'cpu': {'architecture': 'x86_64', 'model_name': 'AMD', 'flags': flags}}}

@@ -20,8 +20,8 @@ def image(*required, **properties):
     return {'properties': {**{f'trait:{name}': 'required' for name in required}, **properties}}
 
 
-#: {case: (flavor, image, (resource class, required, forbidden), query that nova sends to Placement)}.  The query is
-#: without limit and root_required.
+#: {case: (flavor, image, (resource class, required, forbidden), query that nova sends to Placement)}.  The query has no
+#: limit and no root_required.
 TABLE = {
     'the image-traits specification: the union of both': (
         flavor(trait__HW_CPU_X86_AVX2='required', resources__CUSTOM_GOLD='1'),
@@ -119,7 +119,7 @@ def test_requirements_of_a_client():
         ('gold', 'CUSTOM_GOLD'),
         ('baremetal.gold-1', 'CUSTOM_BAREMETAL_GOLD_1'),
         ('CUSTOM_GOLD', 'CUSTOM_GOLD'),
-        # A node's class of this name becomes the same.
+        # A node's class with this name is normalised to the same one.
         ('CUSTOM_gold', 'CUSTOM_CUSTOM_GOLD'),
     ],
 )
@@ -272,7 +272,7 @@ NAMES = st.sets(st.sampled_from([f'CUSTOM_{letter}' for letter in 'ABCDEF']))
 
 
 def required_by(flavor, image_traits, client):
-    """Return the traits that are required by a flavor, an image and a client together."""
+    """Return the traits that a flavor, an image and a client together require."""
     specs = {f'trait:{name}': 'required' for name in flavor}
     return understand(flavor={'extra_specs': specs}, image=image(*image_traits), required=sorted(client)).required
 

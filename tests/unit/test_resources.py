@@ -40,7 +40,7 @@ from ironic_traits.resources import (
 from ironic_traits.resources.fields import Argument, Field, Filter, Rule, When
 from tests.support.resources import declared, problems
 
-#: Rules of nodes whose names look like those of a single field.
+#: Rules of nodes with names like those of single fields.
 _NOT_OF_A_FIELD = {
     'baremetal:node:update',
     'baremetal:node:update_owner_provisioned',
@@ -53,13 +53,13 @@ _RULES = {
 } - _NOT_OF_A_FIELD
 _TARGET_RULES = {rule.name for rule in policies.list_rules() if 'view_target' in rule.name}
 _RUNBOOK_RULES = {rule.name for rule in policies.list_rules() if rule.name.startswith('baremetal:runbook:update:')}
-#: The filters by traits have one condition together (inventory/node_traits.py).
+#: The filters by traits share one condition (inventory/node_traits.py).
 _CONDITIONS = {*node_filters.CONDITIONS, *node_queries.TRAIT_FILTERS}
 
 #: {resource: fields that ``computed`` of its ``Kind`` computes}.
 _COMPUTED = {RUNBOOKS: runbook_fields.RUNBOOKS.kind.computed.keys()}
 
-#: Parameters of the lists of records that ``inventory.records.find`` has conditions for.
+#: Parameters of lists of records for which ``inventory.records.find`` has conditions.
 _OF_PORTGROUPS = {'node', 'shard', 'conductor_groups'}
 _OF_PORTS = {*_OF_PORTGROUPS, 'portgroup', 'description_contains'}
 
@@ -92,7 +92,7 @@ def test_every_name_occurs_once(resource):
 
 
 _UPDATE_COLOUR = Rule('baremetal:node:update:colour', '', 'Change the colour of a node.')
-#: A field that is declared in full: in the table, and in all layers.
+#: A complete declaration of a field: in the table, and in all layers.
 COLOUR = Field('colour', 82, When.ALWAYS, filter=Filter(Argument.TEXT), change_rule=_UPDATE_COLOUR)
 
 
@@ -114,7 +114,7 @@ def _colour(**more):
     return _table(dataclasses.replace(COLOUR, **more))
 
 
-#: {what is missing: (table, layers, the only problem)}.
+#: {missing declaration: (table, layers, the only problem)}.
 INCOMPLETE = {
     'settable': (
         *(_colour(settable=When.NEVER), _layers()),
@@ -200,8 +200,9 @@ def test_lists_take_the_filters_of_the_table(resource):
 
 @pytest.mark.parametrize('resource', RESOURCES[1:], ids=lambda resource: resource.name)
 def test_tables_of_records_say_only_what_records_support(resource):
-    """Fields that PATCH alone sets exist for nodes only, and rules for changes for runbooks, too: see
-    api/v1/records.py and api/v1/runbooks.py. Fields that POST alone sets exist for allocations only.
+    """Only nodes have fields that only PATCH sets, and only allocations have fields that only POST sets.
+
+    Only nodes and runbooks have rules for changes: see api/v1/records.py and api/v1/runbooks.py.
     """
     at_creation = {'candidate_nodes', 'owner', 'resource_class', 'traits'} if resource is ALLOCATIONS else set()
     assert {field.name: field.settable for field in resource.fields if field.settable is not When.NEVER} == {
@@ -228,7 +229,7 @@ def test_clients_load_no_library_of_the_service(module):
 
 
 def test_types_know_the_order_of_their_attributes():
-    """WSME finds the order of all others in their source code, which takes half of the service's start."""
+    """Types declare the order of their attributes. WSME's search for it would take half of the service's start."""
     ours = [each for each in wsme.types.registry.complex_types if each.__module__.startswith('ironic_traits.')]
     assert len(ours) > 50
     assert [each for each in ours if not issubclass(each, types.Base)] == []

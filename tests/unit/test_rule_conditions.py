@@ -100,7 +100,7 @@ def test_the_condition_that_is_not_met_is_named_with_its_values():
 
 
 def test_contains_warns_of_lists():
-    """As in the real service, avx is found inside avx2."""
+    """``contains`` warns about lists. As in the real service, avx matches inside avx2."""
     found = result({'op': 'contains', 'args': {'value': FLAGS, 'regex': 'avx'}})
     assert found.is_matched
     assert found.warnings == ['contains searches the text of a list: avx also matches within a word. Use has']
@@ -127,7 +127,7 @@ def test_loops(op, multiple, loop, is_met):
 
 
 def test_expressions_in_loops():
-    """Only an item is put into them: they have braces of their own."""
+    """Only the item is inserted into an expression, which may have its own braces."""
     condition = {'op': 'matches', 'args': {'value': 'sda', 'regex': '{item}'}, 'loop': ['x', 's[a-d]{{2}}']}
     assert result(condition).is_matched
     condition = {'op': 'matches', 'args': {'value': '{item[name]}', 'regex': '[a-z]{3}'}, 'loop': DISKS}

@@ -1,4 +1,4 @@
-"""What inspection rules do on a node."""
+"""The evaluation of inspection rules on a node."""
 
 import hypothesis
 import pytest
@@ -70,7 +70,7 @@ def test_a_rule_that_fails_does_nothing_and_others_do(args, failure):
 
 
 def test_a_removed_trait_is_held_by_no_rule():
-    """Whichever priority the rules have."""
+    """No rule holds a removed trait, whatever the priorities of the rules."""
     for priority in (0, 5, 10):
         removal = rule('b', ('remove-trait', {'name': 'CUSTOM_A'}), priority=5)
         evaluation = evaluate(add('a', 'CUSTOM_A', priority=priority), removal, add('c', 'CUSTOM_C'))
@@ -124,7 +124,7 @@ def test_changes_that_cannot_be_made(action, failure):
 
 
 def test_later_rules_see_what_earlier_ones_changed():
-    """Those of equal priority do not."""
+    """Later rules see the changes of earlier ones. Rules of equal priority do not."""
     change = rule('a', ('set-plugin-data', {'path': 'tier', 'value': 'gold'}), priority=5)
     has_tier = [{'op': 'eq', 'args': {'values': ['{plugin_data[tier]}', 'gold']}}]
     assert list(evaluate(change, add('b', 'CUSTOM_B', conditions=has_tier)).traits) == ['CUSTOM_B']
@@ -150,7 +150,7 @@ def test_expectations():
 
 
 def test_a_rule_can_fail_the_inspection():
-    """Rules of a lower priority do not run."""
+    """A rule can fail the inspection. Rules of a lower priority do not run."""
     fail = rule('a', ('fail', {'msg': 'no {node.name}'}), priority=5)
     evaluation = evaluate(fail, add('b', 'CUSTOM_B'))
     assert evaluation.failure == 'no n1'
@@ -159,7 +159,7 @@ def test_a_rule_can_fail_the_inspection():
 
 
 def test_the_limit_refuses_a_rule_as_a_whole():
-    """Rules that run first come first."""
+    """The limit refuses a rule as a whole. Rules that run earlier have precedence."""
     high = rule('z', ('add-traits', {'names': ['CUSTOM_Y', 'CUSTOM_Z']}), priority=1)
     both = rule('b', ('add-traits', {'names': ['CUSTOM_B', 'CUSTOM_Y', 'CUSTOM_C']}))
     evaluation = evaluate(add('a', 'CUSTOM_A'), both, add('c', 'CUSTOM_Z'), high, limit=4)
@@ -186,7 +186,7 @@ def test_sensitive_rules_hide_values():
 
 
 def test_sensitive_rules_hide_why_an_inspection_ends():
-    """Those who see the node see it, in ``last_error`` and in previews."""
+    """Sensitive rules hide the reason: ``last_error`` and previews are visible to all readers of the node."""
     evaluation = evaluate(rule('a', ('fail', {'msg': '{inventory[bmc_password]}'}), sensitive=True), facts=SECRET)
     assert evaluation.failure == 'rule a: the rule is sensitive'
 
@@ -201,7 +201,7 @@ def test_sensitive_rules_hide_their_warnings():
 
 
 def test_only_sensitive_rules_see_secrets():
-    """What the API masks is masked, and a change of it changes both views."""
+    """Only sensitive rules see values that the API masks. A change of a value changes both views."""
     facts = Facts({}, {}, {'driver_info': {'token': '******'}}, {'driver_info': {'token': 'HUSH'}})
     change = rule('change', ('set-attribute', {'path': 'driver_info/x', 'value': 'CUSTOM_X'}), priority=5)
     names = {'names': ['{node.driver_info[x]}', 'CUSTOM_{node.driver_info[token]}'], 'format': True}
@@ -246,7 +246,7 @@ RULES = strategies.lists(
 @hypothesis.given(RULES, strategies.randoms(use_true_random=False), strategies.integers(1, 4))
 @hypothesis.settings(deadline=None, derandomize=True)
 def test_order_and_repetition_change_nothing(documents, random, limit):
-    """Evaluating twice gives the same, and so does another order of the rules."""
+    """A second evaluation, or another order of the rules, gives the same result."""
     rules = [inspection_rules.rule(document, default_name=f'r{number}') for number, document in enumerate(documents)]
     facts = Facts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
     first = rule_evaluation.evaluate(rules, facts, limit)
@@ -260,10 +260,10 @@ def test_order_and_repetition_change_nothing(documents, random, limit):
 @hypothesis.given(RULES, strategies.permutations(range(6)))
 @hypothesis.settings(deadline=None, derandomize=True)
 def test_names_of_rules_change_no_trait(documents, names):
-    """Not even the order of rules with equal priority, which is that of their names."""
+    """Names of rules change no trait, although they decide the order of rules with equal priority."""
     facts = Facts({'x': 'CUSTOM_X'}, {'tier': 'CUSTOM_A'}, {'name': 'CUSTOM_N'})
 
-    # Of two rules of one priority that change the same value, the last one wins, in the order of their names.
+    # If two rules of one priority change the same value, the last one by name wins.
     changing = [each['priority'] for each in documents if _changes(each)]
     hypothesis.assume(len(set(changing)) == len(changing))
     held = []

@@ -1,4 +1,4 @@
-"""What rules hold on a node, over all small examples that hypothesis finds."""
+"""The holds of rules on a node, on all small examples that hypothesis finds."""
 
 import doctest
 
@@ -17,7 +17,7 @@ LIMIT = 4
 
 @st.composite
 def traits(draw):
-    """Generate the traits of a node: what is held is not vetoed."""
+    """Generate the traits of a node. No held trait is vetoed."""
     holders = draw(
         st.dictionaries(
             st.sampled_from(NAMES),

@@ -1,4 +1,4 @@
-"""Templates of inspection rules: the examples of the module, the grammar, and what hostile templates cannot do."""
+"""Templates of inspection rules: the examples of the module, the grammar, and hostile templates."""
 
 import doctest
 
@@ -84,7 +84,7 @@ def test_an_item_is_missing_outside_loops():
 
 
 def test_facts_are_no_templates():
-    """A value of the inventory that looks like a template stays as it is."""
+    """A value of the inventory that looks like a template is not expanded."""
     scope = Scope(inventory={'x': '{node.driver_info[ipmi_password]}', 'y': '{0.__class__}'})
     assert rule_values.expand('{inventory[x]}', scope) == '{node.driver_info[ipmi_password]}'
     assert rule_values.expand('a {inventory[y]}', scope) == 'a {0.__class__}'

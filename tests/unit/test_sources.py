@@ -1,4 +1,4 @@
-"""The rules of sources and vetoes, over all small examples that hypothesis finds."""
+"""The rules of sources and vetoes, on all small examples that hypothesis finds."""
 
 import doctest
 
@@ -17,7 +17,7 @@ source = st.none() | st.sampled_from(SOURCES)
 
 @st.composite
 def traits(draw):
-    """Generate the traits of a node: what is held is not vetoed."""
+    """Generate the traits of a node. No held trait is vetoed."""
     holders = draw(
         st.dictionaries(st.sampled_from(NAMES), st.dictionaries(st.sampled_from(SOURCES), st.integers(), min_size=1))
     )
@@ -26,7 +26,7 @@ def traits(draw):
 
 
 def check(edit):
-    """Check what holds after every edit."""
+    """Check the invariants after an edit."""
     assert all(edit.after.holders.values())
     assert edit.after.holders.keys().isdisjoint(edit.after.vetoes)
     assert edit.changes == bool(edit.before != edit.after)

@@ -1,9 +1,9 @@
-"""What the start of the service imports: the first response should come within a second."""
+"""The imports at the start of the service: the first response should come within a second."""
 
 import subprocess
 import sys
 
-#: Packages that are needed with keystone, or for single requests, only.
+#: Packages that only keystone or single requests need.
 _LATE = ('keystonemiddleware', 'oslo_policy.policy', 'openstack', 'prometheus_client')
 _LATE_OWN = ('ironic_traits.policies', 'ironic_traits.api.description.documents', 'ironic_traits.osc')
 

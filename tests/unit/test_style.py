@@ -1,4 +1,4 @@
-"""The style guide (doc/source/contributor/style.rst), as far as a program can check it."""
+"""The rules of the style guide (doc/source/contributor/style.rst) that a program can check."""
 
 import ast
 import pathlib
@@ -49,12 +49,12 @@ TEXT_PHRASES = {
         for status in (400, 403, 404, 406, 409, 410, 412, 415, 500, 503)
     },
 }
-#: Directories of other texts.
+#: Directories of these other texts.
 OTHER_TEXTS = ('tests', 'releasenotes')
 
 
 def test_files_are_checked():
-    """A pattern that matches no file would check nothing."""
+    """Each pattern matches a file. Otherwise it would check nothing."""
     assert all(any(CHECKOUT.glob(pattern)) for pattern in CHECKED)
     assert pathlib.Path(__file__).with_name('test_traits.py') in MODULES
 

@@ -1,4 +1,4 @@
-"""What a release is installed with, and the list of what it consists of."""
+"""The pinned requirements of a release, and the list of its components."""
 
 import configparser
 import hashlib
@@ -18,7 +18,7 @@ EXTRAS = {'service': ('postgresql', 'mariadb', 'memcached', 'mirror'), 'client':
 
 
 def _pins(name):
-    """Return what a file pins: [(Requirement, [hash, …]), …]."""
+    """Return the pins of a file: [(Requirement, [hash, …]), …]."""
     text = (CHECKOUT / 'requirements' / f'{name}.txt').read_text().replace('\\\n', '')
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith('#')]
     return [(Requirement(line.partition(' --hash')[0]), re.findall(r'--hash=(\S+)', line)) for line in lines]
@@ -26,7 +26,7 @@ def _pins(name):
 
 @pytest.mark.parametrize('name', EXTRAS)
 def test_the_pins_satisfy_the_requirements(name):
-    """If this fails: ``tox -e lock``."""
+    """The pins satisfy the requirements. If this fails, run ``tox -e lock``."""
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(CHECKOUT / 'setup.cfg')
     text = (CHECKOUT / 'requirements.txt').read_text()
@@ -54,7 +54,7 @@ def test_each_pin_has_hashes(name):
 
 @pytest.mark.parametrize('name', EXTRAS)
 def test_pins_name_no_address(name):
-    """The operator chooses the index, not the machine that wrote the file."""
+    """Pins name no index: the operator chooses it, not the machine that wrote the file."""
     text = (CHECKOUT / 'requirements' / f'{name}.txt').read_text()
     assert not re.search(r'://|^\s*-(?!-hash)', text, re.MULTILINE)
 

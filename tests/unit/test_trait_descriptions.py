@@ -53,7 +53,7 @@ def test_broken_sources(source):
 
 
 def test_without_sources(monkeypatch):
-    """The module of an installation without sources has no file."""
+    """There are no descriptions of a module without a file, as in an installation without sources."""
     module = type(sys)('os_traits.storage.disk')
     module.TRAITS = ['HDD', 'SSD']
     monkeypatch.setitem(sys.modules, 'os_traits.storage.disk', module)

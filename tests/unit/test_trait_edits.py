@@ -9,13 +9,13 @@ from ironic_traits.matching.trait_edits import BulkEdit, Digest
 NAMES = [f'CUSTOM_{letter}' for letter in 'ABCD']
 SOURCES = ['operator', 'terraform', 'rule:cpu']
 NAME, SETS = st.sampled_from(NAMES), st.frozensets(st.sampled_from(NAMES), max_size=3)
-#: The hold is a number, for the time.
+#: The hold is a number instead of a time.
 HOLDS = st.dictionaries(st.sampled_from(SOURCES), st.integers(0, 3), min_size=1)
 
 
 @st.composite
 def traits(draw):
-    """Traits with sources, and vetoes of other traits."""
+    """Generate traits with sources, and vetoes of other traits."""
     holders = draw(st.dictionaries(NAME, HOLDS))
     vetoed = draw(SETS) - holders.keys()
     return Traits(holders, {name: draw(st.integers(0, 3)) for name in vetoed})
@@ -23,7 +23,7 @@ def traits(draw):
 
 @st.composite
 def edits(draw):
-    """Edits that do not contradict themselves."""
+    """Generate edits without contradictions."""
     rename = {} if draw(st.booleans()) else draw(st.dictionaries(NAME, NAME, max_size=2))
     add = draw(SETS) - rename.keys() - set(rename.values())
     remove = draw(SETS) - add - rename.keys() - set(rename.values())

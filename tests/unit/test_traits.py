@@ -40,7 +40,7 @@ def test_nearest(name, suggestion):
 
 
 def test_filter():
-    """The four filters of the specification: all of, any of, not all of, none of."""
+    """The four filters of the specification work: all of, any of, not all of, none of."""
     trait_filter = traits.Filter.of(
         traits=[{'A'}, {'B'}], traits_any=[{'C', 'D'}], not_traits=[{'E', 'F'}], not_traits_any=[{'G'}, {'H'}]
     )

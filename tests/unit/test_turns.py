@@ -11,7 +11,7 @@ from tests.support.concurrency import wait_until
 
 
 class Application:
-    """A WSGI application whose requests end when the test says so."""
+    """A WSGI application. The test ends its requests."""
 
     def __init__(self):
         self.begun = []
@@ -71,7 +71,7 @@ def test_a_request_that_commits_lets_the_next_one_begin(monkeypatch):
     application.send('next')
     wait_until(lambda: application.begun == ['commits', 'next'])
     application.end['commits'].set()
-    # It has had its turn, and does not end that of the other one.
+    # This request has had its turn, and does not end that of the other one.
     application.threads[0].join(10)
     application.send('last')
     time.sleep(0.01)

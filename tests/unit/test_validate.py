@@ -1,4 +1,4 @@
-"""The deploy-validate hooks: how they are loaded, and how their results are combined."""
+"""The deploy-validate hooks: loading them, and combining their results."""
 
 import pytest
 import stevedore
@@ -18,7 +18,7 @@ NODE = {
 class Refusing(validate.Hook):
     """A hook that refuses all nodes.
 
-    :param message: why.
+    :param message: reason.
     :param interface: the interface that it validates.
     """
 
@@ -51,7 +51,7 @@ def test_reasons_of_all_hooks(monkeypatch):
 
 
 def test_a_hook_of_an_unknown_interface(monkeypatch):
-    """Its result would never be used."""
+    """A hook of an unknown interface is refused, because its result would not be used."""
     install(monkeypatch, Refusing('No.', 'kitchen'))
     with pytest.raises(cfg.Error, match='hook-0 validates "kitchen"'):
         validate.load()

@@ -1,4 +1,4 @@
-"""The records of the traits that were written to a cloud, in all short stories that hypothesis finds."""
+"""The records of the traits that were written to a cloud, on all short sequences that hypothesis finds."""
 
 import datetime
 
@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from ironic_traits.matching import written_traits
 from ironic_traits.matching.written_traits import OURS, REFUSED, REMOVED, REMOVING, WRITING, WRITTEN, Record
 
-#: What may happen, in any order: the source here adds or removes the trait; another client there does; the node is
-#: read; the writer comes by, and its request succeeds, is refused, or its process is killed before or after it.
+#: Events in any order: the source here, or another client there, adds or removes the trait; the node is read; the
+#: writer sends a request, which succeeds or is refused, or its process is killed before or after it.
 EVENTS = ('hold', 'release', 'add', 'remove', 'read', 'write', 'refused', 'killed before', 'killed after')
 
 
 class Story:
-    """A trait of a node, here and there, as the mirror and its writer treat it."""
+    """A trait of a node in this service ("here") and in the cloud ("there"), with a mirror and its writer."""
 
     def __init__(self):
         self.moment = datetime.datetime.fromisoformat('2026-01-01T00:00:00')
@@ -24,7 +24,7 @@ class Story:
         self.puts = self.holds = 0
 
     def tell(self, event):
-        """Let something happen."""
+        """Apply an event."""
         self.moment += datetime.timedelta(seconds=1)
         if event == 'hold' and self.held_since is None:
             self.held_since = self.moment
@@ -33,7 +33,7 @@ class Story:
             self.held_since = None
         elif event == 'add' and not self.is_there:
             self.is_there = True
-            # Nobody can see that they have removed it before, if it was not read since.
+            # An earlier removal by the other client is invisible if the node was not read in between.
             self.is_theirs = self.record is None or self.record.state not in OURS
         elif event == 'remove':
             self.is_there = self.is_theirs = False
@@ -43,7 +43,7 @@ class Story:
             self.write(event)
 
     def read(self):
-        """Read the node there."""
+        """Read the node in the cloud."""
         records = {'T': self.record} if self.record else {}
         holders = {'T': ['operator']} if self.held_since else {}
         present = {'T'} if self.is_there else set()
@@ -71,7 +71,7 @@ class Story:
         if event == 'refused':
             self.record = Record(REFUSED, self.moment, 'No.') if state == WRITING else self.record
         elif event != 'killed before':
-            # Only what this service has written is removed.
+            # Only traits that this service has written are removed.
             assert state == WRITING or not self.is_theirs
             self.is_there = state == WRITING
             if event == 'write':
@@ -80,7 +80,7 @@ class Story:
 
 @hypothesis.given(st.lists(st.sampled_from(EVENTS), max_size=30))
 def test_stories(events):
-    """Only what was written is removed, and each hold is written once, if no request fails."""
+    """Only written traits are removed, and each hold is written once if no request fails."""
     story = Story()
     for event in events:
         story.tell(event)
@@ -88,7 +88,7 @@ def test_stories(events):
         assert story.puts <= story.holds
     for _ in range(3):
         story.tell('write')
-    # At the end, all agree, or there is a conflict.
+    # At the end, both sides agree, or there is a conflict.
     is_conflict = bool(story.record and story.record.reason)
     assert is_conflict == bool(story.held_since and not story.is_there)
     if not story.held_since:
