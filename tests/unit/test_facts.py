@@ -23,7 +23,9 @@ def traits_of(name, inventory, **plugin_data):
 
 @pytest.mark.parametrize('module', [pci_names, trait_names])
 def test_examples(module):
-    assert doctest.testmod(module).failed == 0
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert result.failed == 0
 
 
 def entries():

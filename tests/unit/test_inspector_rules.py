@@ -23,7 +23,9 @@ ADD = {'action': 'add-trait', 'name': 'CUSTOM_A'}
 
 
 def test_examples():
-    assert doctest.testmod(inspector_rules).failed == 0
+    result = doctest.testmod(inspector_rules)
+    assert result.attempted
+    assert result.failed == 0
 
 
 def is_matched(condition):

@@ -34,7 +34,9 @@ def settle(before, wanted, limit=LIMIT):
 
 
 def test_the_example():
-    assert doctest.testmod(rule_holds).failed == 0
+    result = doctest.testmod(rule_holds)
+    assert result.attempted
+    assert result.failed == 0
 
 
 @hypothesis.given(traits(), WANTED)

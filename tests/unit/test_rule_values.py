@@ -18,7 +18,9 @@ SCOPE = Scope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5
 
 
 def test_examples():
-    assert doctest.testmod(rule_values).failed == 0
+    result = doctest.testmod(rule_values)
+    assert result.attempted
+    assert result.failed == 0
 
 
 @pytest.mark.parametrize(('template', 'value'), [

@@ -33,7 +33,9 @@ def check(edit):
 
 
 def test_the_examples():
-    assert doctest.testmod(sources).failed == 0
+    result = doctest.testmod(sources)
+    assert result.attempted
+    assert result.failed == 0
 
 
 @hypothesis.given(traits(), some)

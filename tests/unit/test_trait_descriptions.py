@@ -12,7 +12,9 @@ from ironic_traits.matching.traits import STANDARD
 
 
 def test_examples():
-    assert doctest.testmod(trait_descriptions).failed == 0
+    result = doctest.testmod(trait_descriptions)
+    assert result.attempted
+    assert result.failed == 0
 
 
 def test_standard_traits():
