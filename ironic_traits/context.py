@@ -71,6 +71,7 @@ class Context(oslo_context.RequestContext):
         self.conductors = service.conductors
         self.etags = service.etags
         self.node_index = service.node_index
+        self.trait_cache = service.trait_cache
         self.clouds = service.clouds
         self.places = service.places
         self.streams = service.streams

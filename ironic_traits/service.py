@@ -14,6 +14,7 @@ from ironic_traits.inventory.node_index import NodeIndex
 from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.search_places import Places
 from ironic_traits.inventory.trait_writers import Writers
+from ironic_traits.placement.trait_cache import TraitCache
 
 
 class Service:
@@ -35,6 +36,7 @@ class Service:
     :ivar conductors: the conductors, and the nodes of each.
     :ivar etags: ETags of lists.
     :ivar node_index: the index of nodes.
+    :ivar trait_cache: traits of providers.
     :ivar clouds: connections to the Ironic of clouds, {name: ironic_traits.mirror.cloud.Cloud}.
     :ivar streams: the clients that follow changes.
     :ivar wake_worker: function that notifies the worker of this machine of new work.
@@ -62,6 +64,7 @@ class Service:
         self.conductors = Directory()
         self.etags = Tags()
         self.node_index = NodeIndex()
+        self.trait_cache = TraitCache()
         self.clouds = {}
         self.places = Places()
         self.streams = Streams(self, conf.changes)

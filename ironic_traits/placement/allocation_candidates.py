@@ -28,6 +28,7 @@ from ironic_traits.placement.candidate_requests import Group, Request
 from ironic_traits.placement.candidate_summaries import Summary
 from ironic_traits.placement.plain_candidates import requirements, root_conditions
 from ironic_traits.placement.resource_providers import in_tree, is_in
+from ironic_traits.placement.trait_cache import TraitCache
 
 
 class Singles(NamedTuple):
@@ -63,7 +64,7 @@ def find(context: Context, request: Request) -> Result | Singles:
     """
     with context.read() as connection:
         search = Search(connection, context.conf.placement, request)
-        return search.plain() if search.is_plain else search.shown(search.candidates())
+        return search.plain(context.trait_cache) if search.is_plain else search.shown(search.candidates())
 
 
 class _Options(NamedTuple):
@@ -120,9 +121,9 @@ class Search:
             (each for each in (request.limit, conf.max_allocation_candidates) if each and each > 0), default=None
         )
 
-    def plain(self) -> Singles:
+    def plain(self, cache: TraitCache) -> Singles:
         """Return the Singles if a candidate is one provider."""
-        found = plain_candidates.find(self.connection, self._plain(self._limit_of_queries))
+        found = plain_candidates.find(self.connection, self._plain(self._limit_of_queries), cache)
         if self.conf.randomize_allocation_candidates:
             random.shuffle(found)
         return Singles(self.request.groups[0], found[: self.limit])

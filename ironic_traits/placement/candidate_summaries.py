@@ -2,7 +2,7 @@
 
 import bisect
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -31,7 +31,7 @@ class Summary(NamedTuple):
     parent: str | None
     root: str
     resources: dict[str, tuple[int, int]]
-    traits: list[str]
+    traits: Sequence[str]
 
 
 def of_trees(connection: sa.Connection, roots: Collection[str]) -> dict[str, Summary]:

@@ -4,7 +4,7 @@ The limit ends the queries. They read the nodes of a resource class that are fre
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -14,11 +14,14 @@ from ironic_traits.db.types import joined
 from ironic_traits.inventory import node_classes
 from ironic_traits.placement import capacity
 from ironic_traits.placement.candidate_summaries import Summary, standard_first
+from ironic_traits.placement.trait_cache import TraitCache, Traits
 from ironic_traits.placement.traits import Holders
 
 #: Up to this limit, PostgreSQL takes less time to look up for each node whether something holds it. For more nodes, it
 #: takes less time with joins, although it takes longer to plan them.
 _FEW = 100
+#: Up to this limit, the traits of nodes are cached. It is the limit of nova's requests.
+_MAX_CACHED = 1000
 
 
 def of_class(classes: Sequence[str | None], name: str, class_id: int) -> list[Condition]:
@@ -66,28 +69,76 @@ def traits_of_nodes(dialect: str, holders: Mapping[str, Holders], required: Iter
     return own if len(own) > 1 else set()
 
 
-def with_traits(statement: sa.Select) -> sa.Select:
-    """Return the SELECT for ``read_nodes``.
+class Statements(NamedTuple):
+    """The SELECTs with which ``read_nodes`` reads the providers of free nodes.
+
+    :ivar plain: of ``id``, ``uuid`` and ``generation``; None if the traits of so many nodes are not cached.
+    :ivar with_traits: of these, the node's own traits, and those that clients have set.
+    """
+
+    plain: sa.Select | None
+    with_traits: sa.Select
+
+
+def statements(statement: sa.Select, limit: int | None) -> Statements:
+    """Return the Statements for ``read_nodes``.
 
     :param statement: as of ``nodes``.
+    :param limit: as of ``nodes``.
     """
-    found = statement.add_columns(tables.resource_providers.c.node_id).subquery()
-    own = sa.select(joined(tables.node_traits.c.trait)).where(tables.node_traits.c.node_id == found.c.node_id)
-    return sa.select(found.c.uuid, own.scalar_subquery(), _foreign(found))
+    columns = tables.resource_providers.c
+    found = statement.add_columns(columns.generation, columns.node_id).subquery()
+    plain = statement.with_only_columns(columns.id, columns.uuid, columns.generation)
+    return Statements(plain if limit and limit <= _MAX_CACHED else None, _with_traits(found))
 
 
-def read_nodes(connection: sa.Connection, statement: sa.Select, name: str) -> list[tuple[str, Summary]]:
+def read_nodes(
+    connection: sa.Connection, statements: Statements, cache: TraitCache, name: str
+) -> list[tuple[str, Summary]]:
     """Return [(uuid, Summary), …] of providers of free nodes.
 
-    :param statement: as of ``with_traits``.
+    :param cache: the traits of providers that this process has read.
     :param name: of the resource class of the nodes.
     """
     # A free node has its one unit, and nothing of it is used.
     resources = {name: (1, 0)}
+    if statements.plain is None:
+        uuids, traits = _read(connection, statements.with_traits)
+    else:
+        uuids, traits = _read_cached(connection, statements.plain, cache)
     return [
-        (uuid, Summary(None, uuid, resources, _names(f'{own},{foreign}' if own and foreign else own or foreign)))
-        for uuid, own, foreign in connection.execute(statement).all()
+        (uuid, Summary(None, uuid, resources, traits[provider_id].names))
+        for provider_id, uuid in uuids.items()
+        if provider_id in traits
     ]
+
+
+def _read_cached(
+    connection: sa.Connection, statement: sa.Select, cache: TraitCache
+) -> tuple[dict[int, str], dict[int, Traits]]:
+    """Return the result of ``_read``, with traits from the cache. Read those that are not in it.
+
+    A provider that is deleted in the meantime has no traits.
+    """
+    rows = connection.execute(statement).all()
+    uuids = {provider_id: uuid for provider_id, uuid, _ in rows}
+    traits = cache.get({provider_id: generation for provider_id, _, generation in rows})
+    if missing := [provider_id for provider_id in uuids if provider_id not in traits]:
+        _, more = _read(connection, _OF_IDS, {'provider_ids': missing})
+        cache.add(more)
+        traits |= more
+    return uuids, traits
+
+
+def _read(
+    connection: sa.Connection, statement: sa.Select, parameters: Mapping[str, Any] | None = None
+) -> tuple[dict[int, str], dict[int, Traits]]:
+    """Return ({provider id: uuid}, {provider id: Traits}) of providers, in the order of the rows."""
+    uuids, traits = {}, {}
+    for provider_id, uuid, generation, own, foreign in connection.execute(statement, parameters).all():
+        uuids[provider_id] = uuid
+        traits[provider_id] = Traits(generation, _names(f'{own},{foreign}' if own and foreign else own or foreign))
+    return uuids, traits
 
 
 def _names(names: str | None) -> list[str]:
@@ -139,7 +190,7 @@ def read_clients(connection: sa.Connection, statement: sa.Select) -> Iterator[tu
         resources[name] = (capacity.whole_units(*amounts), int(in_use))
 
 
-def _foreign(found: sa.Subquery) -> sa.ScalarSelect[str]:
+def _foreign(found: sa.FromClause) -> sa.ScalarSelect[str]:
     """Return the traits that clients have set on providers, as a column of a SELECT from them.
 
     Without a join: most nodes have no such traits, and then PostgreSQL reads none, and not all.
@@ -147,3 +198,18 @@ def _foreign(found: sa.Subquery) -> sa.ScalarSelect[str]:
     table = tables.resource_provider_traits.c
     name = sa.select(tables.traits.c.name).where(tables.traits.c.id == table.trait_id).scalar_subquery()
     return sa.select(joined(name)).where(table.resource_provider_id == found.c.id).scalar_subquery()
+
+
+def _with_traits(found: sa.FromClause) -> sa.Select:
+    """Return the SELECT of providers of nodes with the node's own traits, and those that clients have set.
+
+    :param found: providers, with ``id``, ``uuid``, ``generation`` and ``node_id``.
+    """
+    own = sa.select(joined(tables.node_traits.c.trait)).where(tables.node_traits.c.node_id == found.c.node_id)
+    return sa.select(found.c.id, found.c.uuid, found.c.generation, own.scalar_subquery(), _foreign(found))
+
+
+#: Built once: to build it for each call takes as long as to execute it.
+_OF_IDS = _with_traits(tables.resource_providers).where(
+    tables.resource_providers.c.id.in_(sa.bindparam('provider_ids', expanding=True))
+)

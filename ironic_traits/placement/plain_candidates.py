@@ -17,7 +17,9 @@ from ironic_traits.placement import node_candidates
 from ironic_traits.placement import traits as provider_traits
 from ironic_traits.placement.candidate_requests import Group, Traits
 from ironic_traits.placement.candidate_summaries import Summary
+from ironic_traits.placement.node_candidates import Statements
 from ironic_traits.placement.resource_providers import in_tree, is_in
+from ironic_traits.placement.trait_cache import TraitCache
 from ironic_traits.placement.traits import Holders
 
 
@@ -42,12 +44,15 @@ class Search(NamedTuple):
     limit: int | None
 
 
-def find(connection: sa.Connection, search: Search) -> list[tuple[str, Summary]]:
-    """Return the candidates, free nodes first: [(uuid, Summary), …]. They may be more than the limit."""
+def find(connection: sa.Connection, search: Search, cache: TraitCache) -> list[tuple[str, Summary]]:
+    """Return the candidates, free nodes first: [(uuid, Summary), …]. They may be more than the limit.
+
+    :param cache: the traits of providers that this process has read.
+    """
     found: list[tuple[str, Summary]] = []
-    for statement in _nodes(search):
+    for statements in _nodes(search):
         if search.limit is None or len(found) < search.limit:
-            found += node_candidates.read_nodes(connection, statement, *search.group.resources)
+            found += node_candidates.read_nodes(connection, statements, cache, *search.group.resources)
     if search.limit is None or len(found) < search.limit:
         found += node_candidates.read_clients(connection, _clients(search))
     return found
@@ -69,9 +74,9 @@ def free_nodes(search: Search) -> tuple[sa.Select, ...]:
 
 
 @functools.lru_cache(maxsize=128)
-def _nodes(search: Search) -> tuple[sa.Select, ...]:
-    """Return the SELECTs for ``node_candidates.read_nodes``."""
-    return tuple(map(node_candidates.with_traits, free_nodes(search)))
+def _nodes(search: Search) -> tuple[Statements, ...]:
+    """Return the statements for ``node_candidates.read_nodes``."""
+    return tuple(node_candidates.statements(each, search.limit) for each in free_nodes(search))
 
 
 @functools.lru_cache(maxsize=128)

@@ -11,6 +11,7 @@ from ironic_traits.db import names, tables
 from ironic_traits.db.annotations import Condition
 from ironic_traits.db.engine import retried
 from ironic_traits.db.prepared import prepared
+from ironic_traits.db.types import names_in
 from ironic_traits.placement import failures
 
 #: When a trait was changed last.
@@ -27,15 +28,16 @@ _MAX_JOINS = 4
 
 def find(
     context: Context, name_in: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None
-) -> dict[str, datetime.datetime]:
+) -> tuple[list[str], datetime.datetime | None]:
     """List traits.
 
     :param name_in: only traits with one of these names; None for all.
     :param prefix: only traits whose name begins with this text; None for all.
     :param associated: True for traits that a provider has, False for the others; None for all.
-    :returns: {name: time of the last change, …}, sorted by name.
+    :returns: ([name, …], time of the last change of one of them), the names sorted; ([], None) for no traits.
     """
-    statement = prepared(sa.select(tables.traits.c.name, MOMENT).order_by(tables.traits.c.name))
+    # One row: to read a row for each of hundreds of traits takes longer.
+    statement = prepared(sa.select(names_in(tables.traits.c.name), sa.func.max(MOMENT)))
     if name_in is not None:
         statement = statement.where(tables.traits.c.name.in_(name_in))
     if prefix:
@@ -46,8 +48,8 @@ def find(
         has_one = sa.or_(_FOREIGN, _OWN)
         statement = statement.where(has_one if associated else ~has_one)
     with context.read() as connection:
-        # To read the values of a row by their names takes ten times as long.
-        return {name: moment for name, moment in connection.execute(statement).all()}
+        found, moment = connection.execute(statement).one()
+    return found, moment
 
 
 def get(context: Context, name: str) -> sa.Row:

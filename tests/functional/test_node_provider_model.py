@@ -188,7 +188,12 @@ class Following(stateful.RuleBasedStateMachine):
             after = self.seen[node]
             if after[1] is None:
                 continue
-            assert after[1]['traits']['traits'] == sorted(self.own[node] | self.foreign[node])
+            traits = sorted(self.own[node] | self.foreign[node])
+            assert after[1]['traits']['traits'] == traits
+            candidates = self.placement('GET', f'/allocation_candidates?resources={self.class_of(node)}:1&limit=9').json
+            if self.nodes[node] in candidates['provider_summaries']:
+                # These traits may come from the cache.
+                assert sorted(candidates['provider_summaries'][self.nodes[node]]['traits']) == traits
             if before[1] is None:
                 continue
             # A deploy runs in several transactions, which may change something and change it back.

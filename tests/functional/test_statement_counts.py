@@ -35,10 +35,12 @@ def _claim(node):
 
 
 def test_candidates(app, client, node):
-    """The statements read the parameters of the search, and the free nodes with their traits."""
+    """The statements read the parameters of the search, and the free nodes. The traits are in the cache."""
     client.ask('PUT', f'/v1/nodes/{node}/traits', {'traits': ['CUSTOM_A']})
+    path = f'/allocation_candidates?resources={GOLD}:1&required=CUSTOM_A&limit=1'
+    client.placement('GET', path)
     with plans.statements() as executed:
-        response = client.placement('GET', f'/allocation_candidates?resources={GOLD}:1&required=CUSTOM_A&limit=1').json
+        response = client.placement('GET', path).json
     assert list(response['provider_summaries']) == [node]
     assert len(executed) == 2, executed
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ironic_traits.api.placement.expose import Response, expose, latest, modified
+from ironic_traits.api.placement.expose import Response, expose, modified, now
 from ironic_traits.api.placement.schemas import CUSTOM_NAME, TEXT, array, document, response, returning
 from ironic_traits.api.resource import Resource
 from ironic_traits.matching.traits import MAX_LENGTH
@@ -28,8 +28,8 @@ class TraitsController(Resource):
     )
     def get_all(self, context, /, *, query):
         name, associated = _name_filter(query.get('name')), _associated(query.get('associated'))
-        moments = traits.find(context, **name, associated=associated)
-        return Response({'traits': list(moments)}, latest(moments.values()))
+        names, moment = traits.find(context, **name, associated=associated)
+        return Response({'traits': names}, moment or now())
 
     @expose('placement:traits:show', since=SINCE)
     def get_one(self, context, name, /):
