@@ -147,7 +147,8 @@ def _ask(application, method, path, body):
 def _bulk(url):
     """Yield a function that inserts rows into a table. All rows have the keys of the first one.
 
-    At the end, set the id sequences to follow the inserted ids, and update the statistics of the planner.
+    At the end, set the id sequences to follow the inserted ids, and update the statistics of the planner. VACUUM, like
+    autovacuum: before that, PostgreSQL's plans are those of a table that was just written.
     """
     url = sa.make_url(url)
     backend = url.get_backend_name()
@@ -174,10 +175,12 @@ def _bulk(url):
                 connection.execute(sa.select(sa.func.setval(f'{name}_id_seq', last)))
     with engine.connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
         for name in [*filled, *(['traits'] if filled else [])]:
-            connection.exec_driver_sql(f'ANALYZE {"TABLE " if backend in ("mysql", "mariadb") else ""}{name}')
+            connection.exec_driver_sql(f'{ANALYZE.get(backend, "ANALYZE TABLE")} {name}')
     engine.dispose()
 
 
+#: {backend: the statement that updates the statistics of a table, before its name}, except for MariaDB and MySQL.
+ANALYZE = {'postgresql': 'VACUUM ANALYZE', 'sqlite': 'ANALYZE'}
 _UNCHECKED = {
     'postgresql': ('SET LOCAL session_replication_role = replica',),
     'sqlite': ('PRAGMA foreign_keys = OFF', 'PRAGMA synchronous = OFF'),

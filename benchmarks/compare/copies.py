@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import os_resource_classes
 import sqlalchemy as sa
 
-from benchmarks import seed
+from benchmarks import bulk, seed
 from benchmarks.placement import FIFTH, HALF
 from ironic_traits.db import tables
 from tests.support.ironic_server import CONFIGURATION
@@ -171,7 +171,7 @@ class _Copy:
                 self._target.execute(sa.text(statement))
 
     def _analyze(self):
-        prefix = '' if self._target.dialect.name == 'postgresql' else 'TABLE '
+        analyze = bulk.ANALYZE.get(self._target.dialect.name, 'ANALYZE TABLE')
         with self._engines[1].connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
             for table in self._written:
-                connection.execute(sa.text(f'ANALYZE {prefix}{table.name}'))
+                connection.execute(sa.text(f'{analyze} {table.name}'))

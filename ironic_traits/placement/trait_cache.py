@@ -4,15 +4,21 @@ Reading the traits of 1,000 candidates takes the database longer than finding th
 by provider and generation. They are never stale: the generation is raised in the same transaction whenever a provider's
 traits change (invariant 6), and the id of a deleted provider is not used again. A search reads the generations together
 with the candidates.
+
+The one exception is a database that goes back in time: a backup is restored while the process runs, or a failover loses
+writes. Then the same generation may occur again with other traits. So a process forgets all traits after MAX_AGE.
 """
 
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 #: Maximum number of providers in a cache. With 20 traits, one takes about 400 bytes.
 MAX_PROVIDERS = 10_000
+#: Seconds after which a process forgets all traits.
+MAX_AGE = 600
 
 
 class Traits(NamedTuple):
@@ -32,6 +38,7 @@ class TraitCache:
     def __init__(self) -> None:
         self._traits: dict[int, Traits] = {}
         self._lock = threading.Lock()
+        self._until = 0.0
 
     def get(self, generations: Mapping[int, int]) -> dict[int, Traits]:
         """Return the traits of those providers that are in the cache.
@@ -39,6 +46,8 @@ class TraitCache:
         :param generations: {provider id: generation}.
         :returns: {provider id: Traits of this generation}.
         """
+        if time.monotonic() > self._until:
+            self._traits, self._until = {}, time.monotonic() + MAX_AGE
         cached = self._traits
         return {
             provider_id: traits

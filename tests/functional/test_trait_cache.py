@@ -1,6 +1,7 @@
 """The cache of the traits of candidates: never stale, and bounded."""
 
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -130,10 +131,21 @@ def test_node_that_is_deleted_during_the_query(client, writer):
 def test_oldest_traits_leave_the_cache(monkeypatch):
     monkeypatch.setattr(trait_cache, 'MAX_PROVIDERS', 2)
     cache = TraitCache()
+    assert cache.get({}) == {}
     cache.add({1: Traits(0, ['A']), 2: Traits(0, ['A'])})
     cache.add({1: Traits(1, ['B']), 3: Traits(0, [])})
     assert cache.get({1: 1, 2: 0, 3: 0}) == {1: (1, ('B',)), 3: (0, ())}
     assert cache.get({1: 0, 3: 1}) == {}
+
+
+def test_all_traits_leave_the_cache(monkeypatch):
+    cache = TraitCache()
+    assert cache.get({1: 0}) == {}
+    cache.add({1: Traits(0, ['A'])})
+    assert cache.get({1: 0}) == {1: (0, ('A',))}
+    late = time.monotonic() + trait_cache.MAX_AGE + 1
+    monkeypatch.setattr(trait_cache.time, 'monotonic', lambda: late)
+    assert cache.get({1: 0}) == {}
 
 
 def _count(client, limit=1000):
