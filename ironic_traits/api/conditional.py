@@ -91,7 +91,7 @@ def _request(context):
 
 
 def _version(context):
-    """Return the version of all that lists of nodes are read from. Equal versions mean equal lists."""
+    """Return the version of all data that lists of nodes are read from. Equal versions mean equal lists."""
     place = change_feed.now(context)
     with context.read() as connection:
         # A reservation that expires changes lists without a write.

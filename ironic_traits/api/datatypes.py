@@ -1,4 +1,4 @@
-"""The datatypes of WSME: what has to be done with them once, when the service starts."""
+"""The preparation of the datatypes of WSME, once, when the service starts."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The answers to exceptions. ``ironic_traits.failures`` has the failures themselves, and imports no library."""
+"""The responses to exceptions. ``ironic_traits.failures`` has the failures themselves, and imports no library."""
 
 import logging
 import urllib.parse

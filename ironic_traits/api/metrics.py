@@ -188,7 +188,7 @@ class _Counts:
 def _flavors(conf):
     """Return the flavors whose nodes are counted, [ironic_traits.inventory.capacity.Flavor, …].
 
-    :raises oslo_config.cfg.Error: the file cannot be read, or has something else than flavors.
+    :raises oslo_config.cfg.Error: the file cannot be read, or contains anything but flavors.
     """
     path = conf.metrics.flavors_file
     if not path:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 #: A set with fewer members than one in _SPARSE positions is stored as a list of positions, of 4 bytes each.
 _SPARSE = 32
 _POSITION = 'I'
-#: Nodes whose masks are computed at once. Their number limits the number of masks, and so the memory.
+#: Number of nodes whose masks are computed at once. It limits the number of masks, and so the memory.
 _CHUNK = 1 << 14
 
 
@@ -59,7 +59,9 @@ def failing(considered: int, fulfilled: Sequence[int], size: int) -> Counter[int
 
 
 class Sums:
-    """In how many sets each node is. Bit n of the sums is a set of nodes, too, so that nodes are added all at once.
+    """The number of sets that contain each node.
+
+    The bits n of all numbers are one set of nodes, so that one operation adds to the numbers of all nodes.
 
     :param sets: sets of nodes.
     """
@@ -88,7 +90,7 @@ class Sums:
         return above
 
     def at(self, position: int) -> int:
-        """Return in how many sets the node at a position is."""
+        """Return the number of sets that contain the node at a position."""
         return sum((bit >> position & 1) << place for place, bit in enumerate(self._bits))
 
 

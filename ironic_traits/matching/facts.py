@@ -201,7 +201,7 @@ def _add_name(result: Result, prefix: str, *parts: str) -> None:
 
 
 def _number(value: Any) -> str:
-    """Return a PCI number as four hexadecimal digits; '' if it is none."""
+    """Return a PCI number as four hexadecimal digits; '' if it is not a number."""
     text = _text(value).lower().removeprefix('0x')
     return text.rjust(4, '0') if 0 < len(text) <= 4 and set(text) <= set('0123456789abcdef') else ''
 

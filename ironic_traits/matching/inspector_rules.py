@@ -102,7 +102,7 @@ def _rule(item: Any, name: str) -> dict[str, Any]:
 
 
 def _condition(condition: Any) -> list[dict[str, Any]]:
-    """Return our conditions for one of inspector: there, none holds for a missing field, not even a negated one."""
+    """Return our conditions for one of inspector. There, a missing field meets no condition, not even a negated one."""
     if not isinstance(condition, dict) or condition.get('op') not in _OPERATORS:
         raise _Unsupported(f'the condition {condition!r:.200} has no counterpart')
     op, is_negated = _OPERATORS[condition['op']]

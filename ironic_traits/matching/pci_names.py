@@ -9,7 +9,7 @@ FILES = ('/usr/share/misc/pci.ids', '/usr/share/hwdata/pci.ids')
 
 
 def names(vendor: str, product: str) -> tuple[str, str]:
-    """Return the names of a vendor and of a device, or the numbers of those that have none.
+    """Return the names of a vendor and of a device, or the number of each that has no name.
 
     :param vendor: four hexadecimal digits.
     """

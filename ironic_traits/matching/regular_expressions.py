@@ -14,7 +14,7 @@ MAX_LENGTH, MAX_SIZE = 500, 5000
 
 
 class InvalidExpression(ValueError):
-    """Text that is no regular expression, or one that is too large."""
+    """A text that is not a regular expression, or an expression that is too large."""
 
 
 @functools.lru_cache(256)

@@ -126,7 +126,7 @@ def _remove(effects: Effects, scope: Scope, name: Any, format: Any = False, norm
 
 def _add_all(effects: Effects, scope: Scope, **args: Any) -> None:
     if 'map' in args:
-        # The tables of the package decide what a map reads. Secrets are not among it.
+        # The tables of the package define what a map reads. They name no secrets.
         scope.spend(100 * rule_values.STEP)
         result = facts.MAPS[args['map']](facts.Facts(scope.inventory, scope.plugin_data))
         effects.warnings += result.warnings

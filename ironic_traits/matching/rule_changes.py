@@ -24,7 +24,7 @@ class Change:
     :ivar op: set, extend or delete.
     :ivar path: the keys that lead to the value.
     :ivar is_unique: of extend: whether a value that is there is not added again.
-    :ivar port_id: of a port: its uuid, or whatever the template of the rule gives.
+    :ivar port_id: of a port: its uuid, or the value of the rule's template.
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class Change:
 def path_of(path: Any) -> tuple[str, ...]:
     """Return the keys of a path such as ``extra/rack`` or ``extra.rack``.
 
-    :raises InvalidPath: it is none.
+    :raises InvalidPath: it is not a path.
     """
     text = path if isinstance(path, str) else '.'.join(map(str, path)) if isinstance(path, list) else ''
     keys = tuple(text.strip('/').split('/') if '/' in text else text.split('.'))
@@ -69,7 +69,7 @@ def node_path(path: Any) -> tuple[str, ...]:
 def applied(change: Change, node: Mapping[str, Any], plugin_data: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return (node, plugin data) with a change. What is changed is copied, the rest is shared.
 
-    :raises InvalidPath: the path leads through a value that is no object, or extends what is no list.
+    :raises InvalidPath: the path leads through a value that is not an object, or extends one that is not a list.
     """
     if change.kind == 'capability':
         return _with_capability(change, node), plugin_data

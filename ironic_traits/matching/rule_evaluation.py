@@ -17,7 +17,7 @@ from ironic_traits.matching.rule_changes import Change, InvalidPath
 from ironic_traits.matching.rule_values import Scope, Unusable
 from ironic_traits.matching.sources import Traits
 
-#: How deep inspection data may be nested, and most values of it.
+#: Maximum depth of inspection data, and maximum number of values in it.
 MAX_DEPTH, MAX_VALUES = 50, 2_000_000
 #: Maximum number of traits of a node (invariant 3).
 MAX_TRAITS = 50
@@ -27,7 +27,7 @@ _HIDDEN = 'the rule is sensitive'
 
 
 class InvalidInventory(ValueError):
-    """A document that is no inspection data."""
+    """A document that is not inspection data."""
 
 
 @dataclasses.dataclass
@@ -145,7 +145,7 @@ def evaluate(rules: Iterable[Rule], facts: Facts, limit: int | None = MAX_TRAITS
 
 
 def _settle(evaluation: Evaluation, results: Sequence[RuleResult]) -> None:
-    """Bring what rules of equal priority do into an evaluation."""
+    """Add the results of rules of equal priority to an evaluation."""
     for result in results:
         evaluation.failure = evaluation.failure or result.effects.failure
         for change in result.effects.changes:

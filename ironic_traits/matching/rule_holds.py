@@ -55,8 +55,8 @@ def settle(before: Traits, wanted: Mapping[str, AbstractSet[str]], hold: Callabl
     To run the rules again changes nothing.
 
     :param before: the traits of the node.
-    :param wanted: {name of a rule: what it says}, in the order in which the rules run. All other rules hold nothing
-        any more.
+    :param wanted: {name of a rule: traits that it adds}, in the order in which the rules run. All other rules lose
+        what they hold.
     :param hold: function from a source to its hold on what it adds.
     :param limit: maximum number of traits of a node.
     """

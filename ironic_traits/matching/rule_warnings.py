@@ -1,4 +1,4 @@
-"""Warnings about inspection rules that are valid, but hardly do what their author meant."""
+"""Warnings about inspection rules that are valid, but probably do not do what their author meant."""
 
 from collections.abc import Iterator
 

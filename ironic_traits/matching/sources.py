@@ -1,8 +1,9 @@
 """The sources that hold the traits of a node, and what an edit changes.
 
-A node has a trait while at least one source holds it (invariant 8). A plain write, one without a source, is the
-operator's word about the whole set: it holds what it adds as the source ``operator``, and takes what it removes from
-every source. What it takes from another source is vetoed, so that the next run of that source does not bring it back.
+A node has a trait while at least one source holds it (invariant 8). A plain write, one without a source,
+is the operator's, and is about all traits: it adds traits as the source ``operator``, and it removes traits from every
+source. A trait that it removes from another source is vetoed, so that the next run of that source does not bring it
+back.
 
 >>> before = Traits({'CUSTOM_A': {'rule:cpu': 1}})
 >>> plain = edit(before, hold=2, remove={'CUSTOM_A'})
@@ -26,7 +27,7 @@ OPERATOR = 'operator'
 PLACEMENT = 'placement'
 #: Shown as the source of a write by several inspection rules, each of which is a source of its own, "rule:NAME".
 RULES = 'rules'
-#: Sources whose names begin so belong to the service itself.
+#: Sources whose names begin with one of these belong to the service itself.
 RESERVED = ('rule:', 'import:', 'mirror:')
 MAX_LENGTH = 64
 #: Pattern of the name of a source.

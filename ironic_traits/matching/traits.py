@@ -65,8 +65,8 @@ class Filter:
 
         :param traits: [{trait, …}, …], one set for each occurrence of the parameter; likewise the others.
         """
-        # "Any of" one trait means "all of" it, and "not all of" one trait means "none of" it. Written so, many of them
-        # are one condition in SQL.
+        # "Any of" one trait means "all of" it, and "not all of" one trait means "none of" it. In this form, many of
+        # them are one condition in SQL.
         return cls(
             all_of=frozenset().union(*traits, *(names for names in traits_any if len(names) == 1)),
             any_of=tuple(names for names in traits_any if len(names) > 1),

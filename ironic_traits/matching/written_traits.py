@@ -28,7 +28,7 @@ OURS = frozenset((WRITING, WRITTEN, REMOVING))
 
 
 class Record(NamedTuple):
-    """What is known about a trait that this service has written to a node of a cloud, or was to write.
+    """What is known about a trait that this service has written to a node of a cloud, or was about to write.
 
     :ivar state: one of STATES.
     :ivar since: when it got this state, or when the last request was sent.

@@ -259,7 +259,7 @@ def _rows(amounts: Iterable[Amount], consumer_ids: Mapping[str, int]) -> list[Va
 
 
 def _takes_one_free_node(rows: Sequence[Values], providers: Providers, before: Mapping[int, int]) -> bool:
-    """Whether new allocations are one of the only provider, which is a node that nothing uses and nobody has reserved.
+    """Whether new allocations are one of the only provider, which is a node that is neither used nor reserved.
 
     :param before: the result of ``used_of_nodes`` before the write.
     """

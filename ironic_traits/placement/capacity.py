@@ -165,7 +165,7 @@ def with_room(amounts: Mapping[int, int], nodes: bool = True) -> list[sa.Select]
     """Return the SELECTs of the providers from which amounts can be allocated: ``of_clients``, and ``of_nodes``.
 
     :param amounts: {class id: amount}, the amounts 1 or more; empty for any providers.
-    :param nodes: whether the providers of nodes are wanted, too.
+    :param nodes: whether to include the providers of nodes.
     """
     statements = [of_clients(amounts)]
     if nodes and list(amounts.values()) == [1]:

@@ -1,4 +1,4 @@
-"""Consumers of allocations: what a claim says of one, and its generation."""
+"""Consumers of allocations: their claims and their generations."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -259,7 +259,7 @@ def _of_providers(providers: _Providers, figures: Figures) -> Result:
     failing = providers.failing([clause.of(providers) for clause in every])
     explanation = Explanation([clause.name for clause in every], failing)
     fixed = sum(1 << bit for bit, clause in enumerate(every) if clause.key is None)
-    # Of providers that fail what a request needs, no relaxation makes candidates.
+    # No relaxation makes candidates of providers that fail what a request needs.
     droppable = Explanation(explanation.clauses, Counter({m: n for m, n in failing.items() if not m & fixed}))
     return Result(
         'providers',
@@ -307,8 +307,8 @@ def _are_trees_single(search: Search) -> bool:
 def _of_single_providers(search: Search, bits: Mapping[Key, int]) -> Counter[frozenset[int]]:
     """As ``tree_relaxations.of_trees``, if each tree is one provider.
 
-    No node fulfils several groups: it has one unit of one class. What is about several providers is fulfilled, except
-    that groups need providers of their own.
+    No node fulfils several groups: it has one unit of one class. Clauses about several providers are fulfilled,
+    except the one that groups need providers of their own.
     """
     providers = _Providers(search, None)
     providers.clients = capacity.of_clients({search.class_ids[name]: amount for name, amount in search.amounts.items()})

@@ -45,7 +45,7 @@ Uses = dict[int, list[Use]] | Sequence[Use]
 
 
 def minimal(masks: Iterable[int]) -> frozenset[int]:
-    """Return the masks that contain no other one."""
+    """Return the masks that contain no other mask."""
     kept: list[int] = []
     for mask in sorted(masks, key=int.bit_count):
         if not has_part(mask, kept):
@@ -54,7 +54,7 @@ def minimal(masks: Iterable[int]) -> frozenset[int]:
 
 
 def has_part(mask: int, others: Iterable[int]) -> bool:
-    """Whether a mask contains one of some others."""
+    """Whether a mask contains one of some other masks."""
     return any(other & ~mask == 0 for other in others)
 
 
@@ -126,7 +126,7 @@ class Source:
     def _uses_of_one(self, number: int, group: Group) -> Mapping[str, Uses]:
         """As ``_uses``, of a group that one provider fulfils."""
         rows = self._with_room(self._search.amounts_of(group))
-        # Of most trees, one provider, or few.
+        # Most trees have one such provider, or few.
         uses: dict[str, tuple[Use, ...]] = {}
         further: dict[str, list[Use]] = {}
         for row, mask in zip(rows, _failed(self._tests(number, group), _columns(rows)), strict=True):

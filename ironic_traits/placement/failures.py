@@ -43,7 +43,7 @@ class DuplicateKey(BadRequest):
 
 
 class InvalidInventory(BadRequest):
-    """As much of the inventory is reserved as there is, or more."""
+    """The reserved amount of the inventory leaves nothing to allocate."""
 
     text = "Invalid inventory for '{name}' on resource provider '{uuid}'. The reserved value is {how} total."
 

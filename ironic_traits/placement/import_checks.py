@@ -70,7 +70,8 @@ def consumer_problem(
 def _of_node(consumer: str, provider: Provider, resources: Resources, gone: Collection[str]) -> str | None:
     """Return why a consumer cannot have a provider of a node (invariant 1).
 
-    The capacity of other providers is not checked: what is over-allocated in the source is so here.
+    The capacity of other providers is not checked: one that is over-allocated in the source
+    is over-allocated here, too.
     """
     node = provider.node
     if node is None:

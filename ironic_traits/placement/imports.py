@@ -1,7 +1,7 @@
-"""Writes of an import: providers and consumers become what another Placement has.
+"""Writes of an import, which makes providers and consumers equal to those of another Placement.
 
-Each function is one transaction, and compares under its locks: what is as it should be is not written. The provider of
-a node gets foreign traits, aggregates and allocations only. Generations are taken over. They never go down.
+Each function is one transaction, and compares under its locks: it writes only what differs. The provider of a
+node gets foreign traits, aggregates and allocations only. Generations are copied, but never lowered.
 """
 
 import dataclasses
@@ -203,7 +203,7 @@ def _change(connection: sa.Connection, row: sa.Row, provider: Provider, here: Pr
     """Change a provider that exists.
 
     :param row: of the provider, locked.
-    :param here: what it is now.
+    :param here: its present state.
     """
     provider = reachable(provider, here)
     changes = {each.field for each in of_provider(provider, here, Scope(generations=False, types=False))}

@@ -17,7 +17,7 @@ class Difference:
 
     :ivar kind: 'resource class', 'trait', 'provider' or 'consumer'.
     :ivar key: uuid, or the name of a resource class or trait.
-    :ivar field: name of the field that differs; None if the whole is missing, or is there and should not be.
+    :ivar field: name of the field that differs; None if the whole row is missing or superfluous.
     :ivar text: what is present, and what should be, without a subject.
     """
 
@@ -40,7 +40,7 @@ class Scope:
 
 
 def compare(wanted: Snapshot, present: Snapshot, scope: Scope) -> Iterator[Difference]:
-    """Generate the differences. Names, providers and consumers that are only present are none (``surplus``)."""
+    """Generate the differences, without names, providers and consumers that exist at present only (``surplus``)."""
     for kind, names, existing in (
         ('resource class', wanted.resource_classes, present.resource_classes),
         ('trait', wanted.traits, present.traits),
@@ -54,7 +54,7 @@ def compare(wanted: Snapshot, present: Snapshot, scope: Scope) -> Iterator[Diffe
 
 
 def surplus(wanted: Snapshot, present: Snapshot) -> tuple[list[Provider], list[Consumer]]:
-    """Return what is only present.
+    """Return the providers and the consumers that exist at present only.
 
     :returns: (providers, children after their parents; consumers that use a provider of both).
     """

@@ -1,4 +1,5 @@
-"""All providers and consumers at a time: what moves between two Placements, and how it is read from the database.
+"""All providers and consumers at a time: the content of a transfer between two Placements, and how it is read from the
+database.
 
 A snapshot may also come from another Placement (``ironic_traits.placement_transfer.reading``).
 """

@@ -123,7 +123,7 @@ class _CandidateRules:
 
         :param number: of the first group for which no option is chosen yet.
         :param mask: of the clauses that the chosen options fail.
-        :param is_needless: function from a mask: whether better ones are known.
+        :param is_needless: function that returns whether a mask is needless, because better ones exist.
         """
         if number == len(tree.uses):
             if (whole := self._of_whole(chosen.options)) is not None:
@@ -167,7 +167,7 @@ class _CandidateRules:
                 yield option, mask
 
     def _of_whole(self, options: list[Option]) -> int | None:
-        """Return the mask of the clauses about a whole candidate that it fails; None if it can be none."""
+        """Return the mask of the clauses that a candidate fails as a whole; None if it cannot be a candidate."""
         if self._search.request.flat and self._search.nested:
             taken = {amount.provider_id for option in options for amount in option.amounts}
             if len(set(map(self._root_of, taken))) < len(taken):

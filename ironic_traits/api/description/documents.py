@@ -117,7 +117,7 @@ def _tag(protocol, path):
 
 
 def _path_parameter(name):
-    # Anything else than a slash, which would lead to another path.
+    # Anything but a slash, which would lead to another path.
     schema = {'format': 'uuid'} if name.endswith('uuid') else {'pattern': '^[^/]+$'}
     return {'name': name, 'in': 'path', 'required': True, 'schema': {'type': 'string', **schema}}
 

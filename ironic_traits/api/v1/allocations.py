@@ -248,7 +248,7 @@ def _owner(context, owner):
 def _candidates(context, idents):
     """Return the uuids of the candidates in a request.
 
-    :raises failures.InvalidInput: there are too many, or one of them is no node that the caller may use.
+    :raises failures.InvalidInput: there are too many, or one of them is not a node that the caller may use.
     """
     limit = context.conf.reservations.max_nodes
     if len(idents) > limit:

@@ -197,7 +197,7 @@ def _typed(datatype, document, where):
 
 
 def _vetoes(vetoed):
-    """Generate what is to be said about the vetoes of traits that nodes are supposed to get: sentences."""
+    """Generate sentences about the vetoes of traits that nodes get in the what-if."""
     for number, traits in enumerate(vetoed):
         for name, nodes in traits.items():
             yield (
@@ -231,7 +231,7 @@ def _show(counted):
 
 
 def _figures(counted):
-    """Return figures, with the difference of those with what is supposed to be different."""
+    """Return figures, with the differences that the what-if makes."""
     document = dataclasses.asdict(counted.now)
     if counted.then:
         document['difference'] = dataclasses.asdict(counted.then.minus(counted.now))

@@ -21,7 +21,7 @@ _LAST = 'HTTP_LAST_EVENT_ID'
 def open_stream(context, rule, since, kinds):
     """Return a new stream.
 
-    :param rule: the policy rule that must allow it, again and again.
+    :param rule: the policy rule that must allow it. It is checked again from time to time.
     :param since: the token in the query; None if it has no token. The header Last-Event-ID has precedence: a browser
         that connects again sends it, with the query of the first request.
     :param kinds: kinds of objects.

@@ -36,7 +36,7 @@ class _Parts(wsme.types.UserType):
         return [self._stored(each) if isinstance(each, dict) else each for each in value]
 
     def _stored(self, part):
-        """Return a part as Ironic shows it: what concerns loops is in parts with a loop only."""
+        """Return a part as Ironic shows it: only parts with a loop have the keys about loops."""
         if part.get('loop'):
             return part | {key: value for key, value in self._in_loops.items() if key not in part}
         return {key: value for key, value in part.items() if key not in ('loop', *self._in_loops)}
@@ -82,7 +82,7 @@ class InspectionRules(types.Base):
 
 
 def _check(context, old, new):
-    """Raise unless a rule may become what it would.
+    """Raise unless a rule may change in this way.
 
     :raises failures.InvalidInput: it does not follow the grammar, or would not be sensitive any more.
     :raises failures.RecordExists: a rule of a file has the name.

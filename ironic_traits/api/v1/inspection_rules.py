@@ -12,7 +12,7 @@ SINCE = RULES.served_since
 
 
 class InspectionRulesController(Resource):
-    """Inspection rules: which traits follow from what a node was found to have."""
+    """Inspection rules, which derive traits from the data of inspections."""
 
     since = SINCE
     children = {'preview': RulePreviewController(), 'apply': RuleApplicationController()}
