@@ -48,7 +48,10 @@ def open_stream(context, rule, since, kinds):
 
 
 def _limit(environ, conf):
-    """Return how many streams a process may have whose streams need threads of requests."""
+    """Return the maximum number of streams of a process in which each stream occupies a thread for requests.
+
+    :raises failures.StreamsUnsupported: no stream is possible.
+    """
     limit = conf.api.threads // 4 if environ.get('wsgi.multithread') else 0
     if not limit:
         raise failures.StreamsUnsupported
