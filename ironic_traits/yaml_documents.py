@@ -7,6 +7,7 @@ import yaml
 
 #: How deep YAML may be nested: deeper than any document of the API in a file (``api.nesting``).
 MAX_DEPTH = 100
+_TOO_DEEP = f'the file is nested deeper than {MAX_DEPTH}'
 
 
 def load(text: str) -> Any:
@@ -36,10 +37,16 @@ def _check_depth(text: str) -> None:
     libyaml is recursive in C: it would use up the stack and end the process. To read the events is not recursive.
     """
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ValueError(f'the file is nested deeper than {MAX_DEPTH}')
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise ValueError(_TOO_DEEP)
+    except yaml.YAMLError as error:
+        # libyaml has a limit of its own since 0.2.6. It may read 1,000 brackets before it reports the first event.
+        if 'exceeded maximum nesting depth' in str(error):
+            raise ValueError(_TOO_DEEP) from error
+        raise
 
 
 class Dumper(yaml.CSafeDumper):

@@ -11,7 +11,7 @@ def log(logger, action, outcome, node, settled):
     :param outcome: ironic_traits.deploy.base.Done or Later, step_runs.Held, or the WorkFailed that the
         driver raised.
     :param node: the node's current columns by name.
-    :param settled: whether the outcome was stored. If not, another worker has taken the action over.
+    :param settled: whether the outcome was stored. If not, the lease had ended: another worker may have the action now.
     """
     name = node_name(node)
     failure = outcome if isinstance(outcome, base.WorkFailed) else None
@@ -19,7 +19,7 @@ def log(logger, action, outcome, node, settled):
         # The driver has succeeded, but the data of the inspection cannot be used.
         failure = node['last_error']
     if not settled:
-        logger.warning('Node %s: %s took longer than its lease; another worker has taken it over', name, action)
+        logger.warning('Node %s: %s took longer than its lease; its outcome is not stored', name, action)
     elif failure:
         logger.warning('Node %s: %s failed, now %s: %s', name, action, node['provision_state'], failure)
     elif isinstance(outcome, base.Later):

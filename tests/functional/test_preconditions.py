@@ -180,7 +180,7 @@ def test_no_update_is_lost(clients):
 
 
 def test_callers(database_url):
-    """The ETag depends on the caller. A caller who may not read the resource cannot use an ETag."""
+    """A caller who may not read a resource cannot use its ETag, and does not see it in the refusal."""
     with make_app(database_url, api__auth_strategy='noauth2') as app:
         client = Client(app)
         admin = {'X-Auth-Token': 'admin', 'OpenStack-System-Scope': 'all', 'X-Roles': 'admin,member,reader'}

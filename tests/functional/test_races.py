@@ -328,6 +328,8 @@ def test_a_vif_is_attached_once(clients):
     assert statuses[0] == 204
     assert set(statuses[1:]) <= {201, 204, 400, 404}
     assert clients[0].get('/v1/ports') == {'ports': []}
+    with clients[0].app.service.read() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(tables.node_vifs)) == 0
 
 
 def test_traits_of_a_locked_node_stay(client, app):

@@ -178,8 +178,15 @@ def test_verbs_are_those_of_the_state_machine(look_around):
 
     _, _, page = http_client.ask(look_around, 'GET', '/ui/views/node_states.js')
     table = re.search(r'VERBS = \{(.*?)\n\};', page.decode(), re.DOTALL)[1]
-    for verb, names in re.findall(r'^  (\w+): \[(.*?)\],$', table, re.MULTILINE | re.DOTALL):
-        for state in re.findall(r"'([^']+)'", names):
+    offered = {
+        verb: re.findall(r"'([^']+)'", names)
+        for verb, names in re.findall(r'^  (\w+): \[(.*?)\],$', table, re.MULTILINE | re.DOTALL)
+    }
+    # The expressions above find all of the table.
+    assert table.count(':') == len(offered) > 0
+    assert table.count("'") == 2 * sum(map(len, offered.values()))
+    for verb, names in offered.items():
+        for state in names:
             assert states.VERBS[verb].event in states.TRANSITIONS[state], (verb, state)
 
 
