@@ -7,7 +7,6 @@ import http.client
 import itertools
 import json
 import os
-import pathlib
 import random
 import signal
 import threading
@@ -29,6 +28,7 @@ from ironic_traits.inventory import change_feed
 from tests.support.client import Client
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer, make_app
+from tests.support.terminal import descendants
 
 ACCEPT = {'Accept': 'text/event-stream'}
 OUTDATED = f'{"0" * 32}-0'
@@ -300,11 +300,6 @@ def read_ids(response, count):
     return seen
 
 
-def children(pid):
-    """Return the pids of the children of a process."""
-    return pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
-
-
 def test_a_running_service(tmp_path):
     """Streams do not occupy request threads, resume by their ids after kill -9, and end with the service."""
     conf = tmp_path / 'streams.conf'
@@ -317,7 +312,7 @@ def test_a_running_service(tmp_path):
         assert seen == [seen[0]] * 6
         assert seen[0][0][1] == uuid
         assert connected(server).status == 503
-        for pid in children(server.process.pid):
+        for pid in descendants(server.process.pid):
             assert len(os.listdir(f'/proc/{pid}/fd')) < 100
         for response in responses:
             response.close()

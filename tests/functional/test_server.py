@@ -5,7 +5,6 @@ import contextlib
 import http.client
 import json
 import os
-import pathlib
 import signal
 import socket
 import sqlite3
@@ -19,8 +18,10 @@ import pytest
 
 from ironic_traits.db import revisions
 from tests.support import commands, servers
+from tests.support.concurrency import wait_until
 from tests.support.http_client import ask, make
 from tests.support.service import ForkedServer, Server
+from tests.support.terminal import descendants, is_running
 
 
 def test_in_an_empty_directory(tmp_path):
@@ -154,24 +155,10 @@ def test_kill_loses_no_acknowledged_write(shared_database_url, database_url, tmp
     assert all(len(traits) in (0, 10) for traits in stored.values())
 
 
-def _descendants(pid):
-    """Return the process ids of the descendants of a process."""
-    children = [int(each) for each in pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
-    return children + [each for child in children for each in _descendants(child)]
-
-
-def _has_ended(pid):
-    """Whether a process has ended, also if its parent has not read its exit status."""
-    try:
-        return ') Z ' in pathlib.Path(f'/proc/{pid}/stat').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def test_kill_leaves_no_process(tmp_path):
     """The workers end with the process that started them, and no process listens on the port."""
     server = Server(None, '--workers', '2', cwd=tmp_path).wait()
-    processes = _descendants(server.process.pid)
+    processes = descendants(server.process.pid)
     # Two of the API, and one that performs transitions.
     assert len(processes) >= 3
     server.process.kill()
@@ -187,9 +174,7 @@ def test_kill_leaves_no_process(tmp_path):
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    while not all(map(_has_ended, processes)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_running, processes)))
 
 
 def test_port_in_use(running, tmp_path):
