@@ -1,6 +1,5 @@
 """The haproxy example of the documentation, in front of two running services."""
 
-import contextlib
 import http.client
 import os
 import pathlib
@@ -11,6 +10,7 @@ import time
 
 import pytest
 
+from tests.support.concurrency import wait_until
 from tests.support.http_client import ask, make
 from tests.support.servers import free_port, program
 from tests.support.service import ForkedServer, upgraded
@@ -71,17 +71,6 @@ def responds(port):
         return False
 
 
-def wait_for_end(server):
-    """Wait until nothing listens on the port of a service: its forks end after it."""
-    host, port = server.base.removeprefix('http://').split(':')
-    deadline = time.monotonic() + 60
-    with contextlib.suppress(ConnectionRefusedError):
-        while time.monotonic() < deadline:
-            socket.create_connection((host, int(port)), timeout=60).close()
-            time.sleep(0.02)
-        raise TimeoutError(server.base)
-
-
 def test_a_process_dies(servers, proxy):
     """After the death of one service, the other one serves the next requests."""
     base = f'http://127.0.0.1:{proxy}'
@@ -89,7 +78,8 @@ def test_a_process_dies(servers, proxy):
     assert ask(base, 'GET', '/metrics')[0] == 403
     servers[0].process.send_signal(signal.SIGKILL)
     servers[0].process.wait(30)
-    wait_for_end(servers[0])
+    # The forks of a service end after it.
+    wait_until(lambda: not servers[0].is_listening(), 60)
     statuses = [ask(base, 'PUT', f'/v1/nodes/{uuid}/traits/CUSTOM_{number}')[0] for number in range(20)]
     assert statuses == [204] * 20
 

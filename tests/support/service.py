@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -160,13 +161,13 @@ class Server:
     """
 
     def __init__(self, url, *arguments, cwd=None):
-        port = free_port()
-        self.base = f'http://127.0.0.1:{port}'
+        self._port = free_port()
+        self.base = f'http://127.0.0.1:{self._port}'
         database = ['--database', url] if url else []
         # A file, because a full pipe would block the service.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the service)
         environment = os.environ | {'PYTHONUNBUFFERED': '1'}
-        self.process = self._start([*database, *arguments, '--port', str(port)], self._output, environment, cwd)
+        self.process = self._start([*database, *arguments, '--port', str(self._port)], self._output, environment, cwd)
 
     def _start(self, arguments, output, env, cwd):
         """Start the program, and return its subprocess.Popen."""
@@ -212,6 +213,17 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(self.output)
             time.sleep(0.02)
+
+    def is_listening(self):
+        """Whether a process listens on the port of the service. Its forks may live longer than the service."""
+        try:
+            socket.create_connection(('127.0.0.1', self._port), timeout=60).close()
+        except ConnectionRefusedError:
+            return False
+        except ConnectionError:
+            # The process that accepted the connection has ended. Others may still listen.
+            pass
+        return True
 
     def stop(self):
         """Stop the service by SIGTERM, and return its output."""
