@@ -3,13 +3,14 @@
 import pecan
 
 from ironic_traits.api import conditional, rendering
+from ironic_traits.api.chunks import Chunks
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.change_streams import Events
 
 #: Content type of a stream of events.
 EVENTS = 'text/event-stream'
 #: Proxies must not store or collect events: nginx collects unless it reads X-Accel-Buffering.
-_EVENT_HEADERS = {'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no'}
+_EVENT_HEADERS = (('Cache-Control', 'no-store'), ('X-Accel-Buffering', 'no'))
 
 _CONTENT_TYPE = ('Content-Type', rendering.CONTENT_TYPE)
 _NO_LENGTH = ('Content-Length', '0')
@@ -27,7 +28,9 @@ def render(context, environ, response):
     if response.body is None:
         return _Document(response.status, b'', [*headers, _NO_LENGTH])
     if isinstance(response.body, Events):
-        return _EventStream(response.body)
+        return _Stream(response.body, [('Content-Type', EVENTS), *_EVENT_HEADERS])
+    if isinstance(response.body, Chunks):
+        return _Stream(response.body, [*headers, _CONTENT_TYPE])
     if environ['REQUEST_METHOD'] != 'GET' or context.protocol is not BARE_METAL:
         body = response.body if isinstance(response.body, bytes) else rendering.dump(response.body)
         return _Document(response.status, body, [*headers, ('Content-Length', str(len(body))), _CONTENT_TYPE])
@@ -57,14 +60,17 @@ class _Document(pecan.Response):
         self.body = body
 
 
-class _EventStream(pecan.Response):
-    """The response with a stream of events."""
+class _Stream(pecan.Response):
+    """A response whose body is made while it is sent.
 
-    def __init__(self, events):
-        super().__init__(app_iter=events, content_type=EVENTS, charset=None, headerlist=None)
-        self.headers.update(_EVENT_HEADERS)
+    :param parts: iterator of bytes.
+    :param headers: all headers, [(name, value), …].
+    """
+
+    def __init__(self, parts, headers):
+        super().__init__(app_iter=parts, headerlist=headers)
 
     @property
     def body(self):
         """Not the body: pecan only looks whether it is empty, and to read it would take as long as the stream."""
-        return b'events'
+        return b'stream'

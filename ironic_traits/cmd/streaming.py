@@ -1,9 +1,9 @@
-"""Streams behind granian, without the threads that serve requests.
+"""Streams and large documents behind granian, without the threads that serve requests.
 
 granian iterates the body of a response in the thread that has called the application. A stream would keep that thread
-for an hour. But granian's object for the response can be used from any thread, also later. So each stream gets its own
-thread with a small stack, which sleeps until there is an event to send. The thread of the request serves the next
-request.
+for an hour, and a large document (``api.chunks``) until its client has read it. But granian's object for the response
+can be used from any thread, also later. So each stream gets its own thread with a small stack, which sleeps until there
+is something to send. The thread of the request serves the next request.
 
 granian passes this object only to a function in granian, which calls the application. ``provide`` replaces that
 function. If a release of granian has no such function, streams run in the threads of requests, as behind other WSGI
@@ -19,6 +19,7 @@ from typing import Any
 
 import granian.server.mp
 
+from ironic_traits.api.chunks import Chunks
 from ironic_traits.api.resource import DETACHED
 from ironic_traits.change_streams import Events
 from ironic_traits.cmd import connections
@@ -77,7 +78,7 @@ class Detached:
             return start_response(status, headers, exc_info)
 
         result = self._inside(environ, start)
-        if isinstance(result, Events):
+        if isinstance(result, (Events, Chunks)):
             _limit_stalls(environ)
             _detach(protocol, started['status'], started['headers'], result)
             # granian ignores this body, because the response has begun.

@@ -1,10 +1,10 @@
 """/placement/resource_providers"""
 
-import datetime
-import io
+from collections.abc import Sequence
 
 import orjson
 
+from ironic_traits.api.chunks import Chunks
 from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
@@ -154,20 +154,32 @@ _LINKS = {
 def _list(context, batches):
     """Return the Response with providers.
 
-    A list may have all providers, of nearly 1 KB each. So the rows are read in batches, and the text is in memory once:
-    BytesIO does not copy it.
+    A list may have all providers, of nearly 1 KB each. So from the second batch on, its text is made while it is sent,
+    from the values of the rows as JSON. They take a tenth of the memory of the text.
 
-    :param batches: [[row as of ``resource_providers.find``, …], …], an iterable.
+    :param batches: [[row as of ``resource_providers.find``, …], …], an iterator.
     """
-    view, body = _listed(_template(context)), io.BytesIO()
-    times: list[datetime.datetime] = []
-    body.write(b'{"resource_providers":[')
+    first: Sequence = next(batches, [])
+    times = [row[-1] for row in first]
+    packed = []
     for rows in batches:
-        body.write(b',' if times else b'')
-        body.write(','.join([view(*row) for row in rows]).encode())
-        times.append(max([row[-1] for row in rows]))
-    body.write(b']}')
-    return Response(body.getvalue(), max(times, default=now()))
+        packed.append(orjson.dumps([tuple(row[:-1]) for row in rows]))
+        times = [max(times), max(row[-1] for row in rows)]
+    parts = _parts(_listed(_template(context)), first, packed)
+    return Response(Chunks(parts) if packed else b''.join(parts), max(times, default=now()))
+
+
+def _parts(view, first, packed):
+    """Yield the text of a list of providers in parts, as bytes.
+
+    :param first: [row, …], the first batch.
+    :param packed: the further batches: the rows without their times, as JSON.
+    """
+    yield b'{"resource_providers":['
+    yield ','.join([view(*row) for row in first]).encode()
+    for text in packed:
+        yield f',{",".join([view(*values) for values in orjson.loads(text)])}'.encode()
+    yield b']}'
 
 
 def _listed(template):
@@ -179,7 +191,7 @@ def _listed(template):
     begin, end = (part.split('\0') for part in usual.split('"generation":0'))
     begin[-1] += '"generation":'
 
-    def view(uuid, name, generation, parent, root, moment):
+    def view(uuid, name, generation, parent, root, moment=None):
         if name is root is None:
             return f'{uuid.join(begin)}{generation}{uuid.join(end)}'
         values = {
