@@ -7,10 +7,13 @@ servers, and the modules in SLOW.
 
 import collections
 import contextlib
+import faulthandler
 import gc
 import os
 import shutil
+import sys
 import tempfile
+import time
 import uuid
 
 import pytest
@@ -103,6 +106,15 @@ def pytest_configure(config):
     os.environ.setdefault('PYTEST_DEBUG_TEMPROOT', servers.parent_folder())
     logs.watch()
     correlation.install()
+    # The tests have another file in its place.
+    config.stash[_STDERR] = os.dup(sys.stderr.fileno())
+
+
+def pytest_unconfigure(config):
+    faulthandler.cancel_dump_traceback_later()
+    # pytest collects garbage ten times at the end, to warn of resources that were not closed. That takes three seconds
+    # in each process, and the processes end anyway.
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -127,8 +139,36 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: (places.get(item.path.stem, len(places)), -numbers[item.path]))
 
 
-def pytest_runtest_setup():
+#: Seconds after which the stacks of a test are printed, and seconds between two times at which that is put off.
+_STUCK, _PUT_OFF = 660, 60
+_STDERR = pytest.StashKey[int]()
+_WATCHED_SINCE = pytest.StashKey[float]()
+
+
+def pytest_runtest_setup(item):
     logs.attach()
+    _watch(item.config)
+
+
+def _watch(config):
+    """Print the stacks of all threads if a test hangs for longer than its timeout, which does not reach C code.
+
+    pytest has the option faulthandler_timeout for this. But it starts a thread for each test, which takes longer than
+    most tests.
+    """
+    now = time.monotonic()
+    if now - config.stash.get(_WATCHED_SINCE, -_PUT_OFF) >= _PUT_OFF:
+        faulthandler.dump_traceback_later(_STUCK + _PUT_OFF, file=config.stash[_STDERR])
+        config.stash[_WATCHED_SINCE] = now
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Drop what a passed test has logged: to send it to the process that reports takes longer than most tests."""
+    report = yield
+    if report.passed:
+        report.sections.clear()
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,13 +27,12 @@ from ironic_traits.api.v1.ports import PORTS
 from ironic_traits.api.v1.runbook_fields import RUNBOOKS
 from ironic_traits.api.v1.volume_connectors import CONNECTORS
 from ironic_traits.api.v1.volume_targets import TARGETS
-from ironic_traits.db import migrations
 from ironic_traits.placement import failures as placement_failures
 from ironic_traits.resources.nodes import NODES
 from tests.support.api_samples import sampled
 from tests.support.client import Client
 from tests.support.sample_documents import RECORD
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 SOURCE = pathlib.Path(__file__).parents[2] / 'api-ref' / 'source'
 SAMPLES = SOURCE / 'samples'
@@ -42,8 +41,7 @@ _REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 def test_samples(tmp_path):
-    with make_app(f'sqlite:///{tmp_path}/samples.sqlite') as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{tmp_path}/samples.sqlite')) as app:
         samples = dict(sampled(Client(app)))
     wrong = []
     for name, sample in samples.items():

@@ -9,12 +9,11 @@ from oslo_config import cfg
 from ironic_traits import failures
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
-from ironic_traits.db import migrations
 from ironic_traits.inventory import nodes, reservations, reserve
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.service import Service
 from tests.support.client import VERSION, Client
-from tests.support.service import make_app, make_conf
+from tests.support.service import make_app, make_conf, upgraded
 
 
 @pytest.fixture
@@ -67,8 +66,8 @@ def test_reasons_for_foreign_nodes(url, tmp_path):
     """The reason for a node of another project is only "not available"."""
     (tmp_path / 'policy.yaml').write_text('"baremetal:node:list_all": "!"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
-    service = Service(make_conf(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='keystone'))
-    migrations.upgrade(service.database)
+    options = ['--config-file', f'{tmp_path}/policy.conf']
+    service = Service(make_conf(upgraded(url), *options, api__auth_strategy='keystone'))
     context = Context(
         service, BARE_METAL, 82, 'http://localhost', request_id='req-1', project_id='mine', roles=['admin']
     )
@@ -114,9 +113,8 @@ USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '
 def basic(url, tmp_path):
     (tmp_path / 'htpasswd').write_text(USER)
     with make_app(
-        url, api__auth_strategy='http_basic', api__http_basic_auth_user_file=str(tmp_path / 'htpasswd')
+        upgraded(url), api__auth_strategy='http_basic', api__http_basic_auth_user_file=str(tmp_path / 'htpasswd')
     ) as app:
-        migrations.upgrade(app.service.database)
         yield Client(app)
 
 
@@ -205,8 +203,7 @@ def test_show_password(url, tmp_path):
     (tmp_path / 'policy.yaml').write_text('"show_password": "role:admin"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     system = {'X-Auth-Token': 'x', 'OpenStack-System-Scope': 'all'}
-    with make_app(url, '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='noauth2') as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(url), '--config-file', f'{tmp_path}/policy.conf', api__auth_strategy='noauth2') as app:
         client = Client(app)
         for roles, shown in (('admin,member,reader', 'hush-hush'), ('member,reader', '******')):
             headers = system | {'X-Roles': roles}

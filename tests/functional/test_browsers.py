@@ -6,7 +6,6 @@ import bcrypt
 import pytest
 from webob import Request
 
-from ironic_traits.db import migrations
 from tests.support.client import Client
 from tests.support.service import make_app, upgraded
 
@@ -39,8 +38,7 @@ def basic(url, tmp_path):
     """A client of a service with http_basic."""
     (tmp_path / 'htpasswd').write_text('operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode())
     options = {'api__auth_strategy': 'http_basic', 'api__http_basic_auth_user_file': str(tmp_path / 'htpasswd')}
-    with make_app(url, **options) as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(url), **options) as app:
         yield Client(app)
 
 
@@ -97,8 +95,7 @@ def test_writes_of_other_origins(basic, path, headers, is_refused):
 
 def test_writes_of_allowed_origins(url):
     options = {'cors__allowed_origin': ['https://page.example'], 'api__public_endpoint': 'https://metal.example/api'}
-    with make_app(url, **options) as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(url), **options) as app:
         for origin, status in (('page', 201), ('metal', 201), ('other', 403)):
             headers = {'Origin': f'https://{origin}.example'}
             response = Client(app).ask('POST', '/v1/nodes', {'driver': 'fake-hardware'}, headers=headers)
@@ -132,7 +129,7 @@ def test_own_hosts(client, host):
 
 def test_hosts_that_the_configuration_names(url):
     options = {'api__allowed_hosts': ['Inventory.example'], 'api__public_endpoint': 'https://metal.example/api'}
-    with make_app(url, **options) as app:
+    with make_app(upgraded(url), **options) as app:
         client = Client(app)
         for host, status in (('inventory.example:80', 200), ('metal.example', 200), ('x.inventory.example', 400)):
             assert client.ask('GET', '/v1', headers={'Host': host}).status_int == status

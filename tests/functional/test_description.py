@@ -10,11 +10,10 @@ from webob import Request
 from ironic_traits.api import protocols
 from ironic_traits.api.description.documents import APIS, document
 from ironic_traits.api.description.routes import routes
-from ironic_traits.db import migrations
 from tests.support.api_samples import sampled
 from tests.support.client import Client, message
 from tests.support.described import Described
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 METHODS = {'get', 'post', 'put', 'patch', 'delete'}
 VERSIONS = [
@@ -57,8 +56,7 @@ def test_documents_are_valid(api, minor):
 @pytest.fixture(scope='module')
 def samples(tmp_path_factory):
     """The application, after the requests of the API reference."""
-    with make_app(f'sqlite:///{tmp_path_factory.mktemp("samples")}/samples.sqlite') as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{tmp_path_factory.mktemp("samples")}/samples.sqlite')) as app:
         compared = Described(app)
         dict(sampled(Client(compared)))
         yield compared

@@ -8,12 +8,11 @@ from wsgiref import simple_server
 
 import pytest
 
-from ironic_traits.db import migrations
 from tests.support.client import Client, message
 from tests.support.peers import peer
 from tests.support.reservations import available, instance
 from tests.support.servers import free_port
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 
@@ -21,8 +20,7 @@ IMAGE = 'dddddddd-0000-4000-8000-000000000001'
 @contextlib.contextmanager
 def service(tmp_path, endpoint, **options):
     """Provide a client of a service that looks up images."""
-    with make_app(f'sqlite:///{tmp_path}/x.sqlite', glance__endpoint_override=endpoint, **options) as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{tmp_path}/x.sqlite'), glance__endpoint_override=endpoint, **options) as app:
         yield Client(app)
 
 

@@ -10,13 +10,12 @@ import pytest
 from webob import Request
 
 from ironic_traits.api.resource import DETACHED
-from ironic_traits.db import migrations
 from tests.support.client import Client
 from tests.support.keystone_client import OPTIONS, SECRET, Keystone, running
 from tests.support.keystone_server import PASSWORD
 from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 
 @contextlib.contextmanager
@@ -24,8 +23,7 @@ def service(directory, url, timeout=60):
     """Provide a client of a service that uses a keystone, with a timeout of some seconds."""
     (directory / 'service.conf').write_text(OPTIONS.format(url=url, timeout=timeout))
     arguments = ['--config-file', f'{directory}/service.conf']
-    with make_app(f'sqlite:///{directory}/x.sqlite', *arguments, api__auth_strategy='keystone') as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{directory}/x.sqlite'), *arguments, api__auth_strategy='keystone') as app:
         yield Client(app)
 
 

@@ -6,13 +6,12 @@ import urllib.request
 
 import pytest
 
-from ironic_traits.db import migrations
 from tests.functional.test_glance import stub
 from tests.support.client import Client
 from tests.support.peers import peer
 from tests.support.reservations import available
 from tests.support.servers import free_port
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 FLAVORS = {
     'gold': {'resources:CUSTOM_GOLD': '1', 'resources:VCPU': '0', 'trait:CUSTOM_A': 'required'},
@@ -24,8 +23,7 @@ FLAVORS = {
 @contextlib.contextmanager
 def service(tmp_path, endpoint, **options):
     """Provide a client of a service that reads flavors."""
-    with make_app(f'sqlite:///{tmp_path}/x.sqlite', nova__endpoint_override=endpoint, **options) as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{tmp_path}/x.sqlite'), nova__endpoint_override=endpoint, **options) as app:
         yield Client(app)
 
 

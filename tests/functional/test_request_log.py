@@ -8,11 +8,9 @@ import urllib.parse
 import bcrypt
 import pytest
 
-from ironic_traits.db import migrations
-from ironic_traits.db.engine import Database
 from tests.support.client import Client
 from tests.support.http_client import ask, make
-from tests.support.service import ForkedServer, finish_work, make_app, make_conf
+from tests.support.service import ForkedServer, finish_work, make_app, upgraded
 
 AUTHORIZATION = {'Authorization': 'Basic b3BlcmF0b3I6aHVzaC1odXNo'}
 USER = 'operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode() + '\n'
@@ -29,11 +27,7 @@ def journal(tmp_path, caplog):
         'api__access_log': True,
         'api__audit_log': True,
     }
-    url = f'sqlite:///{tmp_path}/own.sqlite'
-    database = Database(make_conf(url))
-    migrations.upgrade(database)
-    database.close()
-    with make_app(url, **options) as app:
+    with make_app(upgraded(f'sqlite:///{tmp_path}/own.sqlite'), **options) as app:
         client = Client(app)
 
         def send(method, path, document=None, headers=AUTHORIZATION):

@@ -4,11 +4,11 @@ import pathlib
 
 import sqlalchemy as sa
 
-from ironic_traits.db import migrations, tables
+from ironic_traits.db import tables
 from ironic_traits.inventory import mirror_clouds, workers
 from tests.support import yaml_files
 from tests.support.client import Client
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 MATRIX = yaml_files.load(pathlib.Path(__file__).parents[1] / 'data' / 'access.yaml')
 PERSONAS = MATRIX['personas']
@@ -57,8 +57,7 @@ def make_template(path):
 
     :returns: uuid of its reservation.
     """
-    with make_app(f'sqlite:///{path}') as app:
-        migrations.upgrade(app.service.database)
+    with make_app(upgraded(f'sqlite:///{path}')) as app:
         client = Client(app)
 
         def make(path, document, version='1.115'):

@@ -6,6 +6,7 @@ code of these classes runs unchanged. Requests to the service under test replace
 
 import ast
 import contextlib
+import functools
 import importlib.util
 import os
 import pathlib
@@ -159,11 +160,17 @@ def _fixtures(client):
         CORSFixture=APIFixture,
         OpenPolicyFixture=APIFixture,
     )
+    exec(_fixture_classes(), vars(module))
+    return module
+
+
+@functools.cache
+def _fixture_classes():
+    """Return the compiled fixture classes of the package, of which each file needs new ones."""
     source = _TESTS / 'fixtures' / 'gabbits.py'
     tree = ast.parse(source.read_text())
     tree.body = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name not in _UNUSED]
-    exec(compile(tree, source, 'exec'), vars(module))
-    return module
+    return compile(tree, source, 'exec')
 
 
 class _Uuids:
