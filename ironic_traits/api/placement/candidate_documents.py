@@ -13,7 +13,7 @@ MAPPINGS_SINCE = 34
 
 #: These stand for a uuid and for traits in templates. Neither names of resource classes nor suffixes contain them.
 _PLACE, _TRAITS = '?', '!'
-_LIST, _SEPARATOR = f'["{_TRAITS}"]', '","'
+_LIST, _SEPARATOR = f'["{_TRAITS}"]'.encode(), '","'
 
 
 def dump(minor, request, result):
@@ -34,37 +34,38 @@ def dump(minor, request, result):
 def _singles(minor, requested, result):
     """Return the response for candidates that are one provider each.
 
-    There may be thousands. To fill a template takes a fifth of the time for objects of dicts and lists.
+    There may be thousands. To fill a template takes a fifth of the time for objects of dicts and lists, and half as
+    long with bytes as with text.
     """
     resources, suffix = result.group.resources, result.group.suffix
-    parts = rendering.dump(_candidate(minor, {_PLACE: resources}, {suffix: [_PLACE]})).decode().split(_PLACE)
-    candidates = ','.join([uuid.join(parts) for uuid, _ in result.summaries])
-    summaries = ','.join(_summaries(minor, requested, result.summaries))
-    return f'{{"allocation_requests":[{candidates}],"provider_summaries":{{{summaries}}}}}'.encode()
+    parts = rendering.dump(_candidate(minor, {_PLACE: resources}, {suffix: [_PLACE]})).split(_PLACE.encode())
+    candidates = b','.join([uuid.encode().join(parts) for uuid, _ in result.summaries])
+    summaries = b','.join(_summaries(minor, requested, result.summaries))
+    return b'{"allocation_requests":[%b],"provider_summaries":{%b}}' % (candidates, summaries)
 
 
 def _summaries(minor, requested, summaries):
-    """Yield the JSON text of each summary, with its key."""
+    """Yield each summary as JSON, with its key."""
     last: dict[str, tuple[int, int]] = {}
     fill = _summary_template(minor, requested, last)
     for uuid, (_, _, resources, traits) in summaries:
         # Nearly all providers have the same resources as the one before.
         if resources != last:
             last, fill = resources, _summary_template(minor, requested, resources)
-        yield fill(uuid, traits)
+        yield fill(uuid.encode(), traits)
 
 
 def _summary_template(minor, requested, resources):
-    """Return the function from a uuid and traits to the JSON text of a provider's summary, with its key."""
+    """Return the function from a uuid (bytes) and traits to a provider's summary as JSON, with its key."""
     document = {_PLACE: _summary(minor, Summary(None, _PLACE, resources, [_TRAITS]), requested)}
-    before, has_traits, after = rendering.dump(document)[1:-1].decode().partition(_LIST)
-    begin, end = before.split(_PLACE), after.split(_PLACE)
+    before, has_traits, after = rendering.dump(document)[1:-1].partition(_LIST)
+    begin, end = (part.split(_PLACE.encode()) for part in (before, after))
 
     def fill(uuid, traits):
         if not has_traits:
             return uuid.join(begin)
-        names = f'["{_SEPARATOR.join(traits)}"]' if traits else '[]'
-        return f'{uuid.join(begin)}{names}{uuid.join(end)}'
+        names = b'["%b"]' % _SEPARATOR.join(traits).encode() if traits else b'[]'
+        return b'%b%b%b' % (uuid.join(begin), names, uuid.join(end))
 
     return fill
 
