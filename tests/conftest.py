@@ -10,6 +10,7 @@ import contextlib
 import faulthandler
 import gc
 import os
+import pathlib
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import time
 import uuid
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import correlation, logs, servers
 from tests.support.cleaning import empty
@@ -24,14 +26,15 @@ from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
+#: Modules that one process runs, because they share a real Ironic. To start another one takes longer than most modules.
+TOGETHER = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters')
 #: Modules that take more than some seconds: they start programs, run the real clients, or search for long. The longest
 #: come first, so that the processes finish at about the same time.
 SLOW = (
+    *TOGETHER,
     'test_readme',
-    'test_mirror_writes',
     'test_reservation_model',
     'test_hostile_input',
-    'test_clusters',
     'test_chaos',
     'test_broken_builds',
     'test_allocations',
@@ -40,8 +43,6 @@ SLOW = (
     'test_reservation_races',
     'test_clients',
     'test_import_batches',
-    'test_mirror',
-    'test_mirror_claims',
     'test_mirror_auth',
     'test_server',
     'test_rule_races',
@@ -179,6 +180,21 @@ def pytest_runtest_teardown():
 
 
 _MISSING = pytest.StashKey[list]()
+
+
+class Scheduling(LoadScopeScheduling):
+    """The distribution of modules to processes. The modules in TOGETHER count as one."""
+
+    def _split_scope(self, nodeid):
+        module = super()._split_scope(nodeid)
+        return 'together' if pathlib.PurePath(module).stem in TOGETHER else module
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == 'loadscope':
+        return Scheduling(config, log)
+    return None
 
 
 def pytest_report_header(config):

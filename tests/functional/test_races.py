@@ -334,6 +334,7 @@ def test_a_vif_is_attached_once(clients):
 
 def test_traits_of_a_locked_node_stay(client, app):
     """Each write to a locked node is refused with 409, even if it would change nothing."""
+    app.service.conf.set_override('node_locked_retry_interval', 0.1, group='deploy')
     uuid = client.node()['uuid']
     path = f'/v1/nodes/{uuid}/traits'
     client.ask('PUT', path, {'traits': ['CUSTOM_A']})
@@ -358,6 +359,7 @@ def test_traits_of_a_locked_node_stay(client, app):
 
 def test_records_of_a_locked_node_stay(client, app):
     """Writes to ports of a locked node are refused with 409. VIFs can be attached and detached."""
+    app.service.conf.set_override('node_locked_retry_interval', 0.1, group='deploy')
     uuid = client.node()['uuid']
     port = client.ask('POST', '/v1/ports', {'node_uuid': uuid, 'address': 'aa:bb:cc:00:00:01'}).json['uuid']
     with app.service.database.write() as connection:
