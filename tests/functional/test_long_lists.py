@@ -1,4 +1,4 @@
-"""Lists of more than a thousand providers: the service makes their text while it sends them."""
+"""Responses with more than a thousand providers: the service makes their text while it sends them."""
 
 import http.client
 import json
@@ -8,9 +8,11 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
+from ironic_traits.api.placement import candidate_documents
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
 from tests.support.client import Client
+from tests.support.providers import golden
 from tests.support.service import ForkedServer, database, upgraded
 
 #: More than two batches of the service.
@@ -45,6 +47,19 @@ def test_each_provider_is_shown(app, database_url, version):
     assert [each['uuid'] for each in shown] == uuids
     for number in (0, 1, 999, 1000, 1001, 1999, 2000, NUMBER - 3, NUMBER - 1):
         assert shown[number] == client.placement('GET', f'/resource_providers/{uuids[number]}', version=version).json
+
+
+@pytest.mark.parametrize('version', ['1.10', '1.39'])
+def test_candidates_in_parts(client, monkeypatch, version):
+    """The parts of a response make the same document."""
+    nodes = {golden(client) for _ in range(7)}
+    path = '/allocation_candidates?resources=CUSTOM_GOLD:1'
+    whole = client.placement('GET', path, version=version)
+    assert whole.json['provider_summaries'].keys() == nodes
+    monkeypatch.setattr(candidate_documents, '_BATCH', 3)
+    parts = client.placement('GET', path, version=version)
+    assert ('Content-Length' in whole.headers, 'Content-Length' in parts.headers) == (True, False)
+    assert parts.json == whole.json
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
 """The response with allocation candidates and the summaries of their providers, in the format of each version."""
 
+import itertools
+
 from ironic_traits.api import rendering
+from ironic_traits.api.chunks import Chunks
 from ironic_traits.placement.allocation_candidates import Singles
 from ironic_traits.placement.candidate_summaries import Summary
 
@@ -14,10 +17,12 @@ MAPPINGS_SINCE = 34
 #: These stand for a uuid and for traits in templates. Neither names of resource classes nor suffixes contain them.
 _PLACE, _TRAITS = '?', '!'
 _LIST, _SEPARATOR = f'["{_TRAITS}"]'.encode(), '","'
+#: Number of candidates that are rendered at once. It is the limit of nova's requests.
+_BATCH = 1000
 
 
 def dump(minor, request, result):
-    """Return the response as JSON bytes.
+    """Return the response as JSON bytes; as Chunks if it has many candidates of one provider each.
 
     :param minor: the version.
     :param request: ironic_traits.placement.candidate_requests.Request.
@@ -39,9 +44,22 @@ def _singles(minor, requested, result):
     """
     resources, suffix = result.group.resources, result.group.suffix
     parts = rendering.dump(_candidate(minor, {_PLACE: resources}, {suffix: [_PLACE]})).split(_PLACE.encode())
-    candidates = b','.join([uuid.encode().join(parts) for uuid, _ in result.summaries])
-    summaries = b','.join(_summaries(minor, requested, result.summaries))
-    return b'{"allocation_requests":[%b],"provider_summaries":{%b}}' % (candidates, summaries)
+    document = itertools.chain(
+        [b'{"allocation_requests":['],
+        _joined(uuid.encode().join(parts) for uuid, _ in result.summaries),
+        [b'],"provider_summaries":{'],
+        _joined(_summaries(minor, requested, result.summaries)),
+        [b'}}'],
+    )
+    return Chunks(document) if len(result.summaries) > _BATCH else b''.join(document)
+
+
+def _joined(items):
+    """Yield items (bytes) with commas between them, many at a time."""
+    separator = b''
+    while batch := list(itertools.islice(items, _BATCH)):
+        yield separator + b','.join(batch)
+        separator = b','
 
 
 def _summaries(minor, requested, summaries):
