@@ -1,13 +1,15 @@
 // Hooks that load data.
-import { useCallback, useEffect, useState } from './vendor/hooks.js';
+import { AGAIN } from './router.js';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from './vendor/hooks.js';
 
 /**
- * Load data whenever a key changes.
+ * Load data whenever a key or its version changes, and when the user submits a form that leads to the present place.
  *
- * load gets an AbortSignal. Returns {data, turn, error, loading, reload}. Each reload has a higher turn, and turn is
- * that of the data. Data of the last key stay until the new data come, so that tables do not flicker.
+ * load gets an AbortSignal. Returns {data, turn, error, loading, isStale, reload}. Each reload has a higher turn, and
+ * turn is that of the data. Data of the last key stay until the new data come, so that tables do not flicker; isStale
+ * says so. If a reload of the same key fails, the data stay beside the error.
  */
-export function useData(key, load) {
+export function useData(key, load, version = null) {
   const [state, setState] = useState({ loading: true });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
@@ -16,15 +18,20 @@ export function useData(key, load) {
       return undefined;
     }
     const abort = new AbortController();
-    setState((old) => ({ data: old.data, turn: old.turn, loading: true }));
+    setState(({ data, turn: old, key: present }) => ({ data, turn: old, key: present, loading: true }));
     load(abort.signal).then(
       (data) => abort.signal.aborted || setState({ data, turn, key, loading: false }),
-      (error) => abort.signal.aborted || setState({ error, key, loading: false }),
+      (error) => abort.signal.aborted || setState((old) => ({ ...(old.key === key ? old : {}), error, loading: false })),
     );
     return () => abort.abort();
-  }, [key, turn]);
+  }, [key, version, turn]);
   const reload = useCallback(() => setTurn((old) => old + 1), []);
-  return { ...state, reload };
+  useEffect(() => {
+    addEventListener(AGAIN, reload);
+    return () => removeEventListener(AGAIN, reload);
+  }, []);
+  const { key: present, ...shown } = state;
+  return { ...shown, isStale: state.data !== undefined && present !== key, reload };
 }
 
 /** Statuses of refusals that mean: the state is not the one that the page shows. A verb gets a 400 for that. */
@@ -33,21 +40,68 @@ const REFUSALS = [400, 404, 409];
 /**
  * Run an action: returns [run, {error, running, result}, reset].
  *
- * After a refusal, onRefusal loads again what the page shows. The error stays.
+ * After a refusal, onRefusal loads again what the page shows. The error stays. What an action returns after a reset,
+ * or after a later run has begun, is not shown.
  */
 export function useAction(action, onRefusal = null) {
   const [state, setState] = useState({});
+  const latest = useRef(0);
   const run = async (...values) => {
-    setState({ running: true });
+    latest.current += 1;
+    const number = latest.current;
+    const show = (next) => number === latest.current && setState(next);
+    show({ running: true });
     try {
       const result = await action(...values);
-      setState({ result, done: true });
+      show({ result, done: true });
       return result;
     } catch (error) {
-      setState({ error });
+      show({ error });
       if (REFUSALS.includes(error.status)) onRefusal?.();
       return undefined;
     }
   };
-  return [run, state, () => setState({})];
+  const reset = () => {
+    latest.current += 1;
+    setState({});
+  };
+  return [run, state, reset];
+}
+
+/** Return {begin, cancel}: begin returns the AbortSignal of a long action. The end of the view cancels it, too. */
+export function useCancel() {
+  const abort = useRef(null);
+  const cancel = () => abort.current?.abort();
+  useEffect(() => cancel, []);
+  return {
+    begin() {
+      abort.current = new AbortController();
+      return abort.current.signal;
+    },
+    cancel,
+  };
+}
+
+/**
+ * Show the parameters of the place in a form. Returns the ref of the form.
+ *
+ * The form stays the same when the parameters change, so that it keeps the focus.
+ *
+ * @param names names of the fields, which are those of the parameters.
+ */
+export function useFields(names, parameters) {
+  const form = useRef(null);
+  const values = names.map((name) => parameters.get(name) ?? '');
+  useLayoutEffect(() => {
+    names.forEach((name, index) => {
+      form.current.elements[name].value = values[index];
+    });
+  }, [JSON.stringify(values)]);
+  return form;
+}
+
+/** Return the values of fields of a form: {name: text}; null for an empty one, which the URL leaves out. */
+export function fieldsOf(form, names) {
+  const values = new FormData(form);
+  return Object.fromEntries(names.map((name) => [name, values.get(name).trim() || null]));
 }

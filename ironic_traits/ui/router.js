@@ -3,10 +3,22 @@
 import { query } from './api.js';
 import { useEffect, useState } from './vendor/hooks.js';
 
+/** The event of the window when the user goes to the present place: what it shows is loaded again. */
+export const AGAIN = 'ironic-traits.again';
+
 /** Return where the page is: {path: [segment, …], parameters: URLSearchParams}. */
 export function place() {
   const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
-  return { path: path.split('/').filter(Boolean).map(decodeURIComponent), parameters: new URLSearchParams(search) };
+  return { path: path.split('/').filter(Boolean).map(decoded), parameters: new URLSearchParams(search) };
+}
+
+/** Return a segment of a path. One that nobody has encoded stays as it is. */
+function decoded(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 /** Return the place, and render again when it changes. */
@@ -25,10 +37,10 @@ export function link(path, parameters = {}) {
   return `#/${path.map(encodeURIComponent).join('/')}${query(parameters)}`;
 }
 
-/** Go to a place. With replace, the browser's "back" skips the present one. */
+/** Go to a place; load its data again if it is the present one. With replace, the browser's "back" skips this one. */
 export function go(path, parameters, { replace = false } = {}) {
   const target = link(path, parameters);
-  if (target === location.hash) return;
-  if (replace) location.replace(target);
+  if (target === location.hash) dispatchEvent(new Event(AGAIN));
+  else if (replace) location.replace(target);
   else location.hash = target;
 }

@@ -204,18 +204,46 @@ def test_why(writing, own):
     expect(page.get_by_text('nodes would match.')).to_be_visible()
     expect(page.get_by_role('region', name='Nodes that match')).to_contain_text('rack1-')
     expect(page.get_by_text('/placement/allocation_candidates?')).to_contain_text('resources=CUSTOM_GOLD')
-    # The URL has the whole request.
+    # The URL has the whole request, and the relaxation.
     page.reload()
     expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
+    expect(page.get_by_text('nodes would match.')).to_be_visible()
+    page.get_by_role('button', name=re.compile('Without “has the trait CUSTOM_GPU_A100”')).click()
+    expect(page.get_by_text('nodes would match.')).to_have_count(0)
+
+
+def _with_a_relaxation(route):
+    """Add a relaxation that no node of the inventory causes."""
+    document = route.fetch().json()
+    relaxation = {'drop': ['eligible:maintenance', 'required:CUSTOM_GOLD'], 'nodes': 1}
+    document['explanation']['relaxations'].append(relaxation)
+    route.fulfill(json=document)
+
+
+def test_a_relaxation_without_a_condition_on_the_state(tab):
+    """It links to the nodes with the class and the other traits."""
+    tab.page.route('**/v1/matches', _with_a_relaxation)
+    flavor = urllib.parse.quote(json.dumps({'resources:CUSTOM_STORAGE': 1}))
+    page = tab.open(f'#/why?flavor={flavor}&required=CUSTOM_RAID_6,CUSTOM_GOLD')
+    page.get_by_role('link', name='Without “is not in maintenance”').click()
+    expect(page.get_by_role('status').first).to_have_text('8 nodes')
+    expect(page.locator('.chip')).to_have_text(['has CUSTOM_RAID_6×', 'Resource class storage×'])
 
 
 def test_a_reservation_from_there_and_its_release(writing, own):
     writing.expected = ['409']
     instance = 'c0ffee00-0000-4000-8000-000000000001'
     page = writing.open('#/why?required=CUSTOM_RAID_6&resource_class=storage')
+    matches = page.get_by_role('status').filter(has_text='of 24 match')
+    number = int(matches.inner_text().split()[0])
     page.get_by_label('Instance (uuid)').fill(instance)
+    # The name of the node is unknown, but it is held.
+    writing.expected.append('Failed to load resource')
+    page.route('**/v1/nodes/*?fields=uuid,name', lambda route: route.abort())
     page.get_by_role('button', name='Reserve', exact=True).click()
     expect(page.get_by_role('status').filter(has_text='is held for the instance')).to_contain_text(instance)
+    expect(matches).to_contain_text(f'{number - 1} nodes of 24 match')
+    page.unroute('**/v1/nodes/*?fields=uuid,name')
     page.get_by_role('link', name='Reservations').click()
     row = page.locator('tr', has_text=instance)
     expect(row).to_contain_text('rack3-')

@@ -5,7 +5,7 @@ import { curl, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { link } from '../router.js';
 import { Busy, Card, Command, Count, Empty, NodeLink, Problem, Trait } from '../widgets.js';
-import { clauseWords } from './why.js';
+import { clauseWords } from './clauses.js';
 
 /** The most items of a list that are shown. */
 const MAX_SHOWN = 50;

@@ -18,7 +18,7 @@ export function Reservation({ node, onChange }) {
     const form = new FormData(event.target);
     run('POST', '/v1/reservations', {
       node_uuid: [node.uuid],
-      instance_uuid: form.get('instance').trim() || crypto.randomUUID?.() || fallback(),
+      instance_uuid: form.get('instance').trim() || randomUuid(),
       expires_in: Number(form.get('minutes')) * 60,
     });
   };
@@ -49,8 +49,9 @@ export function Reservation({ node, onChange }) {
   <//>`;
 }
 
-/** A random uuid where the browser has no randomUUID: pages that are neither HTTPS nor local. */
-export function fallback() {
+/** Return a random uuid. Pages that are neither HTTPS nor local have no randomUUID. */
+export function randomUuid() {
+  if (crypto.randomUUID) return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;

@@ -1,0 +1,26 @@
+// The clauses of a request, in words.
+
+const KINDS = {
+  required: 'has the trait',
+  required_any: 'has one of',
+  forbidden: 'lacks the trait',
+  resource_class: 'is of the class',
+  expect: 'is what the rule expects:',
+};
+const ELIGIBLE = {
+  'provision state': 'is available',
+  maintenance: 'is not in maintenance',
+  instance: 'has no instance',
+  'power state': 'has a known power state',
+  reserved: 'is not reserved',
+  allocated: 'is not allocated in Placement',
+  cloud: 'can be held in its cloud',
+};
+
+/** Return a clause in words. */
+export function clauseWords(clause) {
+  const [kind, ...rest] = clause.split(':');
+  const value = rest.join(':');
+  if (kind === 'eligible') return ELIGIBLE[value] ?? value;
+  return `${KINDS[kind] ?? kind} ${value.replaceAll(',', ', ')}`.trim();
+}

@@ -1,0 +1,30 @@
+// The nodes that match a request, and those that nearly do.
+import { html } from '../html.js';
+import { Card, NodeLink, Trait } from '../widgets.js';
+import { clauseWords } from './clauses.js';
+
+/** The most nodes that a request asks for. */
+export const MATCHES = 50;
+
+export function Matches({ nodes }) {
+  if (!nodes.length) return null;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes that match"><table>
+    <thead><tr><th scope="col">Node</th><th scope="col">Class</th><th scope="col">Traits</th></tr></thead>
+    <tbody>${nodes.slice(0, 8).map(
+      (node) => html`<tr key=${node.uuid}><td class="name"><${NodeLink} uuid=${node.uuid} name=${node.name} /></td><td>${node.resource_class ?? '–'}</td>
+        <td class="traits"><div class="traits">${node.traits.slice(0, 6).map((name) => html`<${Trait} name=${name} />`)}${node.traits.length > 6 && html`<span class="muted">+${node.traits.length - 6}</span>`}</div></td></tr>`,
+    )}</tbody>
+  </table></div>
+  ${nodes.length > 8 && html`<p class="muted">and ${nodes.length - 8}${nodes.length === MATCHES ? ' or more' : ''} others</p>`}`;
+}
+
+export function NearMisses({ misses }) {
+  return html`<${Card} title="The closest nodes">
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of the closest nodes"><table>
+      <thead><tr><th scope="col">Node</th><th scope="col">A match would be a node that …</th></tr></thead>
+      <tbody>${misses.slice(0, 10).map(
+        (miss) => html`<tr key=${miss.node}><td class="name"><${NodeLink} uuid=${miss.node} name=${miss.name} /></td><td class="wrap">${miss.rejected_by.map(clauseWords).join('; ')}</td></tr>`,
+      )}</tbody>
+    </table></div>
+  <//>`;
+}

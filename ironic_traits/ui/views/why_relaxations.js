@@ -1,0 +1,84 @@
+// What a request would match without some of its clauses.
+import { get, request } from '../api.js';
+import { useData } from '../data.js';
+import { plural } from '../format.js';
+import { html } from '../html.js';
+import { link } from '../router.js';
+import { Busy, Card, Problem } from '../widgets.js';
+import { clauseWords } from './clauses.js';
+import { MATCHES, Matches } from './why_matches.js';
+
+/** Clauses of requirements, which a request can leave out; those of "eligible" it cannot. */
+const DROPPABLE = /^(required|required_any|forbidden|resource_class):/;
+
+function isDroppable(clauses) {
+  return clauses.every((clause) => DROPPABLE.test(clause));
+}
+
+/** Return what a relaxation leaves out, in words. */
+function title(drop) {
+  return `Without “${drop.map(clauseWords).join('” and “')}”`;
+}
+
+/** The relaxations; dropped: the clauses of the one that is shown, none if it is empty. onDrop gets others. */
+export function Relaxations({ relaxations, merged, dropped, onDrop }) {
+  const hasLinks = !relaxations.every(({ drop }) => isDroppable(drop));
+  const names = useClasses(hasLinks ? merged.resource_class : null);
+  return html`<${Card} title="What would help">
+    <ul class="relaxations">
+      ${relaxations.map(({ drop, nodes }) => {
+        const label = html`<span>${title(drop)}</span><span class="gain">${plural(nodes, 'node')}</span>`;
+        if (!isDroppable(drop)) return html`<li key=${drop.join()}><a class="button" href=${link(['nodes'], filters(without(merged, drop), names))}>${label}</a></li>`;
+        const isShown = dropped.join() === drop.join();
+        return html`<li key=${drop.join()}><button type="button" aria-pressed=${isShown} onClick=${() => onDrop(isShown ? [] : drop)}>${label}</button></li>`;
+      })}
+    </ul>
+    ${hasLinks && html`<p class="muted">A request cannot leave out a condition on the state of a node. The link lists the nodes in any state that have the other traits${merged.resource_class && (names.length > 1 ? ', of any class' : ' and the class')}.</p>`}
+  <//>`;
+}
+
+/** Return the resource classes of nodes that have a name in Placement: [name, …]. A name of null has none. */
+function useClasses(placementName) {
+  const path = '/v1/facets?by=resource_class&limit=1000';
+  const { data } = useData(placementName && path, (signal) => get(path, { signal }));
+  return (data?.facets.resource_class ?? []).map(({ value }) => value).filter((name) => name && normalized(name) === placementName);
+}
+
+/** Return the name of a resource class in Placement. */
+function normalized(name) {
+  return `CUSTOM_${name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase()}`;
+}
+
+/** Return the filters of the list of nodes for requirements; names: the classes of nodes that the required one may mean. */
+function filters({ required = [], required_any = [], forbidden = [], resource_class }, names) {
+  return {
+    traits: required.join(','),
+    'traits-any': required_any.map((each) => each.join(',')),
+    'not-traits-any': forbidden.join(','),
+    ...(resource_class && names.length === 1 && { resource_class: names[0] }),
+    columns: 'name,resource_class,provision_state,power_state,maintenance,reservation_uuid,instance_uuid',
+  };
+}
+
+/** Return the merged request without some clauses. */
+function without(merged, dropped) {
+  const left = (kind, name) => !dropped.includes(`${kind}:${name}`);
+  const body = {
+    required: merged.required.filter((name) => left('required', name)),
+    required_any: merged.required_any.filter((names) => left('required_any', [...names].sort().join(',')) && left('required_any', names.join(','))),
+    forbidden: merged.forbidden.filter((name) => left('forbidden', name)),
+  };
+  if (merged.resource_class && left('resource_class', merged.resource_class)) body.resource_class = merged.resource_class;
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value.length));
+}
+
+/** The nodes that match without some clauses; turn: another one loads them again. */
+export function Relaxed({ merged, dropped, turn }) {
+  const body = { required: [], ...without(merged, dropped), limit: MATCHES };
+  const { data, error, reload } = useData(JSON.stringify(body), (signal) => request('POST', '/v1/matches', body, { signal }), turn);
+  return html`<${Card} title=${title(dropped)}>
+    <${Problem} error=${error} retry=${reload} />
+    ${!data && !error && html`<${Busy} />`}
+    ${data && html`<p role="status">${plural(data.nodes.length, 'node')}${data.nodes.length === MATCHES ? ' or more' : ''} would match.</p><${Matches} nodes=${data.nodes} />`}
+  <//>`;
+}
