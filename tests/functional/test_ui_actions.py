@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from ironic_traits.db import tables
+from ironic_traits.db.types import now
 from tests.support import browser as browsers
 from tests.support.client import Client
 from tests.support.mirrored_nodes import UUIDS, Store
@@ -154,6 +155,23 @@ def test_a_node_that_waits_is_followed(timed, site):
     timed.page.clock.run_for(2000)
     expect(page.get_by_text('The node waits for its machine')).to_be_hidden()
     expect(page.get_by_role('button', name='deploy')).to_be_visible()
+
+
+def test_a_node_with_many_entries(tab, site):
+    """The API returns 1,000 entries at most in a response. The page shows all."""
+    uuid = site.client.node(name='old')['uuid']
+    entry = {'node_uuid': uuid, 'created_at': now(), 'event_type': 'power', 'severity': 'INFO', 'event': 'x'}
+    rows = [{**entry, 'uuid': f'e0e0e0e0-0000-4000-8000-{number:012}'} for number in range(1030)]
+    with site.app.service.write() as connection:
+        connection.execute(sa.insert(tables.node_history), rows)
+    page = tab.open(f'#/nodes/{uuid}')
+    older = page.get_by_role('button', name='Show older entries')
+    for shown in (30, 120, 480):
+        expect(page.locator('.timeline li')).to_have_count(shown)
+        older.click()
+    # The creation of the node is an entry, too.
+    expect(page.locator('.timeline li')).to_have_count(1031)
+    expect(older).to_have_count(0)
 
 
 def test_a_node_that_is_deleted_during_work(timed, site):

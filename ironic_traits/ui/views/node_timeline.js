@@ -1,17 +1,20 @@
 // The history of a node, the newest entry first. Each time leads to the traits that the node had then.
-import { get, query } from '../api.js';
+import { get, nextPath, query } from '../api.js';
 import { useData } from '../data.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 
-export const SIZE = 30;
+/** The entries that are shown first; and how many times more "Show older entries" shows. */
+const SIZE = 30;
+const GROWTH = 4;
+/** The most entries that a request asks for. */
+const MAX_PAGE = 1000;
 
 export function Timeline({ node, at, turn }) {
-  const [limit, setLimit] = useState(SIZE);
-  const path = `/v1/history${query({ node: node.uuid, sort_dir: 'desc', limit })}`;
-  const { data, error, loading, reload } = useData(`${path} ${turn}`, (signal) => get(path, { signal }));
+  const [count, setCount] = useState(SIZE);
+  const { data, error, loading, reload } = useData(node.uuid, (signal) => load(node.uuid, count, signal), `${count} ${turn}`);
   const show = (event) => {
     event.preventDefault();
     const moment = new FormData(event.target).get('at');
@@ -28,8 +31,20 @@ export function Timeline({ node, at, turn }) {
     <ol class="timeline">
       ${(data?.history ?? []).map((entry) => html`<${Entry} key=${entry.uuid} entry=${entry} node=${node} at=${at} />`)}
     </ol>
-    ${data?.next && html`<button type="button" onClick=${() => setLimit(limit + 4 * SIZE)}>Show older entries</button>`}
+    ${data?.next && html`<button type="button" disabled=${loading} onClick=${() => setCount(GROWTH * count)}>${loading ? 'Loading …' : 'Show older entries'}</button>`}
   <//>`;
+}
+
+/** Load at least count entries if there are that many: {history, next}, where next is null after the oldest one. */
+async function load(uuid, count, signal) {
+  let path = `/v1/history${query({ node: uuid, sort_dir: 'desc', limit: Math.min(count, MAX_PAGE) })}`;
+  const history = [];
+  while (path && history.length < count) {
+    const page = await get(path, { signal });
+    history.push(...page.history);
+    path = page.next ? nextPath(page.next) : null;
+  }
+  return { history, next: path };
 }
 
 function Entry({ entry, node, at }) {
