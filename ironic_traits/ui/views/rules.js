@@ -1,8 +1,9 @@
 // The inspection rules, and what a draft of a rule would do to stored data.
 import { get, query, request } from '../api.js';
-import { useAction, useData } from '../data.js';
-import { plural } from '../format.js';
+import { useAction, useCancel, useData } from '../data.js';
+import { number, plural } from '../format.js';
 import { html } from '../html.js';
+import { useState } from '../vendor/hooks.js';
 import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
 
 const DRAFT = `{
@@ -15,12 +16,14 @@ const DRAFT = `{
   ]
 }`;
 const SIZE = 50;
-const SHOWN = 50;
+/** Nodes in one response of a preview. Nodes whose trace is shown: those that would change come first. */
+const PAGE = 200;
+const MAX_TRACES = 50;
 
 export function Rules({ parameters }) {
   const marker = parameters.get('marker');
   const path = `/v1/inspection_rules${query({ detail: true, limit: SIZE, marker })}`;
-  const { data, error, loading, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
   return html`
     <div class="title"><h1>Rules</h1><span class="muted">traits that follow from inspections</span></div>
     <div class="columns">
@@ -32,7 +35,7 @@ export function Rules({ parameters }) {
         ${data && !data.inspection_rules.length && html`<${Empty} title="No rule was created here.">
           <p>Try one in the preview, then create it: <code>baremetal inspection rule create --from-file rule.yaml</code></p><//>`}
         <div class="stack">${(data?.inspection_rules ?? []).map((rule) => html`<${Rule} key=${rule.uuid} rule=${rule} />`)}</div>
-        ${data && html`<${Pager} path=${['rules']} parameters=${{ marker }} next=${data.next} />`}
+        ${data && html`<${Pager} path=${['rules']} parameters=${{ marker }} next=${data.next} isStale=${isStale} />`}
       <//>
     </div>`;
 }
@@ -47,22 +50,61 @@ function Rule({ rule }) {
   </article>`;
 }
 
+/** Return the body of a request for a preview from a form; throws Error with a sentence for people. */
+function bodyOf(form) {
+  const text = form.get('rules').trim();
+  const names = form.get('nodes').split(/[\s,]+/).filter(Boolean);
+  const body = { limit: PAGE, ...(names.length ? { nodes: names } : { where: {} }) };
+  if (!text) return body;
+  try {
+    return { ...body, rules: [JSON.parse(text)].flat() };
+  } catch (error) {
+    throw new Error(`The draft is not JSON: ${error.message}`);
+  }
+}
+
+/** Return the preview of all nodes, page by page; showProgress gets the part of it that has come. Throws ApiError. */
+async function previewOf(body, signal, showProgress) {
+  let whole = null;
+  let marker = null;
+  do {
+    const page = await request('POST', '/v1/inspection_rules/preview', { ...body, ...(marker && { marker }) }, { signal });
+    whole = sum(whole, page);
+    showProgress(whole);
+    marker = page.next;
+  } while (marker);
+  return whole;
+}
+
+/** Return a part of a preview with one more page. */
+function sum(part, page) {
+  const isChanged = (node) => node.added.length + node.removed.length > 0;
+  const nodes = [...(part?.nodes ?? []), ...page.nodes];
+  const totals = { ...page.totals };
+  for (const [name, value] of Object.entries(part?.totals ?? {})) {
+    totals[name] = typeof value === 'number' ? value + totals[name] : added(value, totals[name]);
+  }
+  return { ...page, totals, nodes: [...nodes.filter(isChanged), ...nodes.filter((node) => !isChanged(node))].slice(0, MAX_TRACES) };
+}
+
+/** Return the sums of counts: {name: count}. */
+function added(counts, others) {
+  const sums = { ...counts };
+  for (const [name, count] of Object.entries(others)) sums[name] = (sums[name] ?? 0) + count;
+  return sums;
+}
+
 function Preview() {
-  const [run, state] = useAction(async (form) => {
-    const text = form.get('rules').trim();
-    const names = form.get('nodes').split(/[\s,]+/).filter(Boolean);
-    const body = { limit: SHOWN, ...(names.length ? { nodes: names } : { where: {} }) };
-    if (text) {
-      let draft;
-      try {
-        draft = JSON.parse(text);
-      } catch (error) {
-        throw new Error(`The draft is not JSON: ${error.message}`);
-      }
-      body.rules = Array.isArray(draft) ? draft : [draft];
-    }
-    return request('POST', '/v1/inspection_rules/preview', body);
+  const [progress, setProgress] = useState(null);
+  const { begin, cancel } = useCancel();
+  const [run, state, reset] = useAction((form) => {
+    setProgress(null);
+    return previewOf(bodyOf(form), begin(), setProgress);
   });
+  const stop = () => {
+    cancel();
+    reset();
+  };
   const submit = (event) => {
     event.preventDefault();
     run(new FormData(event.target));
@@ -75,7 +117,9 @@ function Preview() {
       <div class="buttons"><button type="submit" class="primary" disabled=${state.running}>${state.running ? 'Running …' : 'Preview'}</button></div>
     </form>
     <${Problem} error=${state.error} />
-    ${state.running && html`<${Busy}>The rules run over the stored data …<//>`}
+    ${state.running &&
+    html`<${Busy}>${progress ? `The rules have run for ${number(progress.totals.nodes)} of ${plural(progress.selected - progress.without_data, 'node')} …` : 'The rules run over the stored data …'}<//>
+      <div class="buttons"><button type="button" onClick=${stop}>Cancel</button></div>`}
     ${state.result && html`<${Result} result=${state.result} />`}
   <//>`;
 }
@@ -85,12 +129,13 @@ function Result({ result }) {
   const list = (counts) => Object.entries(counts).map(([name, count]) => html`<span><${Trait} name=${name} /> <span class="count">${plural(count, 'node')}</span></span>`);
   return html`
     <p class="big" role="status">${plural(totals.changed, 'node')} would change</p>
-    <p class="muted">of ${plural(result.selected, 'node')}; ${result.without_data} without data</p>
+    <p class="muted">of ${plural(result.selected, 'node')}; ${number(result.without_data)} without data</p>
     ${Object.keys(totals.added).length > 0 && html`<h3>Added</h3><div class="traits">${list(totals.added)}</div>`}
     ${Object.keys(totals.removed).length > 0 && html`<h3>Removed</h3><div class="traits">${list(totals.removed)}</div>`}
     ${Object.keys(totals.failed).length > 0 && html`<p class="note warn">Rules that fail: ${Object.entries(totals.failed).map(([name, count]) => `${name} (${plural(count, 'node')})`).join(', ')}</p>`}
     ${!nodes.length && html`<p class="muted">No node has data of an inspection.</p>`}
-    ${nodes.map((node) => html`<${Trace} key=${node.uuid} node=${node} />`)}`;
+    ${nodes.map((node) => html`<${Trace} key=${node.uuid} node=${node} />`)}
+    ${totals.nodes > nodes.length && html`<p class="muted">and ${plural(totals.nodes - nodes.length, 'other node')}</p>`}`;
 }
 
 function Trace({ node }) {
