@@ -39,8 +39,9 @@ function App() {
       }),
     [],
   );
-  if (strategy.error) return html`<main class="alone"><${Problem} error=${strategy.error} retry=${strategy.reload} /></main>`;
-  if (!strategy.data) return html`<main class="alone"><${Busy} /></main>`;
+  if (!strategy.data) {
+    return html`<main class="alone">${strategy.error ? html`<${Problem} error=${strategy.error} retry=${strategy.reload} />` : html`<${Busy} />`}</main>`;
+  }
   const auth = strategy.data.auth_strategy;
   if ((auth === 'keystone' || auth === 'noauth2') && !session.value) return html`<${Login} strategy=${auth} message=${ended} />`;
   return html`<${Shell} key=${session.value?.token} strategy=${auth} />`;
@@ -76,16 +77,21 @@ function Shell({ strategy }) {
       </div>
     </header>
     <main ref=${main} tabindex="-1">
-      <${Guard} key=${location.hash.split('?')[0]}>
+      <${Guard} place=${location.hash}>
         <${View} key=${name + (path[1] ?? '')} ident=${path[1]} parameters=${parameters} />
       <//>
     </main>`;
 }
 
-/** What is shown in place of a view that fails. */
-function Guard({ children }) {
-  const [error, reset] = useErrorBoundary((reason) => console.error(reason));
-  return error ? html`<${Problem} error=${new Error(`This view failed: ${error.message}`)} retry=${reset} />` : children;
+/** What is shown in place of a view that fails, until the user goes to another place. */
+function Guard({ place, children }) {
+  const failed = useRef(null);
+  const [error, reset] = useErrorBoundary((reason) => {
+    failed.current = place;
+    console.error(reason);
+  });
+  if (failed.current !== place) failed.current = null;
+  return error && failed.current ? html`<${Problem} error=${new Error(`This view failed: ${error.message}`)} retry=${reset} />` : children;
 }
 
 function User() {

@@ -117,14 +117,19 @@ export function Confirm({ title, action, onConfirm, onClose, danger = false, chi
   </dialog>`;
 }
 
-/** Links to the first and the next page. */
-export function Pager({ path, parameters, next }) {
+/**
+ * Links to the first and the next page.
+ *
+ * @param isStale whether next is of another list than the parameters: the new one is still loading. The link leads to
+ * the present place then. It stays, so that it keeps the focus.
+ */
+export function Pager({ path, parameters, next, isStale = false }) {
   const marker = parameters.marker;
   if (!marker && !next) return null;
-  const nextMarker = next && new URL(next).searchParams.get('marker');
+  const nextMarker = isStale ? marker : next && new URL(next).searchParams.get('marker');
   return html`<nav class="pager" aria-label="Pages">
     ${marker && html`<a class="button" href=${link(path, { ...parameters, marker: '' })}>First page</a>`}
-    ${next && html`<a class="button" href=${link(path, { ...parameters, marker: nextMarker })} rel="next">Next page</a>`}
+    ${next && html`<a class="button" href=${link(path, { ...parameters, marker: nextMarker })} aria-disabled=${isStale ? 'true' : undefined} rel="next">Next page</a>`}
   </nav>`;
 }
 

@@ -77,7 +77,7 @@ def tab_in(created, base):
     try:
         opened = Tab(page, base)
         yield opened
-        assert opened.problems == []
+        assert opened.problems == [], opened.problems
     finally:
         page.close()
 

@@ -1,6 +1,6 @@
 // How many nodes are free for each flavor, and what would change that.
 import { get, request } from '../api.js';
-import { useData } from '../data.js';
+import { fieldsOf, useData, useFields } from '../data.js';
 import { curl, number, plural } from '../format.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
@@ -52,7 +52,7 @@ export function Capacity({ parameters }) {
   return html`
     <div class="title"><h1>Capacity</h1><span class="muted">${flavors ? 'by flavor' : 'by resource class'}</span></div>
     <div class="columns why">
-      <${Form} key=${location.hash} parameters=${parameters} wrong=${wrong} />
+      <${Form} parameters=${parameters} wrong=${wrong} />
       <div class="stack">
         <section class="card" aria-label="Capacity">
           <${Problem} error=${state.error} retry=${state.reload} />
@@ -73,23 +73,22 @@ async function classes(signal) {
 }
 
 function Form({ parameters, wrong }) {
+  const form = useFields(FIELDS, parameters);
   const submit = (event) => {
     event.preventDefault();
-    const form = new FormData(event.target);
-    go(['capacity'], Object.fromEntries(FIELDS.map((name) => [name, form.get(name).trim()])));
+    go(['capacity'], fieldsOf(event.target, FIELDS));
   };
-  const value = (name) => parameters.get(name) ?? '';
-  return html`<form class="card request" onSubmit=${submit}>
-    <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavors-help">${value('flavors')}</textarea></label>
+  return html`<form class="card request" ref=${form} onSubmit=${submit}>
+    <label>Flavors <textarea name="flavors" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavors-help"></textarea></label>
     <p id="flavors-help" class="muted">JSON: an object with the extra specs of each flavor, or a list of flavors. Empty: each resource class.</p>
-    <label>Images <textarea name="images" class="short" spellcheck=${false} placeholder=${IMAGES} aria-describedby="images-help">${value('images')}</textarea></label>
+    <label>Images <textarea name="images" class="short" spellcheck=${false} placeholder=${IMAGES} aria-describedby="images-help"></textarea></label>
     <p id="images-help" class="muted">JSON, for the drift: an object with the properties of each image, or a list of images.</p>
-    <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each} selected=${each === value('by')}>${each}</option>`)}</select></label>
+    <label>Split by <select name="by"><option value="">nothing</option>${GROUPS.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>
     <h2>What if</h2>
-    <label>these nodes did not exist <input name="without" placeholder="names or uuids" defaultValue=${value('without')} /></label>
-    <label>nodes had these traits <input name="gains" class="mono" defaultValue=${value('gains')} /></label>
-    <label>and not these <input name="loses" class="mono" defaultValue=${value('loses')} /></label>
-    <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" defaultValue=${value('nodes')} /></label>
+    <label>these nodes did not exist <input name="without" placeholder="names or uuids" /></label>
+    <label>nodes had these traits <input name="gains" class="mono" /></label>
+    <label>and not these <input name="loses" class="mono" /></label>
+    <label>on these nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
     <${Problem} error=${wrong} />
     <div class="buttons"><a class="button" href="#/capacity">Reset</a><button type="submit" class="primary">Count</button></div>
   </form>`;

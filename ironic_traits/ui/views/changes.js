@@ -1,6 +1,6 @@
 // The last history entries of all nodes.
 import { get, query } from '../api.js';
-import { useData } from '../data.js';
+import { fieldsOf, useData, useFields } from '../data.js';
 import { curl } from '../format.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
@@ -19,27 +19,28 @@ export function Changes({ parameters }) {
   const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name)]));
   const marker = parameters.get('marker');
   const path = `/v1/history${query({ ...filters, sort_dir: 'desc', limit: SIZE, marker })}`;
-  const { data, error, loading, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, error, loading, isStale, reload } = useData(path, (signal) => get(path, { signal }));
+  const form = useFields(FILTERS, parameters);
   useEffect(() => {
-    if (!following) return undefined;
-    const timer = setInterval(reload, PAUSE);
-    return () => clearInterval(timer);
-  }, [following]);
+    // The next look begins after the response to the last one, however long that takes.
+    if (!following || loading) return undefined;
+    const timer = setTimeout(reload, PAUSE);
+    return () => clearTimeout(timer);
+  }, [following, loading]);
   const search = (event) => {
     event.preventDefault();
-    const form = new FormData(event.target);
-    go(['changes'], Object.fromEntries(FILTERS.map((name) => [name, form.get(name).trim()])));
+    go(['changes'], fieldsOf(event.target, FILTERS));
   };
   return html`
     <div class="title"><h1>Changes</h1><span class="muted">the newest first</span></div>
     <section class="card" aria-label="Changes">
-      <form class="row" key=${location.hash} onSubmit=${search}>
-        <label>Kind <select name="event_type" defaultValue=${filters.event_type ?? ''}>
-          <option value="">all</option>${TYPES.map((type) => html`<option value=${type} selected=${type === filters.event_type}>${type}</option>`)}
+      <form class="row" ref=${form} onSubmit=${search}>
+        <label>Kind <select name="event_type">
+          <option value="">all</option>${TYPES.map((type) => html`<option value=${type}>${type}</option>`)}
         </select></label>
-        <label>Node <input name="node" defaultValue=${filters.node ?? ''} placeholder="name or uuid" /></label>
-        <label>Trait <input name="trait" class="mono" defaultValue=${filters.trait ?? ''} /></label>
-        <label>Source <input name="source" defaultValue=${filters.source ?? ''} placeholder="operator, rules, …" /></label>
+        <label>Node <input name="node" placeholder="name or uuid" /></label>
+        <label>Trait <input name="trait" class="mono" /></label>
+        <label>Source <input name="source" placeholder="operator, rules, …" /></label>
         <button type="submit">Filter</button>
         <label class="check"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.target.checked)} /> Reload every 5 seconds</label>
       </form>
@@ -47,7 +48,7 @@ export function Changes({ parameters }) {
       ${!data && loading && html`<${Busy} />`}
       ${data && !data.history.length && html`<${None} isFiltered=${FILTERS.some((name) => filters[name])} />`}
       ${data?.history.length > 0 &&
-      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of changes"><table>
+      html`<div class="scroll ${isStale ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of changes"><table>
         <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
         <tbody>${data.history.map(
           (entry) => html`<tr key=${entry.uuid}>
@@ -60,7 +61,7 @@ export function Changes({ parameters }) {
           </tr>`,
         )}</tbody>
       </table></div>
-      <${Pager} path=${['changes']} parameters=${{ ...filters, marker }} next=${data.next} />`}
+      <${Pager} path=${['changes']} parameters=${{ ...filters, marker }} next=${data.next} isStale=${isStale} />`}
       <details class="commands"><summary>The same with a command</summary><${Command} label="curl">${curl(`/v1/history${query({ ...filters, sort_dir: 'desc' })}`)}<//></details>
     </section>`;
 }

@@ -17,7 +17,8 @@ const ELSEWHERE = ['traits', 'trait_sources', 'links', 'ports', 'portgroups', 'v
 export function Node({ ident, parameters }) {
   const path = `/v1/nodes/${encodeURIComponent(ident)}`;
   const node = useData(path, (signal) => get(path, { signal }));
-  if (!node.data) {
+  // A reload that fails in any other way leaves what is shown, and the draft of an edit.
+  if (!node.data || node.error?.status === 404) {
     return html`<div class="title"><h1>${ident}</h1><a href="#/nodes">All nodes</a></div>
       ${node.error ? html`<${Problem} error=${node.error} retry=${node.reload} />` : html`<${Busy} />`}`;
   }
@@ -40,7 +41,7 @@ export function Node({ ident, parameters }) {
         <${Timeline} node=${data} at=${parameters.get('at')} turn=${turn} />
       </div>
       <div class="stack">
-        <${States} node=${data} onChange=${node.reload} />
+        <${States} node=${data} hasFailed=${Boolean(node.error)} onChange=${node.reload} />
         <${Reservation} node=${data} onChange=${node.reload} />
         <${Ports} node=${data} />
         <${Inventory} node=${data} />
@@ -55,7 +56,7 @@ export function Node({ ident, parameters }) {
 
 function Ports({ node }) {
   const path = `/v1/nodes/${node.uuid}/ports${query({ fields: 'uuid,address,pxe_enabled,physical_network,name' })}`;
-  const { data, error, reload } = useData(`${path} ${node.updated_at}`, (signal) => get(path, { signal }));
+  const { data, error, reload } = useData(path, (signal) => get(path, { signal }), node.updated_at);
   return html`<${Card} title="Ports">
     <${Problem} error=${error} retry=${reload} />
     ${data && !data.ports.length && html`<p class="muted">No port is registered. An inspection adds them.</p>`}
@@ -73,8 +74,8 @@ function Inventory({ node }) {
   const path = `/v1/nodes/${node.uuid}/inventory`;
   // Only the route of the data says whether there are any: for a node without them, it is a 404.
   const [wanted, setWanted] = useState(Boolean(node.inspection_finished_at));
-  const key = wanted ? `${path} ${node.updated_at}` : null;
-  const { data, error, reload } = useData(key, async (signal) => (await get(path, { signal })).inventory);
+  const load = async (signal) => (await get(path, { signal })).inventory;
+  const { data, error, reload } = useData(wanted ? path : null, load, node.updated_at);
   const none = error?.status === 404 && error.body.code !== 'baremetal.node.not_found';
   return html`<${Card} title="Inventory">
     ${!wanted && html`<button type="button" onClick=${() => setWanted(true)}>Show the data of inspections</button>`}

@@ -34,7 +34,7 @@ const LONG_PAUSE = 10000;
 /** The fields by which a look notices a change. */
 const LOOKED_AT = ['provision_state', 'target_provision_state', 'power_state', 'target_power_state', 'reservation'];
 
-export function States({ node, onChange }) {
+export function States({ node, hasFailed, onChange }) {
   const [asking, setAsking] = useState(null);
   const [run, state] = useAction(async (method, path, body) => {
     await request(method, `/v1/nodes/${node.uuid}/${path}`, body);
@@ -43,7 +43,7 @@ export function States({ node, onChange }) {
   const isMoving = Boolean(node.target_power_state || (node.target_provision_state && node.reservation));
   // It waits for the ramdisk on its machine, for example, and nothing holds its lock.
   const isWaiting = !isMoving && node.provision_state.includes('wait');
-  useLook(node, isMoving || isWaiting, onChange);
+  useLook(node, isMoving || isWaiting, hasFailed, onChange);
   const verbs = Object.keys(VERBS).filter((verb) => VERBS[verb].includes(node.provision_state));
   const provision = (verb) => setAsking({
     title: `${LABELS[verb] ?? verb} ${node.name ?? node.uuid}?`,
@@ -88,11 +88,11 @@ export function States({ node, onChange }) {
   <//>`;
 }
 
-/** Look at a node until the worker has finished, and call onChange once for each change. */
-function useLook(node, isMoving, onChange) {
+/** Look at a node until the worker has finished, and call onChange once for each change; again if that has failed. */
+function useLook(node, isMoving, hasFailed, onChange) {
   // A timer lives longer than a render. So it reads the values of the latest render here.
   const latest = useRef(null);
-  latest.current = { node, onChange };
+  latest.current = { node, hasFailed, onChange };
   useEffect(() => {
     if (!isMoving) return undefined;
     const abort = new AbortController();
@@ -109,7 +109,8 @@ function useLook(node, isMoving, onChange) {
       isLooking = false;
       const shown = latest.current.node;
       // One load for each change: a second one would abort the first.
-      if (abort.signal.aborted || !now || shown === reported || LOOKED_AT.every((name) => now[name] === shown[name])) return;
+      const isReported = shown === reported && !latest.current.hasFailed;
+      if (abort.signal.aborted || !now || isReported || LOOKED_AT.every((name) => now[name] === shown[name])) return;
       reported = shown;
       latest.current.onChange();
     };

@@ -10,8 +10,8 @@ import { Busy, Card, Problem, Time, Trait } from '../widgets.js';
 export function TraitsOf({ node, at, turn, onChange }) {
   const [editing, setEditing] = useState(false);
   const path = `/v1/nodes/${node.uuid}/traits`;
-  const now = useData(`${path} ${turn}`, (signal) => get(`${path}?detail=true`, { signal }));
-  if (at) return html`<${Past} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`;
+  const now = useData(path, (signal) => get(`${path}?detail=true`, { signal }), turn);
+  if (at) return html`<${Past} key=${at} node=${node} at=${at} now=${now.data?.traits.map((each) => each.trait)} />`;
   const done = () => {
     setEditing(false);
     onChange();
@@ -130,14 +130,20 @@ function Preview({ result }) {
 
 function Past({ node, at, now }) {
   const moment = at.replaceAll(' ', '+');
+  const isTime = !Number.isNaN(Date.parse(moment));
   const path = `/v1/nodes/${node.uuid}/traits${query({ at: moment }).replaceAll('+', '%2B')}`;
-  const { data, error, reload } = useData(path, (signal) => get(path, { signal }));
+  const { data, error, loading, reload } = useData(isTime ? path : null, (signal) => get(path, { signal }));
   const names = data?.traits ?? [];
   const gone = now ? names.filter((name) => !now.includes(name)) : [];
   const later = (data && now ? now : []).filter((name) => !names.includes(name));
   const back = html`<a class="button" href=${link(['nodes', node.uuid])}>Back to now</a>`;
+  if (!isTime) {
+    const wrong = new Error(`“${at}” in the link is not a time. Choose a time in the timeline.`);
+    return html`<${Card} title="Traits at another time" actions=${back}><${Problem} error=${wrong} /><//>`;
+  }
   return html`<${Card} title=${`Traits at ${local(moment)}`} actions=${back}>
     <${Problem} error=${error} retry=${reload} />
+    ${!data && loading && html`<${Busy} />`}
     ${data && html`<p class="muted" role="status">${plural(names.length, 'trait')}, ${relative(moment)}.
       ${!gone.length && !later.length ? ' The same as now.' : ' Struck out: removed since. With +: added since.'}</p>`}
     <div class="traits">

@@ -1,6 +1,6 @@
 // The list of nodes.
 import { TooMany, get, pages, query } from '../api.js';
-import { useAction, useData } from '../data.js';
+import { useAction, useCancel, useData } from '../data.js';
 import { ListFile, curl, number, plural, quote, text } from '../format.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
@@ -80,7 +80,7 @@ export function Nodes({ parameters }) {
         <${Problem} error=${state.error} retry=${retry} />
         ${!state.data && state.loading && html`<${Busy} />`}
         ${state.data && html`<${Table} ...${{ nodes: state.data.nodes, columns, parameters, loading: state.loading }} />`}
-        ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} />`}
+        ${state.data && html`<${Pager} path=${['nodes']} parameters=${flat(parameters)} next=${state.data.next} isStale=${state.isStale} />`}
         <details class="commands">
           <summary>The same with a command</summary>
           <${Command} label="curl">${curl(list)}<//>
@@ -195,26 +195,25 @@ function Columns({ columns, parameters }) {
 /** Downloads of all nodes of a list; total: how many there are, if that is known. */
 function Download({ path, columns, filters, total }) {
   const [progress, setProgress] = useState({});
-  const abort = useRef(null);
+  const { begin, cancel } = useCancel();
   const [run, state, reset] = useAction(async (kind) => {
     if (total > MAX_DOWNLOAD) throw new TooMany();
-    abort.current = new AbortController();
+    const signal = begin();
     const file = new ListFile(kind, 'nodes', columns);
     // The total of this list: the filters may change meanwhile.
     const showProgress = () => setProgress({ done: file.length, total });
     showProgress();
-    for await (const nodes of pages(`${path}&limit=1000`, 'nodes', { max: MAX_DOWNLOAD, signal: abort.current.signal })) {
+    for await (const nodes of pages(`${path}&limit=1000`, 'nodes', { max: MAX_DOWNLOAD, signal })) {
       file.add(nodes);
       showProgress();
     }
     file.save();
   });
-  useEffect(() => () => abort.current?.abort(), []);
   if (state.running) {
     const { done = 0, total: whole } = progress;
     return html`<progress max=${whole || 1} value=${whole ? done : undefined} aria-label="Download"></progress>
       <span role="status">${number(done)}${whole === undefined ? '' : ` of ${number(whole)}`} nodes …</span>
-      <button type="button" onClick=${() => abort.current.abort()}>Cancel</button>`;
+      <button type="button" onClick=${cancel}>Cancel</button>`;
   }
   return html`
     ${state.error instanceof TooMany

@@ -1,6 +1,6 @@
 // The live reservations.
 import { get, query, request } from '../api.js';
-import { useAction, useData } from '../data.js';
+import { fieldsOf, useAction, useData, useFields } from '../data.js';
 import { curl, plural } from '../format.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
@@ -17,7 +17,8 @@ export function Reservations({ parameters }) {
   const sought = parameters.get('search') ?? '';
   const filter = sought && { [UUID.test(sought) ? 'instance_uuid' : 'node']: sought };
   const path = `/v1/reservations${query({ ...filter, limit: SIZE, marker })}`;
-  const { data, error, loading, reload } = useData(path, (signal) => load(path, signal));
+  const { data, error, loading, isStale, reload } = useData(path, (signal) => load(path, signal));
+  const form = useFields(['search'], parameters);
   const [asking, setAsking] = useState(null);
   const [run, state] = useAction(async (method, target, body) => {
     await request(method, target, body);
@@ -25,12 +26,12 @@ export function Reservations({ parameters }) {
   }, reload);
   const search = (event) => {
     event.preventDefault();
-    go(['reservations'], { search: new FormData(event.target).get('search').trim() });
+    go(['reservations'], fieldsOf(event.target, ['search']));
   };
   return html`
     <div class="title"><h1>Reservations</h1><span class="muted" role="status">${data && `${plural(data.reservations.length, 'reservation')}${data.next || marker ? ' on this page' : ''}`}</span>
-      <form class="search" role="search" onSubmit=${search}>
-        <input type="search" name="search" aria-label="Find a reservation" placeholder="Name of a node, or uuid of an instance" defaultValue=${sought} />
+      <form class="search" role="search" ref=${form} onSubmit=${search}>
+        <input type="search" name="search" aria-label="Find a reservation" placeholder="Name of a node, or uuid of an instance" />
         <button type="submit">Search</button>
       </form>
     </div>
@@ -41,7 +42,7 @@ export function Reservations({ parameters }) {
       ${data && !data.reservations.length && html`<${Empty} title=${sought ? 'No reservation matches.' : 'Nothing is reserved.'}>
         <p>The view <a href="#/why">Why</a> finds a node that matches, and reserves it.</p><//>`}
       ${data?.reservations.length > 0 &&
-      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of reservations"><table>
+      html`<div class="scroll ${isStale ? 'stale' : ''}" tabindex="0" role="region" aria-label="Table of reservations"><table>
         <thead><tr><th scope="col">Node</th><th scope="col">Instance</th><th scope="col">Project</th><th scope="col">Since</th><th scope="col">Until</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
         <tbody>${data.reservations.map(
           (each) => html`<tr key=${each.uuid}>
@@ -56,7 +57,7 @@ export function Reservations({ parameters }) {
           </tr>`,
         )}</tbody>
       </table></div>
-      <${Pager} path=${['reservations']} parameters=${{ search: sought, marker }} next=${data.next} />`}
+      <${Pager} path=${['reservations']} parameters=${{ search: sought, marker }} next=${data.next} isStale=${isStale} />`}
       <details class="commands"><summary>The same with a command</summary>
         <${Command} label="curl">${curl(`/v1/reservations${query({ ...filter })}`)}<//>
         <${Command} label="baremetal">baremetal reservation list<//>
