@@ -10,6 +10,8 @@ const KEY = 'ironic-traits.session';
 const BASE = new URL('..', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
 /** Parameters whose empty value is a filter. */
 export const EMPTIES = new Set(['conductor_group', 'origin', 'owner', 'lessee', 'resource_class']);
+/** How the service authenticates, as its /ui/login says. */
+export const service = { strategy: null };
 const listeners = new Set();
 
 /** An error response, or none: status is 0 if the service does not answer. */

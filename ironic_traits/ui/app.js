@@ -1,5 +1,5 @@
 // The shell: navigation, login, and the view of the place.
-import { get, session } from './api.js';
+import { get, service, session } from './api.js';
 import { useData } from './data.js';
 import { html } from './html.js';
 import { Login, endSession } from './login.js';
@@ -43,6 +43,7 @@ function App() {
     return html`<main class="alone">${strategy.error ? html`<${Problem} error=${strategy.error} retry=${strategy.reload} />` : html`<${Busy} />`}</main>`;
   }
   const auth = strategy.data.auth_strategy;
+  service.strategy = auth;
   if ((auth === 'keystone' || auth === 'noauth2') && !session.value) return html`<${Login} strategy=${auth} message=${ended} />`;
   return html`<${Shell} key=${session.value?.token} strategy=${auth} />`;
 }

@@ -1,5 +1,5 @@
 // Texts for times, files and commands.
-import { PLACEMENT_VERSION, VERSION, session, url } from './api.js';
+import { PLACEMENT_VERSION, VERSION, service, session, url } from './api.js';
 
 const UNITS = [
   ['year', 31536000],
@@ -97,12 +97,13 @@ export function quote(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Return the curl command of a request. The token is a variable: it is in no command. */
+/** Return the curl command of a request. It has neither token nor password: the one is a variable, curl asks for the other. */
 export function curl(path, { method = 'GET', body, placement = false } = {}) {
   const version = placement
     ? `OpenStack-API-Version: placement ${PLACEMENT_VERSION}`
     : `X-OpenStack-Ironic-API-Version: ${VERSION}`;
   const words = ['curl', '-s', ...(method === 'GET' ? [] : ['-X', method]), '-H', quote(version)];
+  if (service.strategy === 'http_basic') words.push('-u', 'USER');
   if (session.value) words.push('-H', '"X-Auth-Token: $OS_TOKEN"');
   if (body !== undefined) words.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(body)));
   return [...words, quote(url(path))].join(' ');

@@ -123,5 +123,7 @@ def test_with_http_basic(browser, tmp_path):
             page = tab.open()
             expect(page.get_by_text('There are no nodes yet')).to_be_visible()
             tab.check_accessibility()
+            page.locator('.commands summary').click()
+            expect(page.locator('.commands')).to_contain_text(f"-u USER '{server.base}/v1/nodes?")
         status, headers, _ = http_client.ask(server.base, 'GET', '/v1/nodes')
         assert (status, dict(headers)['www-authenticate'].split()[0]) == (401, 'Basic')

@@ -59,7 +59,9 @@ def test_filters_columns_and_order(tab):
     expect(commands).to_contain_text('“baremetal node list” has no option')
     page.get_by_role('link', name='Remove the filter: not reserved').click()
     page.get_by_role('link', name='Remove the filter: has CUSTOM_RACK_2').click()
-    expect(commands).to_contain_text('baremetal node list --provision-state available --fields name')
+    expect(commands).to_contain_text('baremetal node list --provision-state available --limit 0 --sort name:desc')
+    tab.open('#/nodes?sort_key=owner')
+    expect(commands).to_contain_text('“baremetal node list” cannot sort by this field')
 
 
 def test_the_four_trait_filters(tab):

@@ -84,10 +84,21 @@ export function Nodes({ parameters }) {
         <details class="commands">
           <summary>The same with a command</summary>
           <${Command} label="curl">${curl(list)}<//>
-          <${Baremetal} filters=${filters} columns=${columns} />
+          <${Baremetal} filters=${filters} columns=${columns} order=${order(paging, fields, state.data?.nodes ?? [])} />
         </details>
       </section>
     </div>`;
+}
+
+/**
+ * Return the options of "baremetal node list" for the order of the nodes; null if it cannot sort them.
+ *
+ * The client sorts what it has received, so it needs all nodes, and a value of each.
+ */
+function order({ sort_key: key, sort_dir: direction }, fields, nodes) {
+  if (!key) return [];
+  const isSortable = fields.includes(key) && nodes.every((node) => (node[key] ?? null) !== null);
+  return isSortable ? ['--limit', '0', '--sort', `${key}:${direction || 'asc'}`] : null;
 }
 
 /** Return the parameters, with a single value where there is one. */
@@ -238,12 +249,13 @@ function TooLong({ path, columns, filters, reset }) {
   </div>`;
 }
 
-function Baremetal({ filters, columns, more = [] }) {
+function Baremetal({ filters, columns, order: sorting = [], more = [] }) {
   const words = options(filters);
   if (!words) return html`<p class="muted">“baremetal node list” has no option for one of these filters.</p>`;
   const fields = columns.filter((name) => !UNSELECTABLE.includes(name) && name !== 'reservation_uuid' && name !== 'origin');
   // Before --fields, because options with traits take all words up to the next option.
-  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...more, '--fields', ...fields].join(' ')}<//>`;
+  return html`<${Command} label="baremetal">${['baremetal', 'node', 'list', ...words.map(quote), ...(sorting ?? []), ...more, '--fields', ...fields].join(' ')}<//>
+    ${sorting === null && html`<p class="muted">“baremetal node list” cannot sort by this field: it needs a column for it, and a value of each node.</p>`}`;
 }
 
 function Table({ nodes, columns, parameters, loading }) {
