@@ -139,6 +139,27 @@ def test_downloads_that_are_too_long(tab):
     expect(note).to_have_count(0)
 
 
+def _with_many_values(route):
+    """Respond with as many values of each field as the page has asked for."""
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query)
+    counts = [{'value': f'CUSTOM_{number:03}', 'nodes': 1} for number in range(int(query['limit'][0]))]
+    route.fulfill(json={'nodes': 5000, 'facets': dict.fromkeys(query['by'][0].split(','), counts)})
+
+
+def test_more_values_than_are_shown(tab):
+    """The page says that there are more."""
+    tab.page.route('**/v1/facets?*', _with_many_values)
+    page = tab.open()
+    values = page.get_by_role('list', name='Resource class').get_by_role('listitem')
+    expect(values).to_have_count(101)
+    expect(values.last).to_contain_text('and more: these are the 100 that most nodes have.')
+    expect(page.get_by_text('Only the 1000 traits that most nodes have are here.')).to_be_visible()
+    page.get_by_label('Find a trait').fill('CUSTOM_')
+    expect(page.get_by_text('and 800 more: enter more of the name')).to_be_visible()
+    tab.open('#/capacity')
+    expect(page.get_by_text('These are the 100 resource classes that most nodes have.')).to_be_visible()
+
+
 def test_nodes_without_a_value(tab):
     """The user can choose the value "(none)" of each field."""
     page = tab.open('#/nodes?conductor_group=&origin=')

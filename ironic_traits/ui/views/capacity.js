@@ -45,9 +45,10 @@ export function Capacity({ parameters }) {
   }
   const key = wrong ? null : JSON.stringify([flavors, supposed(parameters)]);
   const state = useData(key, async (signal) => {
-    const body = { flavors: flavors ?? (await classes(signal)), ...supposed(parameters) };
-    if (!body.flavors.length) return { flavors: [], warnings: [], body };
-    return { ...(await request('POST', '/v1/capacity', body, { signal })), body };
+    const all = flavors ?? (await classes(signal));
+    const body = { flavors: flavors ?? all.slice(0, MAX_CLASSES), ...supposed(parameters) };
+    if (!all.length) return { flavors: [], warnings: [], body };
+    return { ...(await request('POST', '/v1/capacity', body, { signal })), body, isCut: all.length > body.flavors.length };
   });
   return html`
     <div class="title"><h1>Capacity</h1><span class="muted">${flavors ? 'by flavor' : 'by resource class'}</span></div>
@@ -66,9 +67,9 @@ export function Capacity({ parameters }) {
     </div>`;
 }
 
-/** Return a flavor for each resource class of the nodes. */
+/** Return a flavor for each resource class of the nodes, or for more than MAX_CLASSES of them. */
 async function classes(signal) {
-  const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES}`, { signal });
+  const { facets } = await get(`/v1/facets?by=resource_class&limit=${MAX_CLASSES + 2}`, { signal });
   return facets.resource_class.filter(({ value }) => value).map(({ value }) => ({ name: value, resource_class: value }));
 }
 
@@ -94,7 +95,7 @@ function Form({ parameters, wrong }) {
   </form>`;
 }
 
-function Result({ flavors, warnings, loading }) {
+function Result({ flavors, warnings, isCut, loading }) {
   if (!flavors.length) {
     return html`<${Empty} title="No node has a resource class."><p>Name flavors on the left, or give the <a href="#/nodes">nodes</a> classes.</p><//>`;
   }
@@ -105,6 +106,7 @@ function Result({ flavors, warnings, loading }) {
   const whole = Math.max(1, ...flavors.map((flavor) => flavor.matching));
   return html`
     ${warnings.map((warning) => html`<p class="note warn">${warning}</p>`)}
+    ${isCut && html`<p class="note warn">These are the ${MAX_CLASSES} resource classes that most nodes have. To count others, name them as flavors.</p>`}
     <p class="legend"><span class="key free"></span> free <span class="key held"></span> held <span class="key lost"></span> unavailable</p>
     <div class="chart capacity ${loading ? 'stale' : ''}" role="table" aria-label="Nodes for each flavor">
       <div class="row-of-chart" role="row"><span role="columnheader">Flavor</span><span role="columnheader" class="bar-head"><span class="visually-hidden">Bar</span></span>

@@ -7,6 +7,13 @@ import { useState } from '../vendor/hooks.js';
 import { Busy, Count, Problem } from '../widgets.js';
 import { FIELDS, changed, filtersOf, isWithout, withTrait, withoutField } from './filters.js';
 
+/** The most values of a field that are shown: those that most nodes have. */
+export const MAX_VALUES = 100;
+/** The most traits of a namespace that are shown without a search, and with one. */
+const MAX_TRAITS = 12;
+const MAX_FOUND = 200;
+/** The most traits that the page asks for. */
+const MAX_COUNTED = 1000;
 const OPEN = new Set(['provision_state', 'resource_class']);
 
 /**
@@ -17,7 +24,7 @@ const OPEN = new Set(['provision_state', 'resource_class']);
  */
 export function Facets({ parameters, fields, turn, isQuiet }) {
   const filters = filtersOf(parameters);
-  const traits = useData(`${query(filters)} ${turn}`, (signal) => get(`/v1/facets${query({ by: 'traits', limit: 1000, ...filters })}`, { signal }));
+  const traits = useData(`${query(filters)} ${turn}`, (signal) => get(`/v1/facets${query({ by: 'traits', limit: MAX_COUNTED, ...filters })}`, { signal }));
   return html`<aside class="card facets ${fields.loading ? 'stale' : ''}" aria-label="Filters with counts">
     <${Traits} state=${traits} parameters=${parameters} isQuiet=${isQuiet || fields.error} />
     ${!isQuiet && html`<${Problem} error=${fields.error} retry=${fields.reload} />`}
@@ -35,7 +42,8 @@ function Field({ name, label, values, parameters }) {
   return html`<details open=${OPEN.has(name) || isChosen}>
     <summary>${label}</summary>
     <ul class="values" tabindex="0" aria-label=${label}>
-      ${values.map(({ value, nodes }) => html`<li key=${String(value)}><${Value} ...${{ name, value, nodes, parameters }} /></li>`)}
+      ${values.slice(0, MAX_VALUES).map(({ value, nodes }) => html`<li key=${String(value)}><${Value} ...${{ name, value, nodes, parameters }} /></li>`)}
+      ${values.length > MAX_VALUES && html`<li class="muted">and more: these are the ${MAX_VALUES} that most nodes have. Filter the nodes to see others</li>`}
     </ul>
   </details>`;
 }
@@ -63,9 +71,11 @@ function Traits({ state, parameters, isQuiet }) {
       ${state.data && !values.length && html`<p class="muted">No trait.</p>`}
       ${[...groups].map(
         ([name, members]) => html`<div class="namespace">${name}</div>
-          <ul>${members.slice(0, prefix ? 200 : 12).map((each) => html`<li key=${each.value}><${TraitValue} ...${each} parameters=${parameters} /></li>`)}
-          ${members.length > 12 && !prefix && html`<li class="muted">and ${members.length - 12} more: find them above</li>`}</ul>`,
+          <ul>${members.slice(0, prefix ? MAX_FOUND : MAX_TRAITS).map((each) => html`<li key=${each.value}><${TraitValue} ...${each} parameters=${parameters} /></li>`)}
+          ${members.length > MAX_TRAITS && !prefix && html`<li class="muted">and ${members.length - MAX_TRAITS} more: find them above</li>`}
+          ${members.length > MAX_FOUND && prefix && html`<li class="muted">and ${members.length - MAX_FOUND} more: enter more of the name</li>`}</ul>`,
       )}
+      ${state.data?.facets.traits.length === MAX_COUNTED && html`<p class="muted">Only the ${MAX_COUNTED} traits that most nodes have are here.</p>`}
     </div>
   </details>`;
 }

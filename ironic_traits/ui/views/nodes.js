@@ -6,7 +6,7 @@ import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Busy, Command, Empty, NodeLink, Pager, Problem, State, Time, Trait } from '../widgets.js';
-import { Facets } from './facets.js';
+import { Facets, MAX_VALUES } from './facets.js';
 import { FIELDS, FLAGS, TRAIT_FILTERS, all, changed, chips, filtersOf, options, withTrait } from './filters.js';
 
 /** The columns: {field: [label, whether it can be sorted by]}. */
@@ -46,7 +46,7 @@ export function Nodes({ parameters }) {
   const list = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging })}`;
   const page = `/v1/nodes${query({ fields: fields.join(','), ...filters, ...paging, limit: SIZE, marker: parameters.get('marker') })}`;
   const state = useData(page, (signal) => get(page, { signal }));
-  const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), ...filters })}`, { signal }));
+  const facets = useData(query(filters), (signal) => get(`/v1/facets${query({ by: Object.keys(FIELDS).join(','), limit: MAX_VALUES + 1, ...filters })}`, { signal }));
   const section = useRef(null);
   const [turn, setTurn] = useState(0);
   const retry = () => {
