@@ -4,10 +4,16 @@ import { local, number, relative, utc } from './format.js';
 import { html } from './html.js';
 import { link } from './router.js';
 
-/** A time in the reader's zone, with the exact UTC on hover. */
-export function Time({ at, ago = false }) {
+/**
+ * A time in the reader's zone, with the exact UTC on hover.
+ *
+ * @param ago how long ago it is, in its place. Then the time in the reader's zone is on hover, too.
+ * @param both how long ago it is, below it.
+ */
+export function Time({ at, ago = false, both = false }) {
   if (!at) return html`<span class="muted">–</span>`;
-  return html`<time datetime=${at} title=${utc(at)}>${ago ? relative(at) : local(at)}</time>`;
+  if (ago) return html`<time datetime=${at} title=${`${local(at)} · ${utc(at)}`}>${relative(at)}</time>`;
+  return html`<time datetime=${at} title=${utc(at)}>${local(at)}${both && html`<span class="ago">${relative(at)}</span>`}</time>`;
 }
 
 /** What went wrong, and what to do about it. */

@@ -52,7 +52,7 @@ export function Changes({ parameters }) {
         <thead><tr><th scope="col">When</th><th scope="col">Node</th><th scope="col">Kind</th><th scope="col">What</th><th scope="col">Who</th></tr></thead>
         <tbody>${data.history.map(
           (entry) => html`<tr key=${entry.uuid}>
-            <td><${Time} at=${entry.created_at} ago /></td>
+            <td><${Time} at=${entry.created_at} both /></td>
             <td class="name"><a href=${link(['nodes', entry.node_uuid], entry.event_type === 'trait' ? { at: entry.created_at } : {})} title=${entry.node_uuid}>
               ${entry.node_name ?? html`<span class="mono">${entry.node_uuid}</span>`}</a></td>
             <td><span class="state ${entry.severity === 'ERROR' ? 'bad' : 'plain'}">${entry.event_type}</span></td>

@@ -49,8 +49,8 @@ export function Reservations({ parameters }) {
             <td class="name"><${NodeLink} uuid=${each.node_uuid} name=${data.nodes.get(each.node_uuid)?.name} /></td>
             <td class="mono">${each.instance_uuid}</td>
             <td>${owner(data.nodes.get(each.node_uuid))}</td>
-            <td><${Time} at=${each.created_at} ago /></td>
-            <td>${each.expires_at ? html`<${Time} at=${each.expires_at} ago />` : 'it is released'}</td>
+            <td><${Time} at=${each.created_at} both /></td>
+            <td>${each.expires_at ? html`<${Time} at=${each.expires_at} both />` : 'it is released'}</td>
             <td>${each.expires_at && html`<button type="button" class="small" disabled=${state.running} aria-label=${`Extend by 1 hour: ${each.instance_uuid}`}
                   onClick=${() => run('POST', `/v1/reservations/${each.uuid}/renew`, { expires_at: anHourAfter(each.expires_at) })}>Extend by 1 hour</button>`}${' '}
                 <button type="button" class="small" disabled=${state.running} aria-label=${`Release ${each.instance_uuid}`} onClick=${() => setAsking(each)}>Release</button></td>
