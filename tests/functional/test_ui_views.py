@@ -7,6 +7,7 @@ import urllib.parse
 import pytest
 from playwright.sync_api import expect
 
+from ironic_traits.deploy import states
 from tests.support import browser as browsers
 from tests.support import http_client, ui_inventory
 from tests.support.service import ForkedServer, upgraded
@@ -81,6 +82,11 @@ def test_times_are_those_of_the_reader(browser, look_around):
         expect(moment).to_be_visible()
         hour = int(re.search(r'(\d\d):\d\d:\d\d', moment.inner_text())[1])
         assert hour == (int(re.search(r'(\d\d):\d\d:\d\d', moment.get_attribute('title'))[1]) + 9) % 24
+        # The tables have the time in the reader's zone, too.
+        text = moment.inner_text()
+        page = opened.open('#/changes?node=rack1-4')
+        expect(page.locator('tbody time').first).to_contain_text(text)
+        expect(page.locator('tbody time').first).to_contain_text(' ago')
 
 
 def test_a_node_that_does_not_exist(tab):
@@ -172,22 +178,39 @@ def test_verbs_and_maintenance(writing, own):
     expect(page.get_by_role('button', name='Set maintenance')).to_be_visible()
 
 
-def test_verbs_are_those_of_the_state_machine(look_around):
-    """The state machine accepts each verb that the page offers in a state."""
-    from ironic_traits.deploy import states
+#: Verbs that the page does not offer: other names of verbs, and verbs that need arguments.
+_LEFT_OUT = {'deploy', 'undeploy', 'clean', 'service', 'rescue'}
+#: The event ends a manual cleaning. The node is locked then, so the verb is refused.
+_LOCKED = {('manage', states.CLEANING)}
 
+
+def test_verbs_are_those_of_the_state_machine(look_around):
+    """In each state, the page offers the verbs that the state machine accepts."""
     _, _, page = http_client.ask(look_around, 'GET', '/ui/views/node_states.js')
     table = re.search(r'VERBS = \{(.*?)\n\};', page.decode(), re.DOTALL)[1]
     offered = {
-        verb: re.findall(r"'([^']+)'", names)
+        (verb, state)
         for verb, names in re.findall(r'^  (\w+): \[(.*?)\],$', table, re.MULTILINE | re.DOTALL)
+        for state in re.findall(r"'([^']+)'", names)
     }
     # The expressions above find all of the table.
-    assert table.count(':') == len(offered) > 0
-    assert table.count("'") == 2 * sum(map(len, offered.values()))
-    for verb, names in offered.items():
-        for state in names:
-            assert states.VERBS[verb].event in states.TRANSITIONS[state], (verb, state)
+    assert table.count("'") == 2 * len(offered)
+    assert (
+        offered
+        == {
+            (verb, state)
+            for verb in states.VERBS.keys() - _LEFT_OUT
+            for state, events in states.TRANSITIONS.items()
+            if states.VERBS[verb].event in events
+        }
+        - _LOCKED
+    )
+
+
+def test_power_targets_are_those_of_the_api(look_around):
+    _, _, page = http_client.ask(look_around, 'GET', '/ui/views/node_states.js')
+    table = re.search(r'POWER = \{(.*?)\n\};', page.decode(), re.DOTALL)[1]
+    assert re.findall(r"^  '?([\w ]+)'?: \[", table, re.MULTILINE) == list(states.POWER_TARGETS)
 
 
 def test_why(writing, own):

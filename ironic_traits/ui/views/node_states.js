@@ -5,7 +5,11 @@ import { html } from '../html.js';
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { Card, Confirm, Problem, State, Time } from '../widgets.js';
 
-/** The verbs that need no arguments: {verb: states in which the state machine allows it}. */
+/**
+ * The verbs that need no arguments: {verb: states in which the state machine allows it}.
+ *
+ * "clean" and "service" need steps or a runbook, and "rescue" needs a password. So they are not here.
+ */
 export const VERBS = {
   manage: ['enroll', 'available', 'clean failed', 'inspect failed', 'adopt failed'],
   inspect: ['manageable', 'inspect failed'],
@@ -17,7 +21,8 @@ export const VERBS = {
   unhold: ['clean hold', 'deploy hold', 'service hold'],
   abort: ['clean wait', 'clean hold', 'inspect wait', 'wait call-back', 'deploy hold', 'rescue wait', 'service wait',
     'service hold', 'service failed'],
-  deleted: ['active', 'deploy failed', 'error', 'rescue', 'rescue failed', 'unrescue failed', 'wait call-back', 'service failed'],
+  deleted: ['active', 'deploy failed', 'error', 'rescue', 'rescue failed', 'rescue wait', 'unrescue failed', 'wait call-back',
+    'service failed', 'service wait'],
 };
 const LABELS = { active: 'deploy', deleted: 'undeploy' };
 const WARNINGS = {
@@ -26,7 +31,16 @@ const WARNINGS = {
   deleted: 'The instance is removed, and the node is cleaned: its disks are erased.',
   abort: 'What the node is doing is stopped.',
 };
-const POWER = ['power on', 'power off', 'rebooting'];
+const HARD = 'The operating system on the node is not shut down first.';
+const SOFT = 'The operating system on the node is asked to shut down first.';
+/** The targets of power: {target: [label, warning]}. */
+const POWER = {
+  'power on': ['power on', null],
+  'power off': ['power off', HARD],
+  rebooting: ['reboot', HARD],
+  'soft rebooting': ['soft reboot', SOFT],
+  'soft power off': ['soft power off', SOFT],
+};
 /** Looks at a node that a worker works on: QUICK_LOOKS with PAUSE milliseconds between them, then with LONG_PAUSE. */
 const QUICK_LOOKS = 120;
 const PAUSE = 1000;
@@ -53,9 +67,9 @@ export function States({ node, hasFailed, onChange }) {
     confirm: () => run('PUT', 'states/provision', { target: verb }),
   });
   const power = (target) => setAsking({
-    title: `${target}: ${node.name ?? node.uuid}?`,
-    text: target === 'power on' ? null : 'The operating system on the node is not shut down first.',
-    action: target,
+    title: `${POWER[target][0]}: ${node.name ?? node.uuid}?`,
+    text: POWER[target][1],
+    action: POWER[target][0],
     danger: target !== 'power on',
     confirm: () => run('PUT', 'states/power', { target }),
   });
@@ -77,7 +91,7 @@ export function States({ node, hasFailed, onChange }) {
     ${node.origin && html`<p class="muted">The Ironic of the cloud “${node.origin}” manages this node. Change its state there.</p>`}
     ${!node.origin && html`<div class="row verbs">
       ${verbs.map((verb) => html`<button type="button" disabled=${state.running} onClick=${() => provision(verb)}>${LABELS[verb] ?? verb}</button>`)}
-      ${POWER.filter((target) => target !== node.power_state).map((target) => html`<button type="button" disabled=${state.running} onClick=${() => power(target)}>${target === 'rebooting' ? 'reboot' : target}</button>`)}
+      ${Object.keys(POWER).filter((target) => canPower(target, node.power_state)).map((target) => html`<button type="button" disabled=${state.running} onClick=${() => power(target)}>${POWER[target][0]}</button>`)}
       <button type="button" disabled=${state.running} onClick=${maintain}>${node.maintenance ? 'End maintenance' : 'Set maintenance'}</button>
     </div>`}
     ${asking &&
@@ -86,6 +100,11 @@ export function States({ node, hasFailed, onChange }) {
       ${asking.reason && html`<label>Reason <input name="reason" size="40" /></label>`}
     <//>`}
   <//>`;
+}
+
+/** Whether a target makes a difference in a power state: a node that is off has nothing to shut down. */
+function canPower(target, state) {
+  return target !== state && !(state === 'power off' && target.startsWith('soft'));
 }
 
 /** Look at a node until the worker has finished, and call onChange once for each change; again if that has failed. */
