@@ -4,6 +4,7 @@ They are not cached: extra specs may change at any time.
 """
 
 import logging
+import reprlib
 
 from keystoneauth1 import adapter, loading, noauth, token_endpoint
 from keystoneauth1.exceptions import ClientException
@@ -44,6 +45,20 @@ def flavors(context, names=None):
     if unknown:
         raise failures.InvalidInput(reason=f'nova has no flavor {unknown[0]:.255}, or you may not see it.')
     return [by_name.get(name) or every[name] for name in dict.fromkeys(names)]
+
+
+def flavor(context, value):
+    """Return a flavor with its extra specs, which are read from nova when the request has only a name.
+
+    :param value: {'name': name or id}, {'extra_specs': {…}}, or any other JSON value that a client sent.
+    :returns: {'name': …, 'extra_specs': {…}} for a name without anything else; any other value unchanged.
+    :raises failures.Failure: as ``flavors``.
+    """
+    if not isinstance(value, dict) or value.keys() != {'name'}:
+        return value
+    if not isinstance(value['name'], str):
+        raise failures.InvalidInput(reason=f"'name' of the flavor must be a string, not {reprlib.repr(value['name'])}.")
+    return flavors(context, [value['name']])[0]
 
 
 def _read(client):

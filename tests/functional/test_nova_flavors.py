@@ -9,7 +9,7 @@ import pytest
 from tests.functional.test_glance import stub
 from tests.support.client import Client
 from tests.support.peers import peer
-from tests.support.reservations import available
+from tests.support.reservations import available, instance
 from tests.support.servers import free_port
 from tests.support.service import make_app, upgraded
 
@@ -63,6 +63,23 @@ def test_real_flavors(nova, tmp_path):
         assert (missing.status_int, 'nova has no flavor silver' in missing.text) == (400, True)
 
 
+def test_a_match_for_a_flavor_by_name(nova, tmp_path):
+    """A flavor with only a name is read from nova, for matches and for reservations."""
+    with service(tmp_path, nova) as client:
+        uuids = [available(client), available(client)]
+        for uuid in uuids:
+            client.ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}])
+        client.ask('PUT', f'/v1/nodes/{uuids[1]}/traits', {'traits': ['CUSTOM_A']})
+        result = client.ask('POST', '/v1/matches', {'flavor': {'name': 'gold'}}).json
+        assert [node['uuid'] for node in result['nodes']] == [uuids[1]]
+        assert result['request']['required'] == ['CUSTOM_A']
+        body = {'flavor': {'name': 'plain'}, 'instance_uuid': instance(1)}
+        assert client.ask('POST', '/v1/reservations', body).json['reservation']['node_uuid'] == uuids[0]
+        for name, message in (('silver', 'nova has no flavor silver'), (5, "'name' of the flavor must be a string")):
+            failed = client.ask('POST', '/v1/matches', {'flavor': {'name': name}})
+            assert (failed.status_int, message in failed.text) == (400, True)
+
+
 def test_more_flavors_than_are_read(nova, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr('ironic_traits.nova._PAGE', 1)
     monkeypatch.setattr('ironic_traits.nova.MAX_FLAVORS', 2)
@@ -80,8 +97,12 @@ def test_bad_names(tmp_path, names):
 
 def test_without_nova(tmp_path):
     with service(tmp_path, None) as client:
-        response = client.ask('POST', '/v1/capacity', {'nova_flavors': True})
-        assert (response.status_int, '[nova] endpoint_override is not set' in response.text) == (400, True)
+        for path, body in (('/v1/capacity', {'nova_flavors': True}), ('/v1/matches', {'flavor': {'name': 'gold'}})):
+            response = client.ask('POST', path, body)
+            assert (response.status_int, '[nova] endpoint_override is not set' in response.text) == (400, True)
+        # A request with the extra specs may contain the name, too.
+        flavor = {'name': 'gold', 'extra_specs': {}}
+        assert client.ask('POST', '/v1/matches', {'flavor': flavor}).status_int == 200
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import wsme.types
 
-from ironic_traits import glance
+from ironic_traits import glance, nova
 from ironic_traits.api import arguments, types
 from ironic_traits.api.patch import stated_fields
 from ironic_traits.api.v1 import node_filters
@@ -131,10 +131,13 @@ def read_request(context, grant, body, idents=None):
     :param body: RequestBody, or a subclass.
     :param idents: uuids and names of the candidates, a tuple; None for all nodes.
     :returns: ironic_traits.inventory.matches.NodeRequest.
-    :raises failures.Failure: as ``requests.understand``, ``node_filters.parse`` and ``glance.image`` do.
+    :raises failures.Failure: as ``requests.understand``, ``node_filters.parse``, ``nova.flavor`` and ``glance.image``
+        do.
     """
     requirements = _requirements(body)
     filters, _ = node_filters.parse(context, {name: requirements.pop(name) for name in FILTERS if name in requirements})
+    if 'flavor' in requirements:
+        requirements['flavor'] = nova.flavor(context, requirements['flavor'])
     if 'image' in requirements:
         requirements['image'] = glance.image(context, requirements['image'])
     return NodeRequest(grant, requests.understand(**requirements), filters, idents)
