@@ -216,8 +216,8 @@ def test_power_targets_are_those_of_the_api(look_around):
 def test_why(writing, own):
     page = writing.open('#/why')
     expect(page.get_by_text('Ask for something.')).to_be_visible()
-    page.get_by_label('Flavor').fill(json.dumps({'flavor': {'name': 'x', 'extra_specs': FLAVOR}}))
-    page.get_by_label('Image').fill('trait:CUSTOM_GPU_A100 = required')
+    page.get_by_label('Flavor', exact=True).fill(json.dumps({'flavor': {'name': 'x', 'extra_specs': FLAVOR}}))
+    page.get_by_label('Image', exact=True).fill('trait:CUSTOM_GPU_A100 = required')
     page.get_by_role('button', name='Ask').click()
     expect(page.get_by_role('status').first).to_have_text('0 nodes of 24 match')
     chart = page.get_by_role('table', name=re.compile('Conditions'))

@@ -13,11 +13,12 @@ export function flavorOf(text) {
   return { extra_specs: strings(flavor.extra_specs ?? dictionary(flavor.properties) ?? flavor) };
 }
 
-/** Return {properties} of a text; null for an empty one. Throws Error with a sentence for people. */
+/** Return {properties} of a text, or {id} if it has only an id; null for an empty one. Throws Error with a sentence for people. */
 export function imageOf(text) {
   const document = parsed(text, 'image');
   if (!document) return null;
   const image = document.image ?? document;
+  if (Object.keys(image).join() === 'id') return { id: String(image.id) };
   return { properties: strings(dictionary(image.properties) ?? image) };
 }
 

@@ -13,7 +13,7 @@ import { Relaxations, Relaxed } from './why_relaxations.js';
 import { Reserve } from './why_reserve.js';
 
 /** The fields of the form, as they are in the URL. */
-const FIELDS = ['flavor', 'image', 'required', 'forbidden', 'resource_class'];
+const FIELDS = ['flavor', 'flavor_name', 'image', 'image_id', 'required', 'forbidden', 'resource_class'];
 const EXAMPLE = `{
   "resources:CUSTOM_GOLD": "1",
   "trait:HW_CPU_X86_VMX": "required"
@@ -22,16 +22,18 @@ const EXAMPLE = `{
 /** Return the body of POST /v1/matches for the parameters; throws Error with a sentence for people. */
 function bodyOf(parameters) {
   const body = {};
-  const flavor = flavorOf(parameters.get('flavor') ?? '');
-  const image = imageOf(parameters.get('image') ?? '');
+  const text = (name) => (parameters.get(name) ?? '').trim();
+  if (text('flavor') && text('flavor_name')) throw new Error('Enter either a flavor, or the name of one of nova.');
+  if (text('image') && text('image_id')) throw new Error('Enter either an image, or the id of one in Glance.');
+  const flavor = text('flavor_name') ? { name: text('flavor_name') } : flavorOf(text('flavor'));
+  const image = text('image_id') ? { id: text('image_id') } : imageOf(text('image'));
   if (flavor) body.flavor = flavor;
   if (image) body.image = image;
   for (const name of ['required', 'forbidden']) {
-    const names = words(parameters.get(name) ?? '');
+    const names = words(text(name));
     if (names.length) body[name] = names;
   }
-  const resourceClass = (parameters.get('resource_class') ?? '').trim();
-  if (resourceClass) body.resource_class = resourceClass;
+  if (text('resource_class')) body.resource_class = text('resource_class');
   return body;
 }
 
@@ -50,7 +52,7 @@ export function Why({ parameters }) {
       <${Form} parameters=${parameters} wrong=${wrong} />
       <div class="stack">
         ${!isAsked && html`<section class="card"><${Empty} title="Ask for something.">
-          <p>Paste the properties of a flavor and of an image, or name traits. The answer says how many nodes each of them rules out.</p><//></section>`}
+          <p>Paste or pick a flavor and an image, or name traits. The answer says how many nodes each of them rules out.</p><//></section>`}
         ${body && html`<${Answer} key=${JSON.stringify(body)} body=${body} parameters=${parameters} />`}
       </div>
     </div>`;
@@ -65,14 +67,29 @@ function Form({ parameters, wrong }) {
   return html`<form class="card request" ref=${form} onSubmit=${submit}>
     <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavor-help"></textarea></label>
     <p id="flavor-help" class="muted">JSON: its extra specs, or the output of “openstack flavor show -f json”.</p>
+    <${NovaFlavor} />
     <label>Image <textarea name="image" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
     <p id="image-help" class="muted">JSON: its properties, or the output of “openstack image show -f json”.</p>
+    <label>or an image of Glance <input name="image_id" class="mono" placeholder="its id" /></label>
     <label>Required traits <input name="required" class="mono" /></label>
     <label>Forbidden traits <input name="forbidden" class="mono" /></label>
     <label>Resource class <input name="resource_class" /></label>
     <${Problem} error=${wrong} />
     <div class="buttons"><button type="submit" class="primary">Ask</button></div>
   </form>`;
+}
+
+/** The field for the name of a flavor of nova. It offers those that are for nodes. */
+function NovaFlavor() {
+  const [isUsed, setUsed] = useState(false);
+  const body = { nova_flavors: true };
+  const { data, error, loading } = useData(isUsed ? 'flavors' : null, (signal) => request('POST', '/v1/capacity', body, { signal }));
+  return html`<label>or a flavor of nova
+      <input name="flavor_name" list="nova-flavors" autocomplete="off" placeholder="its name" onFocus=${() => setUsed(true)} /></label>
+    <datalist id="nova-flavors">${(data?.flavors ?? []).map(({ name, free, matching }) => html`<option value=${name}>${number(free)} of ${plural(matching, 'node')} free</option>`)}</datalist>
+    ${isUsed && loading && !data && html`<${Busy}>Reading the flavors of nova …<//>`}
+    ${error && html`<p class="note warn" role="status">There is no list of flavors: ${error.message}</p>`}
+    ${data && !data.flavors.length && html`<p class="note warn" role="status">nova has no flavor for nodes that you may see.</p>`}`;
 }
 
 function Answer({ body, parameters }) {
