@@ -1,5 +1,7 @@
 """Logins of the web page, in a real browser: with keystone, and with http_basic."""
 
+import base64
+
 import bcrypt
 import pytest
 from playwright.sync_api import expect
@@ -88,6 +90,52 @@ def test_an_expired_token_leads_back_to_the_same_view(browser, keystone, server)
         expect(page.locator('tbody td.name')).to_have_text(['of-web'])
 
 
+#: {view: text of the view when it has loaded, of a service with two nodes without class}.
+_VIEWS = {
+    'Why': 'Ask for something.',
+    'Capacity': 'No node has a resource class.',
+    'Reservations': 'Nothing is reserved.',
+    'Rules': 'No rule was created here.',
+    'Changes': 'CUSTOM_FROM_THE_PAGE',
+}
+
+
+def test_an_administrator_sees_each_view_and_writes(browser, server):
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401']
+        page = tab.open('#/nodes?columns=name')
+        page.get_by_label('system').check()
+        _log_in(page, 'admin', PASSWORD)
+        page.get_by_role('link', name='of-web').click()
+        _preview(page, 'CUSTOM_FROM_THE_PAGE')
+        page.get_by_role('button', name='Apply').click()
+        expect(page.get_by_role('region', name='Traits and their sources')).to_contain_text('CUSTOM_FROM_THE_PAGE')
+        for view, text in _VIEWS.items():
+            page.get_by_role('navigation', name='Views').get_by_role('link', name=view).click()
+            expect(page.get_by_text(text).first).to_be_visible()
+            expect(page.get_by_role('alert')).to_have_count(0)
+
+
+def test_a_reader_is_refused(browser, server):
+    with browsers.tab(browser, server.base) as tab:
+        tab.expected = ['401', '403']
+        page = tab.open('#/nodes?columns=name')
+        _log_in(page, 'reader', SECRET, 'web')
+        page.get_by_role('link', name='of-web').click()
+        _preview(page, 'CUSTOM_X')
+        expect(page.get_by_role('alert')).to_contain_text('Your role does not allow this.')
+        page.get_by_role('link', name='Rules').click()
+        expect(page.get_by_role('alert').first).to_contain_text('Your role does not allow this.')
+
+
+def _preview(page, trait):
+    """Request the preview of an edit that adds a trait."""
+    page.get_by_role('button', name='Edit').click()
+    page.get_by_label('Add a trait').fill(trait)
+    page.get_by_label('Add a trait').press('Enter')
+    page.get_by_role('button', name='Preview').click()
+
+
 def _log_in(page, user, password, project=None):
     page.get_by_label('User', exact=True).fill(user)
     page.get_by_label('Password').fill(password)
@@ -112,7 +160,7 @@ def test_logins_of_other_origins(server):
 
 
 def test_with_http_basic(browser, tmp_path):
-    """The browser asks for the password itself."""
+    """The browser asks for the password itself, and sends it with writes, too. In the end, the service is stopped."""
     (tmp_path / 'htpasswd').write_text('operator:' + bcrypt.hashpw(b'hush-hush', bcrypt.gensalt(4)).decode())
     conf = f'[api]\nauth_strategy = http_basic\nhttp_basic_auth_user_file = {tmp_path}/htpasswd\n'
     (tmp_path / 'x.conf').write_text(conf)
@@ -125,5 +173,18 @@ def test_with_http_basic(browser, tmp_path):
             tab.check_accessibility()
             page.locator('.commands summary').click()
             expect(page.locator('.commands')).to_contain_text(f"-u USER '{server.base}/v1/nodes?")
-        status, headers, _ = http_client.ask(server.base, 'GET', '/v1/nodes')
-        assert (status, dict(headers)['www-authenticate'].split()[0]) == (401, 'Basic')
+            status, headers, _ = http_client.ask(server.base, 'GET', '/v1/nodes')
+            assert (status, dict(headers)['www-authenticate'].split()[0]) == (401, 'Basic')
+            token = base64.b64encode(b'operator:hush-hush').decode()
+            node, basic = {'driver': 'fake-hardware', 'name': 'one'}, {'Authorization': f'Basic {token}'}
+            assert http_client.ask(server.base, 'POST', '/v1/nodes', node, _versioned(basic))[0] == 201
+            page.get_by_label('Search nodes').fill('one')
+            page.get_by_role('button', name='Search').click()
+            page.get_by_role('link', name='one', exact=True).click()
+            page.get_by_role('button', name='Set maintenance').click()
+            page.get_by_role('dialog').get_by_role('button', name='Set maintenance').click()
+            expect(page.get_by_text('yes: no reason')).to_be_visible()
+            tab.expected = ['Failed to load resource']
+            server.stop()
+            page.get_by_role('link', name='Changes').click()
+            expect(page.get_by_role('alert')).to_contain_text('The service does not answer.')

@@ -82,7 +82,7 @@ export function States({ node, hasFailed, onChange }) {
       <dt>Provision</dt><dd><${State} state=${node.provision_state} />${node.target_provision_state && html` → ${node.target_provision_state}`}
         <span class="muted"> <${Time} at=${node.provision_updated_at} ago /></span></dd>
       <dt>Power</dt><dd>${node.power_state ?? 'unknown'}${node.target_power_state && html` → ${node.target_power_state}`}</dd>
-      <dt>Maintenance</dt><dd>${node.maintenance ? `yes: ${node.maintenance_reason ?? 'no reason'}` : 'no'}</dd>
+      <dt>Maintenance</dt><dd>${node.maintenance ? `yes: ${node.maintenance_reason || 'no reason'}` : 'no'}</dd>
       ${node.instance_uuid && html`<dt>Instance</dt><dd class="mono">${node.instance_uuid}</dd>`}
     </dl>
     ${node.last_error && html`<div class="note warn"><strong>Last error</strong><p>${node.last_error}</p></div>`}
