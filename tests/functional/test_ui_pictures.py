@@ -15,12 +15,15 @@ from tests.support import browser as browsers
 DOC = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
 FOLDER = DOC / '_static' / 'look-around'
 _FLAVOR = urllib.parse.quote(json.dumps(FLAVOR))
-#: {picture: (place of the page, text of the complete page, colours)}. {NAME} stands for the uuid of a node.
+#: {picture: (place of the page, text of the complete page, colours, height)}. {NAME} stands for the uuid of a node.
 PICTURES = {
-    'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light'),
-    'node': ('#/nodes/{rack1-4}', 'HW_NUMA_ROOT', 'light'),
-    'why': (f'#/why?flavor={_FLAVOR}&required=CUSTOM_GPU_A100', 'What would help', 'dark'),
-    'capacity': ('#/capacity?by=shard&without=rack1-2', 'provision state: 3', 'light'),
+    'nodes': ('#/nodes?traits=HW_CPU_X86_VMX&not-traits-any=CUSTOM_RAID_6', 'rack2-8', 'light', 720),
+    'node': ('#/nodes/{rack1-4}', 'bmc-scan:', 'light', 980),
+    'why': (f'#/why?flavor={_FLAVOR}&required=CUSTOM_GPU_A100', 'What would help', 'dark', 720),
+    'capacity': ('#/capacity?by=shard&without=rack1-2', 'provision state: 3', 'light', 720),
+    'reservations': ('#/reservations', 'rack1-3', 'light', 360),
+    'rules': ('#/rules', 'would change', 'dark', 720),
+    'changes': ('#/changes?event_type=trait', 'terraform', 'light', 560),
 }
 
 
@@ -33,10 +36,12 @@ def test_each_picture_is_shown():
 @pytest.mark.skipif(not os.environ.get('IRONIC_TRAITS_WRITE_SAMPLES'), reason='writes files')
 @pytest.mark.parametrize('name', PICTURES)
 def test_pictures(browser, look_around, name):
-    place, text, colours = PICTURES[name]
+    place, text, colours, height = PICTURES[name]
     place = re.sub('{(.*)}', lambda match: uuid_of(look_around, match[1]), place)
-    with browsers.tab(browser, look_around, viewport={'width': 1160, 'height': 720}, color_scheme=colours) as opened:
+    with browsers.tab(browser, look_around, viewport={'width': 1160, 'height': height}, color_scheme=colours) as opened:
         page = opened.open(place)
+        if name == 'rules':
+            page.get_by_role('button', name='Preview').click()
         expect(page.get_by_text(text).first).to_be_visible()
         page.wait_for_load_state('networkidle')
         page.screenshot(path=FOLDER / f'{name}.png')
