@@ -152,7 +152,12 @@ def test_a_node_that_waits_is_followed(timed, site):
     expect(page.get_by_text('The node waits for its machine')).to_be_visible()
     with site.app.service.write() as connection:
         connection.execute(of_node.values(provision_state='available', target_provision_state=None))
-    timed.page.clock.run_for(2000)
+    # The first request for all fields fails. The page tries again.
+    timed.expected = ['Failed to load resource']
+    page.route(re.compile(rf'/v1/nodes/{uuid}$'), lambda route: route.abort(), times=1)
+    page.clock.run_for(1500)
+    expect(page.get_by_role('alert')).to_contain_text('The service does not answer.')
+    page.clock.run_for(2000)
     expect(page.get_by_text('The node waits for its machine')).to_be_hidden()
     expect(page.get_by_role('button', name='deploy')).to_be_visible()
 
