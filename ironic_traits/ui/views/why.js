@@ -68,7 +68,7 @@ function Form({ parameters, wrong }) {
     <label>Flavor <textarea name="flavor" spellcheck=${false} placeholder=${EXAMPLE} aria-describedby="flavor-help"></textarea></label>
     <p id="flavor-help" class="muted">JSON: its extra specs, or the output of “openstack flavor show -f json”.</p>
     <${NovaFlavor} />
-    <label>Image <textarea name="image" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
+    <label>Image <textarea name="image" class="short" spellcheck=${false} placeholder='{"trait:CUSTOM_GOLD": "required"}' aria-describedby="image-help"></textarea></label>
     <p id="image-help" class="muted">JSON: its properties, or the output of “openstack image show -f json”.</p>
     <label>or an image of Glance <input name="image_id" class="mono" placeholder="its id" /></label>
     <label>Required traits <input name="required" class="mono" /></label>
