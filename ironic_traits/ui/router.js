@@ -1,7 +1,7 @@
 // The state of the page is in the fragment of its URL: #/VIEW/…?PARAMETERS. So a link shows the same, and no server
 // gets to see it.
 import { query } from './api.js';
-import { useEffect, useState } from './vendor/hooks.js';
+import { useLayoutEffect, useState } from './vendor/hooks.js';
 
 /** The event of the window when the user goes to the present place: what it shows is loaded again. */
 export const AGAIN = 'ironic-traits.again';
@@ -24,7 +24,8 @@ function decoded(segment) {
 /** Return the place, and render again when it changes. */
 export function usePlace() {
   const [current, setCurrent] = useState(place);
-  useEffect(() => {
+  // Not useEffect, which runs later: a change of the place before it would be lost.
+  useLayoutEffect(() => {
     const update = () => setCurrent(place());
     addEventListener('hashchange', update);
     return () => removeEventListener('hashchange', update);
