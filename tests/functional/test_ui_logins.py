@@ -187,4 +187,5 @@ def test_with_http_basic(browser, tmp_path):
             tab.expected = ['Failed to load resource']
             server.stop()
             page.get_by_role('link', name='Changes').click()
-            expect(page.get_by_role('alert')).to_contain_text('The service does not answer.')
+            changes = page.get_by_role('region', name='Changes')
+            expect(changes.get_by_role('alert')).to_contain_text('The service does not answer.')
