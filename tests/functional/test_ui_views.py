@@ -2,12 +2,12 @@
 
 import json
 import re
-import urllib.parse
 
 import pytest
 from playwright.sync_api import expect
 
 from ironic_traits.deploy import states
+from tests.functional.test_glance import IMAGE
 from tests.support import browser as browsers
 from tests.support import http_client, ui_inventory
 from tests.support.service import ForkedServer, upgraded
@@ -235,24 +235,6 @@ def test_why(writing, own):
     expect(page.get_by_text('nodes would match.')).to_have_count(0)
 
 
-def _with_a_relaxation(route):
-    """Add a relaxation that no node of the inventory causes."""
-    document = route.fetch().json()
-    relaxation = {'drop': ['eligible:maintenance', 'required:CUSTOM_GOLD'], 'nodes': 1}
-    document['explanation']['relaxations'].append(relaxation)
-    route.fulfill(json=document)
-
-
-def test_a_relaxation_without_a_condition_on_the_state(tab):
-    """It links to the nodes with the class and the other traits."""
-    tab.page.route('**/v1/matches', _with_a_relaxation)
-    flavor = urllib.parse.quote(json.dumps({'resources:CUSTOM_STORAGE': 1}))
-    page = tab.open(f'#/why?flavor={flavor}&required=CUSTOM_RAID_6,CUSTOM_GOLD')
-    page.get_by_role('link', name='Without “is not in maintenance”').click()
-    expect(page.get_by_role('status').first).to_have_text('8 nodes')
-    expect(page.locator('.chip')).to_have_text(['has CUSTOM_RAID_6×', 'Resource class storage×'])
-
-
 def test_a_reservation_from_there_and_its_release(writing, own):
     writing.expected = ['409']
     instance = 'c0ffee00-0000-4000-8000-000000000001'
@@ -285,15 +267,12 @@ def test_a_reservation_from_there_and_its_release(writing, own):
     expect(page.get_by_text('No reservation matches.')).to_be_visible()
 
 
-def test_requests_that_are_wrong(tab):
+def test_without_nova_and_glance(tab):
     tab.expected = ['400']
-    for flavor, message in (
-        ('{"a": ', 'The flavor is not JSON'),
-        ('[]', 'must be a JSON object'),
-        ('{"trait:nonsense x": "required"}', 'trait'),
-    ):
-        page = tab.open(f'#/why?flavor={urllib.parse.quote(flavor)}')
-        expect(page.get_by_role('alert')).to_contain_text(message)
+    page = tab.open(f'#/why?image={{"id": "{IMAGE}"}}')
+    expect(page.get_by_role('alert')).to_contain_text('[glance] endpoint_override is not set')
+    page.get_by_label('or a flavor of nova').focus()
+    expect(page.get_by_text('There is no list of flavors')).to_contain_text('[nova] endpoint_override is not set')
 
 
 def test_rules(tab):
