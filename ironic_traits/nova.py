@@ -47,6 +47,11 @@ def flavors(context, names=None):
     return [by_name.get(name) or every[name] for name in dict.fromkeys(names)]
 
 
+def is_name(value):
+    """Whether a flavor that a client sent has only a name, which ``flavor`` reads from nova."""
+    return isinstance(value, dict) and value.keys() == {'name'}
+
+
 def flavor(context, value):
     """Return a flavor with its extra specs, which are read from nova when the request has only a name.
 
@@ -54,7 +59,7 @@ def flavor(context, value):
     :returns: {'name': …, 'extra_specs': {…}} for a name without anything else; any other value unchanged.
     :raises failures.Failure: as ``flavors``.
     """
-    if not isinstance(value, dict) or value.keys() != {'name'}:
+    if not is_name(value):
         return value
     if not isinstance(value['name'], str):
         raise failures.InvalidInput(reason=f"'name' of the flavor must be a string, not {reprlib.repr(value['name'])}.")

@@ -59,6 +59,8 @@ def test_real_flavors(nova, tmp_path):
         ]
         one = client.ask('POST', '/v1/capacity', {'nova_flavors': ['plain']}).json
         assert [each['name'] for each in one['flavors']] == ['plain']
+        single = client.ask('POST', '/v1/capacity', {'flavors': [{'name': 'x', 'flavor': {'name': 'gold'}}]})
+        assert (single.status_int, "Name flavors of nova in 'nova_flavors'." in single.text) == (400, True)
         missing = client.ask('POST', '/v1/capacity', {'nova_flavors': ['silver']})
         assert (missing.status_int, 'nova has no flavor silver' in missing.text) == (400, True)
 

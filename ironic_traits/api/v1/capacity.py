@@ -161,6 +161,9 @@ def _as_request(typed):
         if stated_fields(typed).get('flavor') is not None:
             raise failures.InvalidInput(reason="'extra_specs' and 'flavor' cannot be combined.")
         typed.flavor = {'extra_specs': extra_specs}
+    if nova.is_name(stated_fields(typed).get('flavor')):
+        # Each of them would be read on its own.
+        raise failures.InvalidInput(reason="Name flavors of nova in 'nova_flavors'.")
     return typed
 
 
