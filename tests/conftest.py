@@ -26,13 +26,24 @@ from tests.support.client import Client
 from tests.support.service import SHARED, make_app, upgraded
 
 ALL = ('sqlite', *servers.SERVERS)
-#: Modules that one process runs, because they share a real Ironic. To start another one takes longer than most modules.
-TOGETHER = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters')
+#: Modules that one process runs, because they share a real Ironic or a browser. To start another one takes longer than
+#: most modules.
+IRONIC = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters')
+BROWSER = (
+    'test_ui_nodes',
+    'test_ui_views',
+    'test_ui_logins',
+    'test_ui_actions',
+    'test_ui_reloads',
+    'test_ui_why',
+    'test_ui_pictures',
+)
 #: Modules that take more than some seconds: they start programs, run the real clients, or search for long. The longest
 #: come first, so that the processes finish at about the same time.
 SLOW = (
-    *TOGETHER,
+    *IRONIC,
     'test_readme',
+    *BROWSER,
     'test_reservation_model',
     'test_hostile_input',
     'test_chaos',
@@ -50,10 +61,6 @@ SLOW = (
     'test_commands',
     'test_trait_edits',
     'test_placement_suite',
-    'test_ui_views',
-    'test_ui_nodes',
-    'test_ui_logins',
-    'test_ui_pictures',
     'test_worker_processes',
     'test_metalsmith',
     'test_runbook_clients',
@@ -183,11 +190,12 @@ _MISSING = pytest.StashKey[list]()
 
 
 class Scheduling(LoadScopeScheduling):
-    """The distribution of modules to processes. The modules in TOGETHER count as one."""
+    """The distribution of modules to processes. Those in IRONIC count as one, and those in BROWSER."""
 
     def _split_scope(self, nodeid):
         module = super()._split_scope(nodeid)
-        return 'together' if pathlib.PurePath(module).stem in TOGETHER else module
+        name = pathlib.PurePath(module).stem
+        return next((together[0] for together in (IRONIC, BROWSER) if name in together), module)
 
 
 @pytest.hookimpl(optionalhook=True)
