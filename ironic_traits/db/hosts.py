@@ -10,8 +10,12 @@ IPv6 addresses are in brackets if they have a port: ``host=[fd00::1]:5432``, ``u
 A process uses one host at a time for all its connections, so that it reads its own writes. All processes prefer the
 first host, as behind a proxy with backup servers: concurrent writers of one row on several nodes of a Galera cluster
 would only cause conflicts.
+
+A node of a Galera cluster that is desynced, for example during a backup, still executes statements. But it may lag
+behind the others, because they do not wait for it any more. So it is left for a synced node, if there is one.
 """
 
+import contextlib
 import functools
 import logging
 import re
@@ -28,7 +32,11 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds for which a failed host is tried after the others.
 AVOIDED = 5
-_SWITCH = 'ironic_traits.switch'
+#: Seconds between two looks at the state of the node in use of a Galera cluster.
+LOOK = 2
+_SWITCH, _HOST = 'ironic_traits.switch', 'ironic_traits.host'
+#: Values of wsrep_local_state: Synced; Donor/Desynced and Joined.
+_SYNCED, _DESYNCED = '4', ('2', '3')
 #: First characters of the name of a directory of sockets, and of an abstract socket of Linux.
 _SOCKETS = ('/', '@')
 #: A host with or without a port. An IPv6 address with a port is in brackets.
@@ -37,6 +45,10 @@ _ADDRESS = re.compile(r'(?:\[(?P<ipv6>[^]]+)\]|(?P<host>[^:]+))(?::(?P<port>\d*)
 
 class Unready(Exception):
     """A host of the database responds, but cannot be used."""
+
+
+class Desynced(Unready):
+    """A node of a Galera cluster executes statements, but may lag behind the others."""
 
 
 class Hosts:
@@ -60,6 +72,7 @@ class Hosts:
         self._switches = 0
         #: {number of a host: when it failed, as time.monotonic()}.
         self._failures: dict[int, float] = {}
+        self._looked = 0.0
         self._lock = threading.Lock()
 
     @property
@@ -70,20 +83,26 @@ class Hosts:
     def connect(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Return a connection of the driver: a listener for SQLAlchemy's event ``do_connect``.
 
-        It tries the hosts in turn, beginning with the host in use.
+        It tries the hosts in turn, beginning with the host in use, and then the desynced ones once more.
 
         :raises Exception: no host can be used. This is the error of the first host that was tried.
         """
         first: Exception | None = None
         switches = self._switches
-        for number in self._order():
+        # The loop appends to this list.
+        attempts: list[tuple[int, Callable[[str, Any], None]]] = [(each, _check_for_use) for each in self._order()]
+        for number, check in attempts:
             try:
-                connection = self._connect(number, dialect, arguments, options)
+                connection = self._connect(number, dialect, arguments, options, check)
+            except Desynced as error:
+                # This is no failure, so that all threads use the same node if all nodes are desynced.
+                first = first or error
+                attempts.append((number, _check_last))
             except (dialect.loaded_dbapi.Error, OSError, Unready) as error:
                 self._failures[number] = time.monotonic()
                 first = first or error
             else:
-                record.info[_SWITCH] = self._take(number, switches)
+                record.info.update({_SWITCH: self._take(number, switches), _HOST: number})
                 return connection
         if first is None or isinstance(first, Unready):
             raise dialect.loaded_dbapi.OperationalError(str(first)) from first
@@ -100,8 +119,8 @@ class Hosts:
         return timeouts.connect_limit(self.url, self._limits)
 
     def probe(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        """Raise an exception unless a host responds within the limit for a connection."""
-        self._connect(number, dialect, arguments, options).close()
+        """Raise an exception unless a host responds within the limit for a connection, and can be used."""
+        self._connect(number, dialect, arguments, options, _check).close()
 
     def check(self, connection: Any, record: Any, proxy: Any) -> None:
         """Raise DisconnectionError unless a connection is to the host in use: a listener for ``checkout``.
@@ -118,6 +137,23 @@ class Hosts:
         """
         return info.get(_SWITCH) == self._switches
 
+    @staticmethod
+    def of(info: dict[Any, Any]) -> int:
+        """Return the number of the host of a connection.
+
+        :param info: ``info`` of the pool's record of the connection.
+        """
+        number: int = info[_HOST]
+        return number
+
+    def is_look_due(self) -> bool:
+        """Whether to look at the state of the host in use now, also if it responds: a node may have been desynced."""
+        now = time.monotonic()
+        if not self.are_several or self.url.get_backend_name() == 'postgresql' or now - self._looked < LOOK:
+            return False
+        self._looked = now
+        return True
+
     def leave(self, number: int) -> None:
         """Treat a host as dead: the next connections are to the others, if they respond."""
         with self._lock:
@@ -133,13 +169,26 @@ class Hosts:
         if self._current == 0:
             return
         try:
-            connection = self._connect(0, dialect, arguments, options)
+            connection = self._connect(0, dialect, arguments, options, _check)
             is_node = _is_galera(connection)
             connection.close()
         except Exception:
             return
         if is_node:
             self._take(0, self._switches)
+
+    def replace(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Switch from a host to the next one that can be used. Stay if there is none.
+
+        Transactions on the old host may end there.
+        """
+        switches = self._switches
+        for other in self._order():
+            if other == number or self._current != number:
+                continue
+            with contextlib.suppress(Exception):
+                self.probe(other, dialect, arguments, options)
+                self._take(other, switches)
 
     def _order(self) -> list[int]:
         now = time.monotonic()
@@ -162,9 +211,12 @@ class Hosts:
                 LOG.warning('The host of the database is now %s, port %s', *self._addresses[number])
             return self._switches
 
-    def _connect(self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+    def _connect(
+        self, number: int, dialect: Any, arguments: list[Any], options: dict[str, Any], check: Callable[[str, Any], Any]
+    ) -> Any:
         """Connect to a host. If there are several hosts, check that it can be used.
 
+        :param check: function (name of the dialect, connection of the driver).
         :raises Unready: the host cannot be used.
         """
         options = timeouts.options(self.url, self._limits) | options
@@ -176,7 +228,7 @@ class Hosts:
         connection = _connector(dialect, self._limits)(*arguments, **options)
         try:
             if self.are_several:
-                _ready(dialect.name)(connection)
+                check(dialect.name, connection)
         except BaseException:
             connection.close()
             raise
@@ -251,8 +303,35 @@ def _address(name: str, port: int | None) -> tuple[str, int | None]:
     return match['ipv6'] or match['host'], int(match['port']) if match['port'] else port
 
 
-def _ready(dialect: str) -> Callable[[Any], None]:
-    return _check_postgresql if dialect == 'postgresql' else _check_mysql
+def _check(dialect: str, connection: Any, may_lag: bool = False) -> bool:
+    """Raise Unready unless a server accepts writes and, in a Galera cluster, is a synced node.
+
+    :param may_lag: whether a desynced node is accepted.
+    :returns: whether the server is a node of a Galera cluster.
+    """
+    if dialect == 'postgresql':
+        _check_postgresql(connection)
+        return False
+    return _check_mysql(connection, may_lag)
+
+
+def _check_for_use(dialect: str, connection: Any, may_lag: bool = False) -> None:
+    """Check a server as ``_check`` does.
+
+    Then wait until a node of a cluster has all commits of the cluster so far: another node may have acknowledged them.
+    """
+    if not _check(dialect, connection, may_lag):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute('SET SESSION wsrep_sync_wait = 1')
+        cursor.execute('SELECT 1')
+        cursor.fetchall()
+        cursor.execute('SET SESSION wsrep_sync_wait = DEFAULT')
+
+
+def _check_last(dialect: str, connection: Any) -> None:
+    """Check a server when no other one can be used: a desynced node is better than none."""
+    _check_for_use(dialect, connection, may_lag=True)
 
 
 def _check_postgresql(connection: Any) -> None:
@@ -265,23 +344,19 @@ def _check_postgresql(connection: Any) -> None:
         raise Unready('the server is read-only')
 
 
-def _check_mysql(connection: Any) -> None:
-    """Raise Unready unless the server accepts writes and, in a Galera cluster, is a synced node.
-
-    Then wait until the node has all commits of the cluster so far: another node may have acknowledged them.
-    """
+def _check_mysql(connection: Any, may_lag: bool) -> bool:
     values = _values(connection)
     if values.get('read_only', 'OFF') != 'OFF':
         raise Unready('the server is read-only')
     if values.get('wsrep_on') != 'ON':
-        return
-    if values.get('wsrep_ready') != 'ON' or values.get('wsrep_local_state') != '4':
+        return False
+    state, is_ready = values.get('wsrep_local_state'), values.get('wsrep_ready') == 'ON'
+    if is_ready and state in _DESYNCED:
+        if not may_lag:
+            raise Desynced(f'the node is desynced: {values.get("wsrep_local_state_comment")}')
+    elif not is_ready or state != _SYNCED:
         raise Unready(f'the node is not ready: {values.get("wsrep_local_state_comment")}')
-    with connection.cursor() as cursor:
-        cursor.execute('SET SESSION wsrep_sync_wait = 1')
-        cursor.execute('SELECT 1')
-        cursor.fetchall()
-        cursor.execute('SET SESSION wsrep_sync_wait = DEFAULT')
+    return True
 
 
 def _is_galera(connection: Any) -> bool:

@@ -2,9 +2,12 @@
 
 A driver waits for the response to a statement as long as a lock may take, and cannot be interrupted. Therefore a thread
 watches the connections in use. If a connection is in use for more than a second, the thread regularly connects to the
-same host. If this takes too long, or the host cannot be used any more, it shuts down all connections in use. This ends
-the waits, as if the server had closed the connections: the response to these requests is 503, and the next requests use
-another host. If this process itself was stopped, or got no CPU time, the thread checks again.
+same host. If this takes too long, or the host cannot be used any more, it shuts down all connections to it that are in
+use. This ends the waits, as if the server had closed the connections: the response to these requests is 503, and the
+next requests use another host. If this process itself was stopped, or got no CPU time, the thread checks again.
+
+A desynced node of a Galera cluster responds. So the thread also looks at the state of the node every two seconds, and
+switches to a synced one. Requests that have begun on the desynced node end there.
 """
 
 import contextlib
@@ -14,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -34,25 +37,52 @@ def watch(engine: sa.Engine, its_hosts: hosts.Hosts) -> 'Lookout':
     """Return the health check of the connections of an engine."""
     arguments, options = engine.dialect.create_connect_args(engine.url)
     target = (engine.dialect, list(arguments), dict(options))
-    lookout = Lookout(its_hosts, lambda number: its_hosts.probe(number, *target), lambda: its_hosts.prefer(*target))
+    lookout = Lookout(
+        its_hosts,
+        lambda number: its_hosts.probe(number, *target),
+        lambda: its_hosts.prefer(*target),
+        lambda number: its_hosts.replace(number, *target),
+    )
     sa.event.listen(engine, 'checkout', lookout.take)
     sa.event.listen(engine, 'checkin', lookout.give)
     sa.event.listen(engine, 'invalidate', lookout.give)
     return lookout
 
 
+class _InUse(NamedTuple):
+    """A connection in use.
+
+    :ivar connection: of the driver.
+    :ivar since: when it was taken, as time.monotonic().
+    :ivar deadline: of the request, as time.monotonic(); None for no limit.
+    :ivar host: the number of its host.
+    """
+
+    connection: Any
+    since: float
+    deadline: float | None
+    host: int
+
+
 class Lookout:
     """A thread that checks the connections of one database. It starts when the first connection is used.
 
     :param its_hosts: hosts.Hosts.
-    :param probe: function of the number of a host that raises an exception unless the host responds.
+    :param probe: function of the number of a host that raises an exception unless the host responds and can be used.
     :param back: function that switches back to the first host if it is ready.
+    :param replace: function of the number of a host that switches from this host to another one that can be used.
     """
 
-    def __init__(self, its_hosts: hosts.Hosts, probe: Callable[[int], None], back: Callable[[], None]) -> None:
-        self._hosts, self._probe, self._back = its_hosts, probe, back
-        #: {id of the driver's connection: (the connection, when it was taken, deadline or None)}.
-        self._in_use: dict[int, tuple[Any, float, float | None]] = {}
+    def __init__(
+        self,
+        its_hosts: hosts.Hosts,
+        probe: Callable[[int], None],
+        back: Callable[[], None],
+        replace: Callable[[int], None],
+    ) -> None:
+        self._hosts, self._probe, self._back, self._replace = its_hosts, probe, back, replace
+        #: {id of the driver's connection: _InUse}.
+        self._in_use: dict[int, _InUse] = {}
         self._lock = threading.Lock()
         self._pid = 0
         self._ended = threading.Event()
@@ -61,7 +91,8 @@ class Lookout:
         """Record that a connection is in use: a listener for SQLAlchemy's event ``checkout``."""
         if self._pid != os.getpid():
             self._begin()
-        self._in_use[id(connection)] = (connection, time.monotonic(), timeouts.deadline())
+        host = self._hosts.of(record.info)
+        self._in_use[id(connection)] = _InUse(connection, time.monotonic(), timeouts.deadline(), host)
 
     def give(self, connection: Any, record: Any, *error: Any) -> None:
         """Record that a connection is not in use any more: a listener for ``checkin`` and ``invalidate``."""
@@ -89,26 +120,40 @@ class Lookout:
         went_back = time.monotonic()
         while not ended.wait(_INTERVAL):
             now = time.monotonic()
-            in_use = list(self._in_use.values())
-            late = [each for each in in_use if each[2] is not None and now > each[2]]
+            late = [each for each in self._copy() if each.deadline is not None and now > each.deadline]
             if late:
                 LOG.warning('%d requests have waited for the database longer than their limit', len(late))
                 _shut_down(late)
-            if any(now - since > _SLOW for _, since, _ in in_use):
-                self._check()
+            for host in self._to_check():
+                self._check(host)
             if now - went_back > _BACK:
                 went_back = now
                 with contextlib.suppress(Exception):
                     self._back()
 
-    def _check(self) -> None:
-        before, host = time.monotonic(), self._hosts.current
+    def _to_check(self) -> set[int]:
+        """Return the numbers of the hosts of slow connections, and that of the host in use if a look is due."""
+        due = {self._hosts.current} if self._hosts.is_look_due() else set()
+        return due | {each.host for each in self._slow()}
+
+    def _check(self, host: int) -> None:
         error = self._failure(host)
-        if error is not None:
+        if isinstance(error, hosts.Desynced):
+            self._replace(host)
+        elif error is not None and any(each.host == host for each in self._slow()):
             LOG.warning('The host of the database does not answer a check: %s', error)
             self._hosts.leave(host)
-            # Newer connections may be to another host. A copy, because other threads take and return connections.
-            _shut_down([each for each in list(self._in_use.values()) if each[1] < before])
+            # Also those that were taken during the check.
+            _shut_down([each for each in self._copy() if each.host == host])
+
+    def _slow(self) -> list[_InUse]:
+        """Return the connections that have been in use for more than a second."""
+        before = time.monotonic() - _SLOW
+        return [each for each in self._copy() if each.since < before]
+
+    def _copy(self) -> list[_InUse]:
+        """Return the connections in use. Other threads take and return connections in the meantime."""
+        return list(self._in_use.values())
 
     def _failure(self, host: int) -> Exception | None:
         """Return the error that shows that a host is dead; None if it responds.
@@ -138,10 +183,10 @@ def _is_response(error: Exception) -> bool:
     )
 
 
-def _shut_down(connections: list[tuple[Any, float, float | None]]) -> None:
+def _shut_down(connections: list[_InUse]) -> None:
     """Shut down the sockets of connections. The threads that wait for them get an error."""
-    for connection, _, _ in connections:
-        owner = pool.socket_of(connection)
+    for each in connections:
+        owner = pool.socket_of(each.connection)
         if owner is None:
             continue
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(owner.fileno())) as duplicate:

@@ -1,27 +1,39 @@
 """The lookout for servers that are frozen, while threads use connections."""
 
+import select
+import socket
 import sys
 import threading
+import time
+import types
 
 import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import hosts, lookout, timeouts
 
+#: Records of the pool: of connections to the first host, and to the second one.
+FIRST, SECOND = (types.SimpleNamespace(info={hosts._HOST: number}) for number in range(2))
 LIMITS = timeouts.Limits(connect=2, lock=30, statement=40)
 
 
+def fail(host):
+    raise ConnectionError('The server does not respond.')
+
+
 @pytest.fixture
-def watching():
-    """A lookout for a server that does not respond."""
+def watch():
+    """A function (function that probes a host) that returns a lookout."""
+    created = []
 
-    def probe(host):
-        raise ConnectionError('The server does not respond.')
+    def start(probe):
+        its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
+        created.append(lookout.Lookout(its_hosts, probe, lambda: None, lambda host: None))
+        return created[-1]
 
-    its_hosts = hosts.Hosts(sa.make_url('postgresql+psycopg2://one,two/name'), LIMITS)
-    created = lookout.Lookout(its_hosts, probe, lambda: None)
-    yield created
-    created.end()
+    yield start
+    for each in created:
+        each.end()
 
 
 @pytest.fixture
@@ -33,17 +45,48 @@ def frequent_switches():
     sys.setswitchinterval(before)
 
 
-def test_threads_take_connections_during_a_check(watching, frequent_switches):
+def test_connections_that_are_taken_during_a_check(watch):
+    """They end with the others of a dead host. Those to another host do not."""
+    pairs = [socket.socketpair() for _ in range(3)]
+    late, elsewhere, early = (pair[0] for pair in pairs)
+
+    def probe(host):
+        if host == 0:
+            watching.take(late, FIRST)
+            fail(host)
+
+    watching = watch(probe)
+    watching.take(elsewhere, SECOND)
+    watching.take(early, FIRST)
+    deadline = time.monotonic() + 30
+    while not all(map(is_ended, (early, late))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not is_ended(elsewhere)
+    for pair in pairs:
+        for each in pair:
+            each.close()
+
+
+def is_ended(connection):
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def test_threads_take_connections_during_a_check(watch, frequent_switches):
     """A failed check ends the connections in use while other threads take and return connections."""
+    watching = watch(fail)
     for connection in (old := [object() for _ in range(10_000)]):
-        watching.take(connection, None)
+        watching.take(connection, FIRST)
+    time.sleep(lookout._SLOW)
     ended = threading.Event()
 
     def use():
         mine = [object() for _ in range(10)]
         while not ended.is_set():
             for connection in mine:
-                watching.take(connection, None)
+                watching.take(connection, FIRST)
             for connection in mine:
                 watching.give(connection, None)
 
@@ -51,7 +94,7 @@ def test_threads_take_connections_during_a_check(watching, frequent_switches):
     thread.start()
     try:
         for _ in range(300):
-            watching._check()
+            watching._check(0)
     finally:
         ended.set()
         thread.join()
