@@ -5,6 +5,8 @@ No acknowledged write is lost, no node gets two holders, and requests soon succe
 
 import itertools
 import os
+import pathlib
+import subprocess
 import threading
 import time
 
@@ -18,11 +20,13 @@ from tests.support.concurrency import wait_until
 from tests.support.following import Following
 from tests.support.reservations import available
 from tests.support.schemas import differences
+from tests.support.servers import free_port, program
 from tests.support.service import database, make_app, upgraded
 
 #: Seconds within which the service must respond again. It takes 2 to 4 seconds on an idle machine.
 SOON = 10
 WRITERS, FREE = 4, 24
+EXAMPLES = pathlib.Path(__file__).parents[2] / 'doc/source/examples'
 
 
 @pytest.fixture(scope='module', params=clusters.CLUSTERS)
@@ -178,30 +182,6 @@ def urls_by_node(cluster, url):
     return [base.set(port=node.port).render_as_string(hide_password=False) for node in cluster.nodes]
 
 
-def test_faults(cluster, real_ironic, tmp_path):
-    """Both processes of the service recover soon after the cluster, after each fault, without a restart.
-
-    The mirror of a real Ironic recovers, too: no change on one side is lost on the other side.
-    """
-    url = upgraded(cluster.create('faults'))
-    options = {'database__connect_timeout': 1.5}
-    with make_app(url, **options) as first, make_app(url, **options) as second:
-        with Writers([first, second]) as writers, Following(real_ironic, writers.client, url, tmp_path) as following:
-            writers.wait()
-            following.change()
-            following.wait()
-            for fault in FAULTS[cluster.name](cluster):
-                fault()
-                following.change()
-                # Without a quorum, no service could respond.
-                cluster.wait_without_first()
-                assert writers.wait() < SOON, fault
-                following.wait()
-            following.check()
-        writers.check()
-        assert len(writers.client.get('/v1/nodes')['nodes']) == WRITERS + FREE + 1
-
-
 def test_desynced_nodes(cluster):
     """A desynced node is left for a synced one, and no request fails. If all are desynced, one of them is used."""
     if cluster.name != 'galera':
@@ -231,6 +211,72 @@ def wait_for_writes(node):
     """Wait until the service writes to a node."""
     before = int(node.status('wsrep_local_commits'))
     wait_until(lambda: int(node.status('wsrep_local_commits')) > before + WRITERS, 60)
+
+
+@pytest.fixture
+def database_proxy(cluster, tmp_path):
+    """The port of haproxy with the files of the documentation, in front of a Galera cluster."""
+    if cluster.name != 'galera':
+        pytest.skip('the example is for Galera')
+    if program('haproxy') is None:
+        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'haproxy is not installed'
+        pytest.skip('haproxy is not installed')
+    port, text = free_port(), (EXAMPLES / 'haproxy.cfg').read_text()
+    replacements = {'127.0.0.1:3306': f'127.0.0.1:{port}', '/usr/local/bin/galera-check': tmp_path / 'galera-check'}
+    replacements |= {f'10.0.0.1{node.number + 1}:3306': f'127.0.0.1:{node.port}' for node in cluster.nodes}
+    for old, new in replacements.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, str(new))
+    (tmp_path / 'haproxy.cfg').write_text(text)
+    (tmp_path / 'galera-check').write_bytes((EXAMPLES / 'galera-check').read_bytes())
+    (tmp_path / 'galera-check').chmod(0o755)
+    cluster.nodes[0].query("CREATE USER IF NOT EXISTS haproxy@'%'")
+    with subprocess.Popen([program('haproxy'), '-db', '-f', tmp_path / 'haproxy.cfg']) as process:
+        yield port
+        process.kill()
+
+
+def test_database_behind_a_proxy(cluster, database_proxy):
+    """The service responds soon after its node is desynced, or dies, if haproxy is in front of the cluster."""
+    first, second, _ = cluster.nodes
+    url = upgraded(urls_by_node(cluster, cluster.create('proxied'))[0])
+    url = sa.make_url(url).set(port=database_proxy).render_as_string(hide_password=False)
+    with make_app(url) as app, Writers([app]) as writers:
+        first.query('SET GLOBAL wsrep_desync = ON')
+        wait_for_writes(second)
+        assert writers.wait() < SOON
+        first.query('SET GLOBAL wsrep_desync = OFF')
+        wait_for_writes(first)
+        first.kill()
+        cluster.wait_without_first()
+        assert writers.wait() < SOON
+    writers.check()
+    first.start()
+    cluster.settle()
+
+
+def test_faults(cluster, real_ironic, tmp_path):
+    """Both processes of the service recover soon after the cluster, after each fault, without a restart.
+
+    The mirror of a real Ironic recovers, too: no change on one side is lost on the other side.
+    """
+    url = upgraded(cluster.create('faults'))
+    options = {'database__connect_timeout': 1.5}
+    with make_app(url, **options) as first, make_app(url, **options) as second:
+        with Writers([first, second]) as writers, Following(real_ironic, writers.client, url, tmp_path) as following:
+            writers.wait()
+            following.change()
+            following.wait()
+            for fault in FAULTS[cluster.name](cluster):
+                fault()
+                following.change()
+                # Without a quorum, no service could respond.
+                cluster.wait_without_first()
+                assert writers.wait() < SOON, fault
+                following.wait()
+            following.check()
+        writers.check()
+        assert len(writers.client.get('/v1/nodes')['nodes']) == WRITERS + FREE + 1
 
 
 def _of_galera(cluster):
