@@ -100,7 +100,8 @@ class GaleraNode(Freezable, MariaDB):
     def __init__(self, number):
         super().__init__()
         self.number = number
-        self.group_port, self._transfer_port = low_port(), low_port()
+        # While a killed node is down, no client's connection may take one of its ports.
+        self.port, self.group_port, self._transfer_port = low_port(), low_port(), low_port()
         self.addresses = []
         self._arguments = []
         self._clock = {}
@@ -270,6 +271,10 @@ class Galera:
 
 class PostgresNode(Freezable, PostgreSQL):
     """A server of a pair."""
+
+    def __init__(self):
+        super().__init__()
+        self.port = low_port()
 
     def query(self, statement):
         """Execute a statement, and return its rows."""
