@@ -9,8 +9,7 @@ from tests.support import servers
 @pytest.fixture(scope='module')
 def postgresql():
     """A PostgreSQL server."""
-    if not servers.PostgreSQL.installed():
-        pytest.skip('left out')
+    servers.require(servers.PostgreSQL.installed(), 'postgresql is not installed')
     server = servers.PostgreSQL()
     try:
         server.start()

@@ -5,10 +5,8 @@ Set IRONIC_TRAITS_CHAOS_SEED for another schedule of faults.
 
 import os
 
-import pytest
-
 from tests.chaos import faults, runs
-from tests.support import clusters
+from tests.support import clusters, servers
 
 SEED = os.environ.get('IRONIC_TRAITS_CHAOS_SEED', '1')
 #: Faults of the short run. All kinds would take twice as long.
@@ -17,8 +15,7 @@ SHORT = ['api killed', 'worker killed', 'database frozen', 'database cut off']
 
 def test_nothing_is_lost():
     """No acknowledged write is lost on a Galera cluster when processes are killed, and a node is frozen and cut off."""
-    if not clusters.Galera.installed():
-        pytest.skip('left out')
+    servers.require(clusters.Galera.installed(), 'galera is not installed')
     result = runs.run('galera', SEED, 20, SHORT, pause=0.1)
     assert not result.problems, result
     assert result.longest < faults.LONGEST

@@ -13,7 +13,7 @@ from ironic_traits.db import revisions
 from tests.chaos import checker, clients, history
 from tests.chaos.system import CHECKED
 from tests.support import releases
-from tests.support.servers import free_port
+from tests.support.servers import free_port, require
 from tests.support.service import database
 
 #: Seconds with the old release before the upgrade, and with both releases after it.
@@ -94,8 +94,7 @@ def test_rolling_upgrade(new_database, database_kind, tmp_path):
     if database_kind == 'sqlite':
         pytest.skip('one service uses the file, and upgrades it when it starts')
     (tmp_path / 'previous').mkdir()
-    if not releases.previous(tmp_path / 'previous'):
-        pytest.skip('this is not a full clone')
+    require(releases.previous(tmp_path / 'previous'), 'this is not a full clone')
     url, record = new_database(), history.History()
     with Processes(url, tmp_path) as processes, database(url) as opened:
         processes.upgrade(tmp_path / 'previous')

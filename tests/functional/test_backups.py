@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from tests.chaos import checker, clients
 from tests.chaos.history import MAYBE, NO, OK, History
 from tests.support.commands import OWN, write_scripts
-from tests.support.servers import program
+from tests.support.servers import program, require
 from tests.support.service import ForkedServer, upgraded
 
 PAGE = (pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'backup.rst').read_text()
@@ -134,9 +134,8 @@ def _blocks(title):
 @pytest.fixture
 def site(database_kind, new_database, tmp_path, memory_folder):
     """A Site."""
-    if database_kind == 'mariadb' and not program('mariadb-dump'):
-        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'mariadb-dump is not installed'
-        pytest.skip('left out')
+    if database_kind == 'mariadb':
+        require(program('mariadb-dump'), 'mariadb-dump is not installed')
     url = new_database()
     if database_kind == 'sqlite':
         folder = pathlib.Path(memory_folder or tmp_path) / f'backup-{os.getpid()}'

@@ -20,7 +20,7 @@ from tests.support.concurrency import wait_until
 from tests.support.following import Following
 from tests.support.reservations import available
 from tests.support.schemas import differences
-from tests.support.servers import free_port, program
+from tests.support.servers import free_port, program, require
 from tests.support.service import database, make_app, upgraded
 
 #: Seconds within which the service must respond again. It takes 2 to 4 seconds on an idle machine.
@@ -33,9 +33,7 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / 'doc/source/examples'
 def cluster(request):
     """A cluster of database servers."""
     kind = clusters.CLUSTERS[request.param]
-    if not kind.installed():
-        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), f'{request.param} is not installed'
-        pytest.skip('left out')
+    require(kind.installed(), f'{request.param} is not installed')
     started = kind()
     try:
         started.start()
@@ -218,9 +216,7 @@ def database_proxy(cluster, tmp_path):
     """The port of haproxy with the files of the documentation, in front of a Galera cluster."""
     if cluster.name != 'galera':
         pytest.skip('the example is for Galera')
-    if program('haproxy') is None:
-        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'haproxy is not installed'
-        pytest.skip('haproxy is not installed')
+    require(program('haproxy'), 'haproxy is not installed')
     port, text = free_port(), (EXAMPLES / 'haproxy.cfg').read_text()
     replacements = {'127.0.0.1:3306': f'127.0.0.1:{port}', '/usr/local/bin/galera-check': tmp_path / 'galera-check'}
     replacements |= {f'10.0.0.1{node.number + 1}:3306': f'127.0.0.1:{node.port}' for node in cluster.nodes}

@@ -1,7 +1,6 @@
 """The haproxy example of the documentation, in front of two running services."""
 
 import http.client
-import os
 import pathlib
 import signal
 import socket
@@ -12,7 +11,7 @@ import pytest
 
 from tests.support.concurrency import wait_until
 from tests.support.http_client import ask, make
-from tests.support.servers import free_port, program
+from tests.support.servers import free_port, program, require
 from tests.support.service import ForkedServer, upgraded
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / 'doc/source/examples/haproxy-api.cfg'
@@ -46,9 +45,7 @@ def servers(tmp_path):
 def proxy(tmp_path, servers):
     """The port of a running haproxy."""
     haproxy = program('haproxy')
-    if haproxy is None:
-        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'haproxy is not installed'
-        pytest.skip('haproxy is not installed')
+    require(haproxy, 'haproxy is not installed')
     port = free_port()
     (tmp_path / 'haproxy.cfg').write_text(configuration(port, servers))
     process = subprocess.Popen([haproxy, '-db', '-f', tmp_path / 'haproxy.cfg'], stderr=subprocess.DEVNULL)

@@ -121,6 +121,19 @@ class Server:
             raise RuntimeError(f'{command[0]} failed:\n{done.stdout}{done.stderr}')
 
 
+def require(is_available, what):
+    """Skip the test unless something is available. Fail instead if the tests must run completely.
+
+    :param what: words for the reason: "haproxy is not installed".
+    """
+    if not is_available:
+        # Imported here, because the benchmarks use this module without pytest.
+        import pytest
+
+        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), what
+        pytest.skip(what)
+
+
 def remove_leftovers():
     """Remove the directories of killed test runs, and the leftovers of libfaketime."""
     for path in pathlib.Path(_MEMORY).glob('*faketime_s*_*'):
