@@ -10,6 +10,7 @@ extensions = [
     'cliff.sphinxext',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
+    'openapi_files',
     'reno.sphinxext',
     'rest_methods',
     'sphinx.ext.autodoc',

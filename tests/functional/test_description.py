@@ -1,6 +1,8 @@
 """The description of both APIs, /openapi.json, is valid OpenAPI, and matches the routes and real responses."""
 
+import importlib.util
 import json
+import pathlib
 import re
 
 import jsonschema
@@ -15,6 +17,7 @@ from tests.support.client import Client, message
 from tests.support.described import Described
 from tests.support.service import make_app, upgraded
 
+GUIDE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'openapi.rst'
 METHODS = {'get', 'post', 'put', 'patch', 'delete'}
 VERSIONS = [
     (name, minor)
@@ -51,6 +54,31 @@ def test_documents_are_valid(api, minor):
     schemathesis.openapi.from_dict(described).validate()
     for each in described['components']['schemas'].values():
         jsonschema.Draft202012Validator.check_schema(each)
+
+
+def test_references_of_every_version():
+    """Each reference in the document of each version has a target."""
+    for name, (api, _) in APIS.items():
+        for minor in range(api.minimum, api.maximum + 1):
+            described = document(name, minor, 'keystone')
+            targets = {
+                f'#/components/{kind}/{each}' for kind, values in described['components'].items() for each in values
+            }
+            references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(described)))
+            assert references, (name, minor)
+            assert references <= targets, (name, minor)
+
+
+def test_documents_of_the_site(tmp_path):
+    """The guide links to the files that the build of the site writes."""
+    extension = importlib.util.spec_from_file_location('openapi_files', GUIDE.parent / '_ext' / 'openapi_files.py')
+    module = importlib.util.module_from_spec(extension)
+    extension.loader.exec_module(module)
+    module.write(tmp_path)
+    links = re.findall(r'<(openapi/\w+\.json)>`__', GUIDE.read_text())
+    assert sorted(links) == sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob('*.json'))
+    for link in links:
+        assert json.loads((tmp_path / link).read_text())['openapi'] == '3.1.0'
 
 
 @pytest.fixture(scope='module')
