@@ -59,9 +59,9 @@ def answer_to(environ, error):
     :returns: webob.Response.
     """
     failure = from_exception(error)
-    is_expected = outage.is_one(error) or (failure is error and failure.retry_after is not None)
+    is_expected = failure is error and failure.retry_after is not None
     if failure.status >= 500 and not is_expected:
-        LOG.error('%s %s failed', environ['REQUEST_METHOD'], _path(environ), exc_info=error)
+        outage.log(LOG, error, '%s %s failed', environ['REQUEST_METHOD'], _path(environ))
     return answer(environ, failure)
 
 

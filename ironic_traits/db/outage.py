@@ -17,6 +17,9 @@ _SQLITE = ('database is locked', 'disk is full', 'disk I/O error')
 #: Errors of MariaDB and MySQL after which the same request may succeed later: a full disk, too many connections, a
 #: statement that took too long.
 _MYSQL = {1021, 1030, 1040, 1114, 1203, 1317, 1969, 3024}
+#: A row that is referred to is missing. Without the name of a constraint (so that oslo.db does not translate it), the
+#: reason is that INSERT IGNORE could not store that row, because the disk is full.
+_MYSQL_NO_PARENT = 1452
 #: The same for PostgreSQL (SQLSTATE): a wait for a lock, a statement that took too long, and class 53 (a full disk, no
 #: memory, too many connections).
 _POSTGRESQL = ('55P03', '57014', '53')
@@ -56,7 +59,8 @@ def is_unavailable(error: BaseException) -> bool:
         return False
     its_code = code(cause.orig)
     if isinstance(its_code, int):
-        return its_code in _MYSQL
+        is_nameless = its_code == _MYSQL_NO_PARENT and not isinstance(error, db_exception.DBReferenceError)
+        return its_code in _MYSQL or is_nameless
     if its_code:
         return its_code.startswith(_POSTGRESQL) or _OUTDATED in str(cause.orig)
     return any(words in str(cause.orig) for words in _SQLITE)

@@ -1,0 +1,41 @@
+"""Errors of databases that are no bugs of the service."""
+
+import types
+
+import pymysql
+import pytest
+import sqlalchemy as sa
+import webob
+from oslo_db import exception as db_exception
+
+from ironic_traits.api import exceptions, protocols
+from ironic_traits.api.resource import CONTEXT
+from ironic_traits.db import outage
+
+FULL = sa.exc.OperationalError('INSERT', {}, pymysql.err.OperationalError(1114, "The table 'traits' is full"))
+#: What MariaDB reports if INSERT IGNORE could not store the row that another one refers to.
+NO_PARENT = sa.exc.IntegrityError('INSERT', {}, pymysql.err.IntegrityError(1452, 'a foreign key constraint fails'))
+
+
+@pytest.mark.parametrize(
+    ('error', 'expected'),
+    [
+        (FULL, True),
+        (db_exception.DBError(NO_PARENT), True),
+        (db_exception.DBReferenceError('traits', 'constraint', 'key', 'key_table', NO_PARENT), False),
+    ],
+)
+def test_errors_of_a_full_disk(error, expected):
+    assert outage.is_unavailable(error) == expected
+
+
+def test_a_full_disk_is_logged_in_one_line(caplog):
+    """A traceback for each request would fill the disk of the service, too."""
+    request = webob.Request.blank('/v1/nodes', method='PUT')
+    request.environ[CONTEXT] = types.SimpleNamespace(protocol=protocols.BARE_METAL)
+    response = exceptions.answer_to(request.environ, FULL)
+    assert response.status_int == 503
+    [record] = caplog.records
+    assert not record.exc_info
+    assert 'PUT /v1/nodes failed' in record.getMessage()
+    assert "The table 'traits' is full" in record.getMessage()
