@@ -10,7 +10,7 @@ from ironic_traits.deploy import states
 from tests.chaos.clients import LIMIT, followed
 from tests.chaos.history import MAYBE, NO, OK
 
-_ADDED = re.compile(r'added ([A-Z0-9_, ]+)')
+_CHANGES = {verb: re.compile(rf'{verb} ([A-Z0-9_, ]+)') for verb in ('added', 'removed')}
 #: Seconds after the last fault within which all deploys must end.
 DEPLOYS = 60
 
@@ -49,13 +49,14 @@ class Stored:
             path = following and '/v1/' + following.partition('/v1/')[2]
         return items
 
-    def added(self, node):
-        """Return how often each trait was added, by the history of a node: {trait: number}."""
-        counts = collections.Counter()
+    def changes(self, node):
+        """Return how often each trait was added and removed, by the history of a node: {verb: {trait: number}}."""
+        counts = {verb: collections.Counter() for verb in _CHANGES}
         for entry in self._all_events(node):
-            match = _ADDED.search(entry['event'])
-            if entry['event_type'] == 'trait' and match:
-                counts.update(trait.strip() for trait in match[1].split(','))
+            for verb, words in _CHANGES.items():
+                match = words.search(entry['event'])
+                if entry['event_type'] == 'trait' and match:
+                    counts[verb].update(trait.strip() for trait in match[1].split(','))
         return counts
 
     def _all_events(self, node):
@@ -94,7 +95,7 @@ def problems(history, world, stored, copy=None):
     by_kind = collections.defaultdict(list)
     for entry in history.entries:
         by_kind[entry.kind].append(entry)
-    found += _traits(by_kind, stored)
+    found += _traits(by_kind, world, stored)
     found += _hot(by_kind, world, stored)
     found += _nodes(by_kind, stored)
     found += _holders(by_kind, stored)
@@ -113,14 +114,19 @@ def recorded(history):
     return [*history.problems, *_periods(by_kind)]
 
 
-def _traits(by_kind, stored):
-    """Each acknowledged write is in the history of its nodes once, and a refused write is not in it."""
+def _traits(by_kind, world, stored):
+    """Each acknowledged write is in the history of its nodes once, and a refused write is not in it.
+
+    Each node has the traits that its history says.
+    """
     writes = [(entry, [entry.values['node']]) for entry in by_kind['put_traits']]
     writes += [(entry, entry.values['nodes']) for entry in by_kind['edit']]
-    counts = {node: stored.added(node) for node in {node for _, nodes in writes for node in nodes}}
+    writes += [(entry, [world.hot]) for entry in by_kind['add_hot']]
+    counts = {node: stored.changes(node) for node in {node for _, nodes in writes for node in nodes}}
+    yield from _replayed(counts, stored)
     for entry, nodes in writes:
         trait = entry.values['trait']
-        numbers = {counts[node][trait] for node in nodes}
+        numbers = {counts[node]['added'][trait] for node in nodes}
         if entry.outcome == OK and numbers != {1}:
             yield f'lost or repeated: {trait} was acknowledged, and is {numbers} times in the history of {nodes}'
         if entry.outcome == NO and numbers != {0}:
@@ -139,6 +145,21 @@ def _traits(by_kind, stored):
         traits = set(stored.nodes[node]['traits']) if node in stored.nodes else set()
         if trait not in traits and not traits & unknown[node]:
             yield f'lost: {trait} was the last acknowledged write of node {node}, which has {sorted(traits)}'
+
+
+def _replayed(counts, stored):
+    """Each trait was removed as often as it was added, or once less if the node has it.
+
+    :param counts: {node: what ``Stored.changes`` returns}.
+    """
+    for node, of_node in counts.items():
+        traits = set(stored.nodes[node]['traits']) if node in stored.nodes else set()
+        added, removed = of_node['added'], of_node['removed']
+        for trait in added.keys() | removed.keys() | traits:
+            if added[trait] - removed[trait] != (trait in traits):
+                has = 'has' if trait in traits else 'does not have'
+                times = f'added {added[trait]} times and removed {removed[trait]} times in the history'
+                yield f'{trait} was {times} of node {node}, which {has} it'
 
 
 def _hot(by_kind, world, stored):

@@ -145,8 +145,6 @@ class ClientThread(threading.Thread):
         """Send a write, and record it. Return (entry, document of the response)."""
         entry = self._history.begin(self._number, kind, **values)
         status, document = self._ask(method, path, document)
-        if status >= 500 and status != 503:
-            self._history.problem(f'{method} {path}: {status} {document}')
         self._history.end(entry, status)
         return entry, document
 
@@ -378,11 +376,11 @@ def run(make_ask, seed, history, seconds, *, world, pause=0.0, disturb=None):
     :returns: the Follower, which has not ended yet.
     """
     ended = threading.Event()
-    follower = Follower(make_ask(random.Random(1)), history)
+    follower = Follower(history.recording(make_ask(random.Random(1))), history)
     threads = [follower]
     for number in range(CLIENTS):
         choices = random.Random(f'{seed}-{number}')
-        ask = make_ask(random.Random(f'{seed}-{number}-host'))
+        ask = history.recording(make_ask(random.Random(f'{seed}-{number}-host')))
         threads.append(ClientThread(number, ask, world, history, choices, ended, pause))
     for thread in threads:
         thread.start()

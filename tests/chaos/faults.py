@@ -12,16 +12,16 @@ class Faults:
     """A schedule of faults of a System.
 
     :ivar counts: {kind: number of faults}.
-    :ivar left_out: {kind: why it cannot happen here}.
+    :ivar left_out: {kind: why it does not happen here}.
+    :ivar problems: faults that had no effect, as sentences.
     """
 
     def __init__(self, system, seed, kinds=None):
         self._system, self._cluster = system, system.cluster
         self._choices = random.Random(f'faults-{seed}')
-        self.counts, self.left_out = collections.Counter(), {}
-        #: The last fault, after which its node does not come back: (kind, function).
-        self._last = None
-        is_galera = self._cluster.name == 'galera'
+        self.counts, self.left_out, self.problems = collections.Counter(), {}, []
+        #: The last faults, after which the first node does not come back: {kind: function}.
+        self._last = {}
         self._kinds = {
             'api killed': self._kill_api,
             'worker killed': self._kill_worker,
@@ -29,21 +29,22 @@ class Faults:
             'database frozen': self._freeze,
             'database cut off': self._cut,
         }
-        if is_galera:
+        if system.no_disk:
+            self.left_out['disk full'] = system.no_disk
+        else:
+            self._last['disk full'] = self._fill_disk
+        if self._cluster.name == 'galera':
             self._kinds['node isolated'] = self._isolate
-            if system.has_clock:
-                self._kinds['clock set'] = self._set_clock
-            else:
-                self.left_out['clock set'] = 'faketime is not installed'
-            if system.no_disk:
-                self.left_out['disk full'] = system.no_disk
-            else:
-                self._last = ('disk full', self._fill_disk)
+            self._kinds['node desynced'] = self._desync
         else:
             self._kinds['standby killed'] = self._kill_standby
-            self._last = ('standby promoted', self._fail_over)
+            self._last['standby promoted'] = self._fail_over
+        if system.no_clock:
+            self.left_out['clock set'] = system.no_clock
+        else:
+            self._kinds['clock set'] = self._set_clock
         if kinds:
-            self._last = None
+            self._last = {}
             self._kinds = {kind: self._kinds[kind] for kind in kinds if kind in self._kinds}
 
     def run(self, seconds):
@@ -61,10 +62,10 @@ class Faults:
                 time.sleep(self._choices.uniform(0.5, 2))
                 self._kinds[kind]()
                 self.counts[kind] += 1
-        if self._last:
-            kind, fail = self._last
+        for kind, fail in self._last.items():
             fail()
             self.counts[kind] += 1
+        if self._last:
             time.sleep(10)
 
     def _pause(self):
@@ -115,6 +116,13 @@ class Faults:
         node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 0'")
         self._settle()
 
+    def _desync(self):
+        node = self._cluster.nodes[self._number()]
+        node.query('SET GLOBAL wsrep_desync = ON')
+        self._pause()
+        node.query('SET GLOBAL wsrep_desync = OFF')
+        self._settle()
+
     def _set_clock(self):
         """Set the clock forward or back, by less than the checker waits for deploys: it moves the ends of leases."""
         node = self._cluster.nodes[0]
@@ -141,7 +149,10 @@ class Faults:
         """Fill the disk of the first node. It does not come back, because Galera may then need a full transfer."""
         self._system.fill_disk()
         self._pause()
-        self._cluster.nodes[0].kill()
+        if not self._cluster.nodes[0].refuses_writes():
+            self.problems.append('disk full: the node still stores data')
+        if self._cluster.name == 'galera':
+            self._cluster.nodes[0].kill()
 
     def _settle(self):
         """Wait until all nodes are in the cluster again. A second fault before that may end a cluster of three."""

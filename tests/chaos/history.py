@@ -1,5 +1,6 @@
 """The record of the requests of all clients."""
 
+import collections
 import dataclasses
 import json
 import threading
@@ -28,18 +29,46 @@ class Entry:
     status: int = 0
 
 
+def is_error(status):
+    """Whether a status is a bug of the service. 503 is not: the database is gone."""
+    return status >= 500 and status != 503
+
+
 class History:
     """A record in memory. A process that may be killed also writes it to a file.
 
+    ``entries`` are the writes. Reads only count in ``statuses`` and ``longest``.
+
     :param path: of the file; None to write no file.
+    :ivar statuses: {status of a response, or 0: number of requests}.
+    :ivar longest: seconds of the longest request.
     """
 
     def __init__(self, path=None):
         self.entries = []
         #: Problems of single responses, as sentences.
         self.problems = []
+        self.statuses, self.longest = collections.Counter(), 0.0
         self._file = path.open('a') if path else None
         self._lock = threading.Lock()
+
+    def recording(self, ask):
+        """Return a function that sends requests as another one does, and records each of them.
+
+        :param ask: function that returns (status, document).
+        """
+
+        def recorded(method, path, *arguments, **headers):
+            began = time.monotonic()
+            status, document = ask(method, path, *arguments, **headers)
+            with self._lock:
+                self.statuses[status] += 1
+                self.longest = max(self.longest, time.monotonic() - began)
+            if is_error(status):
+                self.problem(f'{method} {path}: {status} {document}')
+            return status, document
+
+        return recorded
 
     def begin(self, client, kind, **values):
         """Record a request that is about to be sent."""

@@ -1,6 +1,5 @@
 """A run: the system, the clients, the faults, the check."""
 
-import collections
 import json
 import random
 import time
@@ -14,13 +13,17 @@ from tests.support import concurrency
 from tests.support.clusters import CLUSTERS
 from tests.support.service import make_app, upgraded
 
+_TRACEBACK = 'Traceback (most recent call last)'
+
 
 class Result(NamedTuple):
     """The result of a run.
 
     :ivar faults: {kind: number}.
     :ivar left_out: {kind: reason}.
-    :ivar statuses: {status of a response: number}.
+    :ivar requests: number of requests; of ``writes``, some are ``acknowledged``.
+    :ivar unavailable: number of responses with 503, of ``errors`` with another 5xx, both also to reads.
+    :ivar longest: seconds of the longest request.
     :ivar problems: [sentence, …].
     """
 
@@ -30,6 +33,7 @@ class Result(NamedTuple):
     faults: dict
     left_out: dict
     requests: int
+    writes: int
     acknowledged: int
     unavailable: int
     errors: int
@@ -70,23 +74,31 @@ def run(database, seed, seconds, kinds=None, pause=0.02):
             print(system.logs()[-20000:])
             raise error
         problems += checker.problems(record, world, checker.Stored(ask), follower.copy)
-        if 'Traceback' in system.logs():
-            print(system.logs()[-20000:])
+        problems += [*faults.problems, *tracebacks(system.logs())]
     entries = [entry for entry in record.entries if entry.ended]
-    statuses = collections.Counter(entry.status for entry in entries)
     return Result(
         system.cluster.name,
         str(seed),
         minutes,
         dict(faults.counts),
         faults.left_out,
+        record.statuses.total(),
         len(entries),
         sum(entry.outcome == history.OK for entry in entries),
-        statuses[503],
-        sum(number for status, number in statuses.items() if status >= 500 and status != 503),
-        max((entry.ended - entry.began for entry in entries), default=0),
+        record.statuses[503],
+        sum(number for status, number in record.statuses.items() if history.is_error(status)),
+        record.longest,
         problems,
     )
+
+
+def tracebacks(logs):
+    """Return a problem if services have logged exceptions: [sentence, …].
+
+    :param logs: text.
+    """
+    _, *rest = logs.split(_TRACEBACK)
+    return [f'{len(rest)} tracebacks in the logs. The first one: {rest[0][:3000]}'] if rest else []
 
 
 def run_broken(server, path, name, attempt=0, seconds=3):

@@ -70,7 +70,7 @@ class System:
     def __enter__(self):
         try:
             self._stack.callback(self.cluster.stop)
-            if self.has_clock:
+            if not self.no_clock:
                 self.cluster.nodes[0].set_clock(0)
             self.cluster.start()
             url = sa.make_url(upgraded(self.cluster.create('chaos')))
@@ -100,9 +100,11 @@ class System:
         self._stack.close()
 
     @property
-    def has_clock(self):
-        """Whether the clock of the first node can be set."""
-        return self.cluster.name == 'galera' and clusters.FAKETIME.exists()
+    def no_clock(self):
+        """The reason why the clock of the first node cannot be set; None if it can."""
+        if self.cluster.name != 'galera':
+            return 'tried on Galera only'
+        return None if clusters.FAKETIME.exists() else 'faketime is not installed'
 
     @property
     def bases(self):

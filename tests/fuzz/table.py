@@ -3,11 +3,13 @@
 import json
 import pathlib
 
+from tests.support import tables
+
 PAGE = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'reliability.rst'
 #: The rows of the table: {database: {heading: text}}.
 _ROWS = pathlib.Path(__file__).with_name('results.json')
 _NAMES = {'sqlite': 'SQLite', 'postgresql': 'PostgreSQL', 'mariadb': 'MariaDB'}
-_MARK, _END = '.. The table of the searches is written by tests.fuzz.', '.. End of the table.'
+_MARK = '.. The table of the searches is written by tests.fuzz.'
 
 
 def write(database, seed, figures):
@@ -43,8 +45,4 @@ def row(database, seed, figures):
 
 def replaced(text, rows):
     """Return the text of the page with a table of these rows."""
-    lines = ['.. list-table::', '   :header-rows: 1', '']
-    for cells in [rows[0].keys(), *(each.values() for each in rows)]:
-        lines += [f'   {"  -" if number else "* -"} {cell}' for number, cell in enumerate(cells)]
-    before, rest = text.split(_MARK, 1)
-    return '\n'.join([f'{before}{_MARK}', '', *lines, '', _END]) + rest.split(_END, 1)[1]
+    return tables.replaced(text, _MARK, [rows[0].keys(), *(each.values() for each in rows)])

@@ -61,6 +61,10 @@ exit 110
 """
 
 
+#: A table of 100 MB.
+_LARGE_TABLE = "CREATE TABLE filled.filled AS SELECT repeat('x', 100000) FROM seq_1_to_1000"
+
+
 def low_port():
     """Return a free TCP port below the ephemeral range, so that no client's connection takes it."""
     for _ in range(1000):
@@ -163,6 +167,19 @@ class GaleraNode(Freezable, MariaDB):
             'FAKETIME_CACHE_DURATION': '1',
             'FAKETIME_DONT_FAKE_MONOTONIC': '1',
         }
+
+    def refuses_writes(self):
+        """Whether the node cannot store 100 MB, for example because its disk is full. The other nodes do not get them.
+
+        Delete the database "filled" if it can.
+        """
+        try:
+            for statement in ('CREATE DATABASE filled', _LARGE_TABLE):
+                self.query(statement, 'SET SESSION wsrep_on = OFF')
+        except Exception:
+            return True
+        self.query('DROP DATABASE filled', 'SET SESSION wsrep_on = OFF')
+        return False
 
     def status(self, name):
         """Return a value of SHOW GLOBAL STATUS; None if the node does not respond."""
@@ -287,6 +304,15 @@ class PostgresNode(Freezable, PostgreSQL):
             cursor = connection.cursor()
             cursor.execute(statement)
             return cursor.fetchall() if cursor.description else []
+
+    def refuses_writes(self):
+        """Whether the server cannot store 100 MB, for example because its disk is full."""
+        try:
+            self.query('CREATE TABLE filled AS SELECT md5(n::text) FROM generate_series(1, 1500000) AS n')
+        except Exception:
+            return True
+        self.query('DROP TABLE filled')
+        return False
 
 
 class PostgresPair:
