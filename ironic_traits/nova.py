@@ -29,8 +29,8 @@ def flavors(context, names=None):
     """
     if not context.conf.nova.endpoint_override:
         raise failures.InvalidInput(
-            reason='Flavors cannot be read from nova, because [nova] endpoint_override is not set. Send them as '
-            "'flavors' instead."
+            reason='Flavors cannot be read from nova, because [nova] endpoint_override is not set. Send their '
+            "'extra_specs' instead."
         )
     try:
         every = _read(_client(context))
