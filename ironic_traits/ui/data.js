@@ -1,6 +1,6 @@
 // Hooks that load data.
 import { AGAIN } from './router.js';
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from './vendor/hooks.js';
+import { useCallback, useEffect, useRef, useState } from './vendor/hooks.js';
 
 /**
  * Load data whenever a key or its version changes, and when the user submits a form that leads to the present place.
@@ -80,28 +80,4 @@ export function useCancel() {
     },
     cancel,
   };
-}
-
-/**
- * Show the parameters of the place in a form. Returns the ref of the form.
- *
- * The form stays the same when the parameters change, so that it keeps the focus.
- *
- * @param names names of the fields, which are those of the parameters.
- */
-export function useFields(names, parameters) {
-  const form = useRef(null);
-  const values = names.map((name) => parameters.get(name) ?? '');
-  useLayoutEffect(() => {
-    names.forEach((name, index) => {
-      form.current.elements[name].value = values[index];
-    });
-  }, [JSON.stringify(values)]);
-  return form;
-}
-
-/** Return the values of fields of a form: {name: text}; null for an empty one, which the URL leaves out. */
-export function fieldsOf(form, names) {
-  const values = new FormData(form);
-  return Object.fromEntries(names.map((name) => [name, values.get(name).trim() || null]));
 }

@@ -1,7 +1,8 @@
 // How many nodes are free for each flavor, and what would change that.
 import { get, request } from '../api.js';
-import { fieldsOf, useData, useFields } from '../data.js';
+import { useData } from '../data.js';
 import { curl, number, plural } from '../format.js';
+import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
 import { Busy, Card, Command, Empty, Problem } from '../widgets.js';

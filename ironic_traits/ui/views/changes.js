@@ -1,7 +1,8 @@
 // The last history entries of all nodes.
 import { get, query } from '../api.js';
-import { fieldsOf, useData, useFields } from '../data.js';
+import { useData } from '../data.js';
 import { curl } from '../format.js';
+import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go, link } from '../router.js';
 import { useEffect, useState } from '../vendor/hooks.js';

@@ -1,7 +1,8 @@
 // The live reservations.
 import { get, query, request } from '../api.js';
-import { fieldsOf, useAction, useData, useFields } from '../data.js';
+import { useAction, useData } from '../data.js';
 import { curl, plural } from '../format.js';
+import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
 import { useState } from '../vendor/hooks.js';

@@ -1,7 +1,8 @@
 // Which nodes match a flavor, an image and traits; and why the others do not.
 import { request } from '../api.js';
-import { fieldsOf, useData, useFields } from '../data.js';
+import { useData } from '../data.js';
 import { curl, number, plural, quote } from '../format.js';
+import { fieldsOf, useFields } from '../forms.js';
 import { html } from '../html.js';
 import { go } from '../router.js';
 import { useState } from '../vendor/hooks.js';
