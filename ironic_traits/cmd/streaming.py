@@ -58,7 +58,7 @@ def provide():
 
 
 class Detached:
-    """A WSGI layer that sends each stream in its own thread.
+    """A WSGI layer that sends each stream, and each large document, in its own thread.
 
     :param inside: the wrapped WSGI application.
     """
@@ -79,20 +79,25 @@ class Detached:
 
         result = self._inside(environ, start)
         if isinstance(result, (Events, Chunks)):
-            _limit_stalls(environ)
+            if isinstance(result, Events):
+                # Large documents that are not read are handled by cmd.slow_readers, as all responses are.
+                _limit_stalls(environ)
             _detach(protocol, started['status'], started['headers'], result)
             # granian ignores this body, because the response has begun.
             return []
         return result
 
 
-def _detach(protocol, status, headers, events):
-    """Send a stream in its own thread."""
-    body = _Body(events)
+def _detach(protocol, status, headers, parts):
+    """Send a body in its own thread.
+
+    :param parts: iterator of bytes, with ``close``.
+    """
+    body = _Body(parts)
     try:
         _start_thread(functools.partial(_send, protocol, status, headers, body))
     except RuntimeError:
-        events.close()
+        parts.close()
         raise
     body.has_begun.wait(_START)
 
@@ -100,17 +105,17 @@ def _detach(protocol, status, headers, events):
 class _Body:
     """The body of a response for granian: it calls ``__next__`` and ``close``."""
 
-    def __init__(self, events):
-        self._events = events
+    def __init__(self, parts):
+        self._parts = parts
         self.has_begun = threading.Event()
 
     def __next__(self):
         self.has_begun.set()
-        return next(self._events)
+        return next(self._parts)
 
     def close(self):
-        """End the stream."""
-        self._events.close()
+        """End the body."""
+        self._parts.close()
 
 
 def _send(protocol, status, headers, body):

@@ -9,7 +9,7 @@ from ironic_traits.api.placement import aggregates, query
 from ironic_traits.api.placement import traits as traits_api
 from ironic_traits.api.placement.aggregates import AggregatesController
 from ironic_traits.api.placement.allocations import ProviderAllocationsController
-from ironic_traits.api.placement.expose import Response, expose, modified, now
+from ironic_traits.api.placement.expose import Response, expose, latest, modified
 from ironic_traits.api.placement.inventories import InventoriesController
 from ironic_traits.api.placement.provider_traits import ProviderTraitsController
 from ironic_traits.api.placement.schemas import (
@@ -166,7 +166,7 @@ def _list(context, batches):
         packed.append(orjson.dumps([tuple(row[:-1]) for row in rows]))
         times = [max(times), max(row[-1] for row in rows)]
     parts = _parts(_listed(_template(context)), first, packed)
-    return Response(Chunks(parts) if packed else b''.join(parts), max(times, default=now()))
+    return Response(Chunks(parts) if packed else b''.join(parts), latest(times))
 
 
 def _parts(view, first, packed):
