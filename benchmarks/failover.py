@@ -39,8 +39,8 @@ def of_galera():
             faults = {
                 'killed': (first.kill, first.start),
                 'frozen': (first.freeze, first.thaw),
-                'isolated': (lambda: isolate(first, 1), lambda: isolate(first, 0)),
-                'desynced': (lambda: desync(first, 'ON'), lambda: desync(first, 'OFF')),
+                'isolated': (lambda: first.isolate(True), lambda: first.isolate(False)),
+                'desynced': (lambda: first.desync(True), lambda: first.desync(False)),
             }
             for name, (begin, end) in faults.items():
                 writers.wait()
@@ -51,7 +51,7 @@ def of_galera():
                 cluster.settle()
             before = int(second.status('wsrep_local_commits'))
             begun = time.monotonic()
-            desync(first, 'ON')
+            first.desync(True)
             while int(second.status('wsrep_local_commits')) < before + 4:
                 time.sleep(0.02)
             yield 'until a desynced node is left', time.monotonic() - begun
@@ -73,14 +73,6 @@ def of_pair():
                 yield name, writers.wait(seconds=WINDOW)
         finally:
             cluster.stop()
-
-
-def isolate(node, value):
-    node.query(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate = {value}'")
-
-
-def desync(node, value):
-    node.query(f'SET GLOBAL wsrep_desync = {value}')
 
 
 if __name__ == '__main__':

@@ -111,16 +111,16 @@ class Faults:
 
     def _isolate(self):
         node = self._cluster.nodes[self._number()]
-        node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 1'")
+        node.isolate(True)
         self._pause()
-        node.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 0'")
+        node.isolate(False)
         self._settle()
 
     def _desync(self):
         node = self._cluster.nodes[self._number()]
-        node.query('SET GLOBAL wsrep_desync = ON')
+        node.desync(True)
         self._pause()
-        node.query('SET GLOBAL wsrep_desync = OFF')
+        node.desync(False)
         self._settle()
 
     def _set_clock(self):

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import pathlib
 import queue
 import shutil
@@ -237,19 +236,10 @@ def relay(real_ironic, tmp_path, monkeypatch):
     server.server_close()
 
 
-@pytest.fixture(scope='session')
-def empty_database(tmp_path_factory):
-    """A SQLite database with the newest schema, for tests that copy it because they do not test SQL."""
-    path = tmp_path_factory.mktemp('database') / 'empty.sqlite'
-    upgraded(f'sqlite:///{path}')
-    return path
-
-
 @pytest.fixture
-def side(real_ironic, relay, empty_database, tmp_path):
-    """A Side with three nodes."""
-    shutil.copy(empty_database, tmp_path / 'claims.sqlite')
-    url = f'sqlite:///{tmp_path}/claims.sqlite'
+def side(real_ironic, relay, tmp_path):
+    """A Side with three nodes. On SQLite, because its tests do not test SQL."""
+    url = upgraded(f'sqlite:///{tmp_path}/claims.sqlite')
     with make_app(url, mirror__claims='instance_uuid') as app:
         yield Side(real_ironic, app, url, 3)
 
@@ -263,9 +253,7 @@ def far(app):
 @pytest.fixture(scope='session')
 def browser():
     """A real browser, one for each process."""
-    if not browsers.path():
-        assert not os.environ.get('IRONIC_TRAITS_TEST_ALL_DATABASES'), 'chromium is not installed'
-        pytest.skip('chromium is not installed')
+    servers.require(browsers.path(), 'chromium is not installed')
     with browsers.running() as running:
         yield running
 

@@ -101,20 +101,20 @@ def test_desynced_nodes(cluster):
     first, second, third = cluster.nodes
     with make_app(upgraded(cluster.create('desynced'))) as app, Writers([app]) as writers:
         wait_for_writes(first)
-        first.query('SET GLOBAL wsrep_desync = ON')
+        first.desync(True)
         wait_for_writes(second)
         for node in (second, third):
-            node.query('SET GLOBAL wsrep_desync = ON')
+            node.desync(True)
         time.sleep(hosts.LOOK)
         writers.wait()
-        first.query('SET GLOBAL wsrep_desync = OFF')
+        first.desync(False)
         wait_for_writes(first)
         # New connections are possible, too, while no node is synced.
-        first.query('SET GLOBAL wsrep_desync = ON')
+        first.desync(True)
         app.service.close()
         writers.wait()
         for node in cluster.nodes:
-            node.query('SET GLOBAL wsrep_desync = OFF')
+            node.desync(False)
     writers.check()
     assert not writers.unavailable
 
@@ -152,10 +152,10 @@ def test_database_behind_a_proxy(cluster, database_proxy):
     url = upgraded(urls_by_node(cluster, cluster.create('proxied'))[0])
     url = sa.make_url(url).set(port=database_proxy).render_as_string(hide_password=False)
     with make_app(url) as app, Writers([app]) as writers:
-        first.query('SET GLOBAL wsrep_desync = ON')
+        first.desync(True)
         wait_for_writes(second)
         assert writers.wait() < SOON
-        first.query('SET GLOBAL wsrep_desync = OFF')
+        first.desync(False)
         wait_for_writes(first)
         first.kill()
         cluster.wait_without_first()
@@ -199,7 +199,7 @@ def _of_galera(cluster):
     yield first.start
     cluster.settle()
     # The node is cut off from the others, and responds: "WSREP has not yet prepared node for application use".
-    yield lambda: first.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate = 1'")
+    yield lambda: first.isolate(True)
 
 
 def _of_postgresql(cluster):

@@ -2,7 +2,6 @@
 
 import base64
 import pathlib
-import shutil
 
 import bcrypt
 import pytest
@@ -14,17 +13,17 @@ from tests.support.keystone_server import PASSWORD
 from tests.support.mirror import Ironic, differences, follower, make_available, write_all, writer
 from tests.support.peers import peer
 from tests.support.servers import free_port
-from tests.support.service import make_app
+from tests.support.service import make_app, upgraded
 
 _POLICY = pathlib.Path(__file__).parents[2] / 'doc' / 'source' / 'examples' / 'ironic-mirror-policy.yaml'
 _INSTANCE = 'dddddddd-0000-4000-8000-000000000001'
 
 
 @pytest.fixture
-def new_app(tmp_path, empty_database):
+def new_app(tmp_path):
     """The application on SQLite, because these tests do not test SQL."""
-    shutil.copy(empty_database, tmp_path / 'mirror.sqlite')
-    with make_app(f'sqlite:///{tmp_path}/mirror.sqlite', mirror__claims='instance_uuid') as application:
+    url = upgraded(f'sqlite:///{tmp_path}/mirror.sqlite')
+    with make_app(url, mirror__claims='instance_uuid') as application:
         yield application
 
 

@@ -168,6 +168,14 @@ class GaleraNode(Freezable, MariaDB):
             'FAKETIME_DONT_FAKE_MONOTONIC': '1',
         }
 
+    def isolate(self, is_isolated):
+        """Cut the connections to the other nodes, or allow them again."""
+        self.query(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate = {int(is_isolated)}'")
+
+    def desync(self, is_desynced):
+        """Let the other nodes not wait for this one, or wait again."""
+        self.query(f'SET GLOBAL wsrep_desync = {"ON" if is_desynced else "OFF"}')
+
     def refuses_writes(self):
         """Whether the node cannot store 100 MB, for example because its disk is full. The other nodes do not get them.
 

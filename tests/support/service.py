@@ -50,10 +50,14 @@ def upgraded(url):
     path = make_url(url).database
     if url.startswith('sqlite:///') and path and not os.path.exists(path):
         pathlib.Path(path).write_bytes(_empty_database())
-        return url
+    else:
+        _migrate(url)
+    return url
+
+
+def _migrate(url):
     with contextlib.closing(Database(make_conf(url))) as database:
         migrations.upgrade(database)
-    return url
 
 
 @functools.cache
@@ -61,9 +65,7 @@ def _empty_database():
     """Return the content of a SQLite file with the newest schema and no nodes."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, 'empty.sqlite')
-        # The migrations upgrade a file that exists.
-        path.touch()
-        upgraded(f'sqlite:///{path}')
+        _migrate(f'sqlite:///{path}')
         return path.read_bytes()
 
 
