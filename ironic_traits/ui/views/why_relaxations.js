@@ -28,20 +28,29 @@ export function Relaxations({ relaxations, merged, dropped, onDrop }) {
     <ul class="relaxations">
       ${relaxations.map(({ drop, nodes }) => {
         const label = html`<span>${title(drop)}</span><span class="gain">${plural(nodes, 'node')}</span>`;
-        if (!isDroppable(drop)) return html`<li key=${drop.join()}><a class="button" href=${link(['nodes'], filters(without(merged, drop), names))}>${label}</a></li>`;
+        if (!isDroppable(drop)) {
+          // Without its classes, the link would list other nodes than it says.
+          const target = names ? { href: link(['nodes'], filters(without(merged, drop), names)) } : { 'aria-disabled': 'true' };
+          return html`<li key=${drop.join()}><a class="button" ...${target}>${label}</a></li>`;
+        }
         const isShown = dropped.join() === drop.join();
         return html`<li key=${drop.join()}><button type="button" aria-pressed=${isShown} onClick=${() => onDrop(isShown ? [] : drop)}>${label}</button></li>`;
       })}
     </ul>
-    ${hasLinks && html`<p class="muted">A request cannot leave out a condition on the state of a node. The link lists the nodes in any state that have the other traits${merged.resource_class && (names.length > 1 ? ', of any class' : ' and the class')}.</p>`}
+    ${hasLinks && html`<p class="muted">A request cannot leave out a condition on the state of a node. The link lists the nodes in any state that have the other traits${merged.resource_class && names && (names.length === 1 ? ' and the class' : ', of any class')}.</p>`}
   <//>`;
 }
 
-/** Return the resource classes of nodes that have a name in Placement: [name, …]. A name of null has none. */
+/** Return the resource classes of nodes that have a name in Placement: [name, …]; null until they are known. */
 function useClasses(placementName) {
   const path = '/v1/facets?by=resource_class&limit=1000';
-  const { data } = useData(placementName && path, (signal) => get(path, { signal }));
-  return (data?.facets.resource_class ?? []).map(({ value }) => value).filter((name) => name && normalized(name) === placementName);
+  const { data, error } = useData(placementName ? path : null, (signal) => get(path, { signal }));
+  if (!placementName || error) return [];
+  return data ? matching(data.facets.resource_class ?? [], placementName) : null;
+}
+
+function matching(classes, placementName) {
+  return classes.map(({ value }) => value).filter((name) => name && normalized(name) === placementName);
 }
 
 /** Return the name of a resource class in Placement. */
