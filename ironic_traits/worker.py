@@ -105,8 +105,8 @@ class Worker:
             self._runs.discard(run)
             try:
                 self._performer.end(run, self._options.lease_seconds)
-            except Exception:
-                LOG.exception('Node %s: the end of its transition cannot be stored', run.uuid)
+            except Exception as error:
+                outage.log(LOG, error, 'Node %s: the end of its transition cannot be stored', run.uuid)
         if len(self._lost) > self._options.threads:
             LOG.error('%d calls of drivers have not returned. The worker stops, to be started again', len(self._lost))
             self._lost = []

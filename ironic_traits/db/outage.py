@@ -35,15 +35,22 @@ _ERRORS = (db_exception.DBConnectionError, db_exception.DBNonExistentDatabase)
 
 def is_one(error: BaseException) -> bool:
     """Whether an exception means that the database cannot be reached."""
+    if isinstance(error, NotImplementedError):
+        # SQLAlchemy asks a new engine's first connection for the settings of the server. If that connection is lost
+        # meanwhile, oslo.db's handler of the error fails. The cause is the error of the driver, by its standard name.
+        return type(error.__cause__).__name__ == 'OperationalError'
     if isinstance(error, sa.exc.DBAPIError):
         # oslo.db does not translate errors during the connection. They have no statement.
         return error.connection_invalidated or (isinstance(error, sa.exc.OperationalError) and error.statement is None)
     # SQLAlchemy raises InvalidRequestError when the host of the database changes twice during a connection attempt.
-    return isinstance(error, _ERRORS) or (isinstance(error, sa.exc.InvalidRequestError) and _CLOSED in str(error))
+    return isinstance(error, _ERRORS) or (
+        isinstance(error, sa.exc.InvalidRequestError) and _CLOSED in str(error).lower()
+    )
 
 
-#: SQLAlchemy's message for a connection that it cannot replace, or that was lost in a transaction.
-_CLOSED = 'This connection is closed'
+#: SQLAlchemy's message, in lower case, for a connection that it cannot replace, or that was lost in a transaction or
+#: while SQLAlchemy asked the server for its settings.
+_CLOSED = 'this connection is closed'
 
 
 def is_unavailable(error: BaseException) -> bool:

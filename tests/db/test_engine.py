@@ -1,6 +1,8 @@
 """Guarantees of the engines on every database."""
 
+import contextlib
 import os
+import socket
 import threading
 import time
 
@@ -8,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from ironic_traits.db import tables
+from ironic_traits.api import exceptions
+from ironic_traits.db import outage, pool, tables
 from ironic_traits.db.engine import Database, retried
 from ironic_traits.db.types import now
 from tests.support.rows import insert_node
@@ -199,3 +202,26 @@ def test_connections_after_close(database):
     with database.read() as second:
         pass
     assert second is first
+
+
+def test_the_first_connection_is_lost(database_kind, database_url):
+    """That is an outage, also while SQLAlchemy asks the server for its settings. The next connection works."""
+    if database_kind != 'mariadb':
+        pytest.skip('SQLAlchemy does not ask it by this way')
+    statements = []
+
+    def lose_once(cursor, statement, parameters, context):
+        statements.append(statement)
+        if len(statements) == 1:
+            owner = pool.socket_of(cursor.connection)
+            with socket.socket(fileno=os.dup(owner.fileno())) as duplicate:
+                duplicate.shutdown(socket.SHUT_RDWR)
+
+    with contextlib.closing(Database(make_conf(database_url))) as database:
+        sa.event.listen(database._writer, 'do_execute', lose_once, insert=True)
+        with pytest.raises(Exception) as raised, database.write():  # noqa: PT011 (the type differs by library)
+            pass
+        assert statements
+        assert outage.is_one(raised.value), repr(raised.value)
+        assert exceptions.from_exception(raised.value).status == 503
+        insert_node(database)

@@ -39,3 +39,12 @@ def test_a_full_disk_is_logged_in_one_line(caplog):
     assert not record.exc_info
     assert 'PUT /v1/nodes failed' in record.getMessage()
     assert "The table 'traits' is full" in record.getMessage()
+
+
+def test_an_error_that_another_one_hides():
+    """oslo.db fails with the first of these when the first connection of a process is lost."""
+    hidden = NotImplementedError()
+    assert not outage.is_one(hidden)
+    hidden.__cause__ = pymysql.err.OperationalError(2013, 'Lost connection to MySQL server during query (timed out)')
+    assert outage.is_one(hidden)
+    assert exceptions.from_exception(hidden).status == 503
