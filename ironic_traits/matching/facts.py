@@ -219,4 +219,4 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ''
+    return value.strip() if isinstance(value, str) else ''

@@ -1,7 +1,8 @@
 """The grammar of inspection rules: that of the Bare Metal API 1.96, and what this service adds.
 
-Added are the key ``name``, the condition ``has``, the actions ``add-traits`` and ``expect``, the arguments ``format``
-and ``normalize`` of actions on traits, and loops over a fact (``loop: "{inventory[disks]}"``).
+Added are the key ``name``, the conditions ``ge``, ``has`` and ``le``, the actions ``add-traits`` and ``expect``, the
+arguments ``format`` and ``normalize`` of actions on traits, loops over a fact (``loop: "{inventory[disks]}"``), and the
+key of an item (``{item.key}``).
 """
 
 import dataclasses
@@ -14,7 +15,7 @@ from typing import Any
 import yaml
 
 from ironic_traits.matching.rule_actions import Action
-from ironic_traits.matching.rule_checker import RuleChecker
+from ironic_traits.matching.rule_checker import RuleChecker, as_boolean, as_number
 from ironic_traits.matching.rule_conditions import Condition
 
 #: Maximum number of rules of a list, of characters of a rule, and of levels of nesting in a rule.
@@ -99,8 +100,8 @@ def rule(document: Any, prefix: str = '', default_name: str = 'rule', is_built_i
     actions = checker.actions(document.get('actions'))
     if checker.problems:
         raise InvalidRules(checker.problems)
-    is_sensitive, description = bool(document.get('sensitive')), document.get('description') or ''
-    return Rule(name, actions, conditions, document.get('priority') or 0, is_sensitive, description)
+    is_sensitive, description = bool(as_boolean(document.get('sensitive'))), document.get('description') or ''
+    return Rule(name, actions, conditions, as_number(document.get('priority') or 0), is_sensitive, description)
 
 
 def _is_small(document: Any) -> bool:

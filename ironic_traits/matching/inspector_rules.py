@@ -2,8 +2,7 @@
 
 >>> convert([{'conditions': [{'op': 'ge', 'field': 'memory_mb', 'value': 65536}],
 ...           'actions': [{'action': 'add-trait', 'name': 'CUSTOM_BIG'}]}]).rules[0]['conditions']
-[{'op': '!is-none', 'args': {'value': '{inventory[memory][physical_mb]}'}}, \
-{'op': '!lt', 'args': {'values': ['{inventory[memory][physical_mb]}', 65536]}}]
+[{'op': 'ge', 'args': {'values': ['{inventory[memory][physical_mb]}', 65536]}}]
 """
 
 import dataclasses
@@ -17,9 +16,9 @@ _OPERATORS = {
     'eq': ('eq', False),
     'ne': ('eq', True),
     'lt': ('lt', False),
-    'ge': ('lt', True),
+    'ge': ('ge', False),
     'gt': ('gt', False),
-    'le': ('gt', True),
+    'le': ('le', False),
     'in-net': ('in-net', False),
     'matches': ('matches', False),
     'contains': ('contains', False),
@@ -94,15 +93,14 @@ def _rule(item: Any, name: str) -> dict[str, Any]:
     rule: dict[str, Any] = {'name': name}
     if item.get('description'):
         rule['description'] = str(item['description'])[:255]
-    conditions = [each for condition in item.get('conditions', []) for each in _condition(condition)]
-    if conditions:
-        rule['conditions'] = conditions
+    if item.get('conditions'):
+        rule['conditions'] = [_condition(condition) for condition in item['conditions']]
     rule['actions'] = [_action(action) for action in item.get('actions', [])]
     return rule
 
 
-def _condition(condition: Any) -> list[dict[str, Any]]:
-    """Return our conditions for one of inspector. There, a missing field meets no condition, not even a negated one."""
+def _condition(condition: Any) -> dict[str, Any]:
+    """Return our condition for one of inspector. A missing field meets neither a condition nor its negation in both."""
     if not isinstance(condition, dict) or condition.get('op') not in _OPERATORS:
         raise _Unsupported(f'the condition {condition!r:.200} has no counterpart')
     op, is_negated = _OPERATORS[condition['op']]
@@ -110,13 +108,7 @@ def _condition(condition: Any) -> list[dict[str, Any]]:
     multiple = condition.get('multiple', 'any')
     loop, reference = _references(str(condition.get('field')), multiple)
     result: dict[str, Any] = {'op': '!' * is_negated + op, 'args': _args(op, reference, condition.get('value'))}
-    guards = []
-    if loop:
-        result |= {'loop': loop, 'multiple': multiple}
-        guards = [{'op': '!is-empty', 'args': {'value': loop}}] if multiple == 'all' else []
-    elif is_negated and op != 'is-empty':
-        guards = [{'op': '!is-none', 'args': {'value': reference}}]
-    return [*guards, result]
+    return result | ({'loop': loop, 'multiple': multiple} if loop else {})
 
 
 def _args(op: str, reference: str, value: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from ironic_traits.matching import facts, rule_conditions, rule_values, traits
 from ironic_traits.matching.rule_changes import Change, InvalidPath, Kind, node_path, path_of
 from ironic_traits.matching.rule_conditions import Condition, Operator
-from ironic_traits.matching.rule_values import Missing, Scope, Unusable, shown
+from ironic_traits.matching.rule_values import Scope, Unknown, Unusable, shown
 from ironic_traits.matching.trait_names import normalized
 
 LEVELS = ('debug', 'info', 'warning', 'error', 'critical')
@@ -57,28 +57,49 @@ class Effects:
 
 
 def run(action: Action, scope: Scope, effects: Effects) -> None:
-    """Add what an action does to the effects of its rule.
+    """Add what an action does to the effects of its rule. Items of its loop that are not known are left out.
 
     :raises Failed: it cannot be carried out.
     """
     try:
-        scopes = [scope] if action.loop is None else rule_conditions.item_scopes(action.loop, scope)
-        for each in scopes:
-            args = {name: _expand(action, name, value, each) for name, value in action.args.items()}
-            if action.op == 'expect':
-                args['conditions'] = action.conditions
-            each.spend(rule_values.STEP)
-            OPERATORS[action.op].function(effects, each, **args)
-    except Missing as missing:
-        raise Failed(f'{action.op}: {missing} is missing') from None
-    except (Unusable, InvalidPath) as error:
+        if action.loop is None:
+            _run_once(action, scope, effects)
+        else:
+            _run_loop(action, scope, effects)
+    except (Unknown, Unusable, InvalidPath) as error:
         raise Failed(f'{action.op}: {error}') from None
+
+
+def _run_loop(action: Action, scope: Scope, effects: Effects) -> None:
+    try:
+        scopes = rule_conditions.item_scopes(action.loop, scope)
+    except Unknown as unknown:
+        effects.warnings.append(f'the loop of {action.op} has no items: {unknown}')
+        return
+    reasons = []
+    for each in scopes:
+        try:
+            _run_once(action, each, effects)
+        except Unknown as unknown:
+            if not unknown.is_of_item:
+                raise
+            reasons.append(str(unknown))
+    if reasons:
+        effects.warnings.append(f'{action.op} leaves out {len(reasons)} of {len(scopes)} items: {reasons[0]}')
+
+
+def _run_once(action: Action, scope: Scope, effects: Effects) -> None:
+    args = {name: _expand(action, name, value, scope) for name, value in action.args.items()}
+    if action.op == 'expect':
+        args['conditions'] = action.conditions
+    scope.spend(rule_values.STEP)
+    OPERATORS[action.op].function(effects, scope, **args)
 
 
 def _expand(action: Action, name: str, value: Any, scope: Scope) -> Any:
     if name == 'conditions' or (name in ('name', 'names') and action.op in TRAIT_ACTIONS and not is_formatted(action)):
         return value
-    return rule_values.expand(value, scope)
+    return rule_values.message(value, scope) if name == 'msg' else rule_values.expand(value, scope)
 
 
 def is_formatted(action: Action) -> bool:
@@ -104,12 +125,12 @@ def trait_name(value: Any, normalize: bool) -> str:
     return name
 
 
-def _fail(effects: Effects, scope: Scope, msg: Any) -> None:
-    effects.failure = effects.failure or rule_values.as_text(msg)
+def _fail(effects: Effects, scope: Scope, msg: str) -> None:
+    effects.failure = effects.failure or msg
 
 
-def _log(effects: Effects, scope: Scope, msg: Any, level: str = 'info') -> None:
-    effects.messages.append((level.lower(), rule_values.as_text(msg)))
+def _log(effects: Effects, scope: Scope, msg: str, level: str = 'info') -> None:
+    effects.messages.append((level.lower(), msg))
 
 
 def _add(effects: Effects, scope: Scope, name: Any, format: Any = False, normalize: bool = False) -> None:
@@ -140,7 +161,7 @@ def _add_all(effects: Effects, scope: Scope, **args: Any) -> None:
         _add(effects, scope, name, normalize=normalize)
 
 
-def _expect(effects: Effects, scope: Scope, conditions: Any, msg: Any = None) -> None:
+def _expect(effects: Effects, scope: Scope, conditions: Any, msg: str | None = None) -> None:
     for condition in conditions:
         result = rule_conditions.check(condition, scope)
         effects.warnings += result.warnings

@@ -1,8 +1,11 @@
 """Checks the parts of inspection rules against the grammar (``inspection_rules``)."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from oslo_utils import strutils
 
 from ironic_traits.matching import facts, rule_actions, rule_conditions, rule_values
 from ironic_traits.matching.regular_expressions import InvalidExpression, compiled
@@ -17,6 +20,10 @@ KEYS = {'actions', 'conditions', 'description', 'name', 'phase', 'priority', 'se
 MAX_PARTS = 100
 MAX_DESCRIPTION, MAX_PRIORITY = 255, 9999
 PHASES = ('main',)
+#: Arguments that are true or false.
+_FLAGS = ('force_strings', 'format', 'normalize', 'unique')
+#: A reference as an expression that matches its text: in Ironic, the text of a reference to an unknown fact stays.
+_GUARD = re.compile(r'\{(node\.|inventory\[|plugin_data\[|item\[)')
 
 
 class RuleChecker:
@@ -32,14 +39,14 @@ class RuleChecker:
         """Check everything but conditions and actions."""
         if unknown := sorted(str(key)[:100] for key in document.keys() - KEYS):
             self.problems.append(f'unknown keys: {", ".join(unknown)}')
-        priority = document.get('priority', 0)
+        priority = as_number(document.get('priority', 0))
         if not isinstance(priority, int) or isinstance(priority, bool):
             self.problems.append(f'priority {rule_values.shown(priority)} is not an integer')
         elif not is_built_in and not 0 <= priority <= MAX_PRIORITY:
             self.problems.append(f'priority {priority} is not between 0 and {MAX_PRIORITY}')
         if (document.get('phase') or PHASES[0]) not in PHASES:
             self.problems.append(f'phase {rule_values.shown(document["phase"])} is not main')
-        if not isinstance(document.get('sensitive') or False, bool):
+        if not isinstance(as_boolean(document.get('sensitive') or False), bool):
             self.problems.append('sensitive is neither true nor false')
         description = document.get('description') or ''
         if not isinstance(description, str) or len(description) > MAX_DESCRIPTION:
@@ -122,7 +129,7 @@ class RuleChecker:
             self.problems.append(f'{place}: {item["op"]} needs {", ".join(missing)}')
         if unknown := sorted(str(name)[:100] for name in args if name not in names):
             self.problems.append(f'{place}: {item["op"]} does not take {", ".join(unknown)}')
-        return {name: value for name, value in args.items() if name in names}
+        return {name: as_boolean(value) if name in _FLAGS else value for name, value in args.items() if name in names}
 
     def _loop(self, place: str, item: Mapping[str, Any], in_loop: bool = False) -> Any:
         """Return the loop of a part; None if it has no loop. As in the real service, an empty loop is no loop."""
@@ -144,10 +151,18 @@ class RuleChecker:
 
     def _condition_args(self, place: str, args: Mapping[str, Any], in_loop: bool) -> None:
         for name, value in args.items():
-            if name != 'regex':
+            if name in _FLAGS and not isinstance(value, bool):
+                self.problems.append(f'{place}: {name} is neither true nor false')
+            elif name != 'regex':
                 self._templates(place, value, in_loop)
             elif not isinstance(value, str):
                 self.problems.append(f'{place}: regex is not text')
+            elif _GUARD.search(value.replace('\\', '')) and not (
+                in_loop and rule_values.has_references(_tolerant(value))
+            ):
+                self.problems.append(
+                    f'{place}: the expression has the form of a reference. To ask whether a fact is known, use is-empty'
+                )
             elif in_loop and '{item' in value:
                 self._templates(place, value, in_loop)
             else:
@@ -167,7 +182,7 @@ class RuleChecker:
                     self._names(place, value, is_formatted, bool(args.get('normalize')))
             elif name != 'conditions':
                 self._templates(place, value, in_loop)
-            if name in ('format', 'normalize', 'unique') and not isinstance(value, bool):
+            if name in _FLAGS and not isinstance(value, bool):
                 self.problems.append(f'{place}: {name} is neither true nor false')
         self._special(place, action)
 
@@ -202,6 +217,19 @@ class RuleChecker:
             except Failed as error:
                 hint = '. Add "format: true" to use a template' if not is_formatted and '{' in str(name) else ''
                 self.problems.append(f'{place}: {error}{hint}')
+
+
+def as_boolean(value: Any) -> Any:
+    """Return a value, with true or false for a word that means it, as in the API. Files often have it in quotes."""
+    try:
+        return strutils.bool_from_string(value, strict=True) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def as_number(value: Any) -> Any:
+    """Return a value, with an integer for the text of one."""
+    return int(value) if isinstance(value, str) and re.fullmatch('[0-9]{1,9}', value) else value
 
 
 def _tolerant(value: Any) -> Any:

@@ -1,21 +1,25 @@
 """The conditions of inspection rules.
 
-A condition on a fact that is missing is not met, and its negation is. ``is-none``, ``is-empty`` and ``is-false`` take a
-missing fact for ``null``.
+A condition on a fact that is not known is not met, and neither is its negation. Only ``is-none`` and ``is-empty`` ask
+whether it is known. A condition that compares what has no order, or what is no address, is not met in the same way.
 """
 
 import dataclasses
 import ipaddress
 import itertools
+import math
+import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ironic_traits.matching import regular_expressions, rule_values
 from ironic_traits.matching.regular_expressions import InvalidExpression
-from ironic_traits.matching.rule_values import Missing, Scope, Unusable, shown
+from ironic_traits.matching.rule_values import Scope, Unknown, Unusable, is_unknown, shown
 
 #: Maximum number of items of a loop.
 MAX_ITEMS = 1000
+_NUMBER = re.compile(r'[+-]?[0-9]{1,400}(\.[0-9]{1,400})?')
 #: How the results of a loop count.
 MULTIPLE = ('any', 'all', 'first', 'last')
 
@@ -58,10 +62,9 @@ def check(condition: Condition, scope: Scope) -> Result:
         return _check_one(condition, scope)
     try:
         scopes = item_scopes(condition.loop, scope)
-    except Missing as missing:
-        return Result(condition.multiple == 'all', f'the loop of {condition.op}: {missing} is missing')
-    if not scopes:
-        return Result(condition.multiple == 'all', f'the loop of {condition.op} has no items')
+    except Unknown as unknown:
+        # No item meets a condition, so "all" is not met, either: a node without disks has no NVMe disks.
+        return Result(False, f'the loop of {condition.op} has no items: {unknown}')
     results = []
     for each in scopes:
         results.append(_check_one(condition, each))
@@ -73,58 +76,99 @@ def check(condition: Condition, scope: Scope) -> Result:
 
 
 def item_scopes(loop: Any, scope: Scope) -> list[Scope]:
-    """Return the scope of each item of a loop.
+    """Return the scope of each item of a loop: at least one.
 
-    :raises Missing: the loop is a reference without a value.
+    The items of an object among the facts are its values. An object that the rule itself contains is one item, as in
+    the real service, and so are the members of a list that it contains: those with unknown facts are unknown.
+
+    :raises Unknown: the loop is a reference to a fact that is not known.
     :raises Unusable: it has too many items, or is neither a list nor an object.
     """
-    items = rule_values.expand(loop, scope)
+    if not isinstance(loop, str):
+        return [
+            dataclasses.replace(scope, item=_item(each, scope))
+            for each in _some([loop] if isinstance(loop, dict) else loop)
+        ]
+    items = _some(rule_values.expand(loop, scope))
     if isinstance(items, dict):
-        items = [items]
-    if not isinstance(items, list):
+        return [dataclasses.replace(scope, item=item, key=key) for key, item in items.items()]
+    return [dataclasses.replace(scope, item=item) for item in items]
+
+
+def _some(items: Any) -> Any:
+    if not isinstance(items, list | dict):
         raise Unusable(f'the loop is over {shown(items)}, which is neither a list nor an object')
     if len(items) > MAX_ITEMS:
         raise Unusable(f'the loop has {len(items)} items, more than {MAX_ITEMS}')
-    return [dataclasses.replace(scope, item=item) for item in items]
+    return items
+
+
+def _item(value: Any, scope: Scope) -> Any:
+    """Return an item of a loop that a rule contains, with None for each text whose facts are not known."""
+    if isinstance(value, dict):
+        return {key: _item(each, scope) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_item(each, scope) for each in value]
+    try:
+        return rule_values.expand(value, scope)
+    except Unknown:
+        return None
 
 
 def _check_one(condition: Condition, scope: Scope) -> Result:
     scope.spend(rule_values.STEP)
-    values: dict[str, Any] = {}
-    missing = None
-    for name, value in condition.args.items():
-        try:
-            # Expressions have braces of their own. Only loops put items into them.
-            keep = name == 'regex' and not (condition.loop is not None and '{item' in value)
-            values[name] = value if keep else rule_values.expand(value, scope)
-        except Missing as error:
-            values[name], missing = None, str(error)
-    if missing is not None and condition.op not in _NULLABLE:
-        is_met, warnings = False, ()
-    else:
+    is_inverted, warnings = condition.is_inverted, ()
+    try:
+        values = {name: _expand(condition, name, value, scope) for name, value in condition.args.items()}
         is_met, warnings = OPERATORS[condition.op].function(scope, **values)
-    reason = f'{missing} is missing' if missing else ', '.join(f'{key}: {shown(each)}' for key, each in values.items())
-    return Result(is_met != condition.is_inverted, f'{"!" * condition.is_inverted}{condition.op} ({reason})', warnings)
+        is_met = is_met != is_inverted
+        reason = ', '.join(f'{key}: {shown(each)}' for key, each in values.items())
+    except Unknown as unknown:
+        is_met, reason = condition.op in _OF_UNKNOWN and not is_inverted, str(unknown)
+    return Result(is_met, f'{"!" * is_inverted}{condition.op} ({reason})', warnings)
+
+
+def _expand(condition: Condition, name: str, value: Any, scope: Scope) -> Any:
+    if name == 'regex' and not (condition.loop is not None and '{item' in value):
+        # Expressions have braces of their own. Only loops put items into them.
+        return value
+    result = rule_values.expand(value, scope)
+    if condition.op == 'eq' and isinstance(value, str) and isinstance(result, list) and any(map(is_unknown, result)):
+        # The facts are compared with each other.
+        raise Unknown(f'a value of {value} is not known')
+    return result
 
 
 #: Whether a condition is met, and its warnings.
 _Outcome = tuple[bool, tuple[str, ...]]
 
 
-def _compare(compare: Callable[[Any, Any], bool]) -> Callable[..., _Outcome]:
+def _values(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise Unusable(f'{shown(values)} is not a list of values')
+    return values
+
+
+def _equal(scope: Scope, values: Any, force_strings: bool = False) -> _Outcome:
+    if force_strings:
+        values = [rule_values.as_text(value) for value in _values(values)]
+    return all(_same(*pair) for pair in itertools.pairwise(_values(values))), ()
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[..., _Outcome]:
+    """Return an operator that orders numbers, also if they are text. Nothing else has an order."""
+
     def function(scope: Scope, values: Any, force_strings: bool = False) -> _Outcome:
-        if not isinstance(values, list):
-            raise Unusable(f'{shown(values)} is not a list of values')
-        if force_strings:
-            values = [rule_values.as_text(value) for value in values]
-        pairs = itertools.pairwise(values)
-        return all(compare(*(pair if force_strings else _comparable(*pair))) for pair in pairs), ()
+        numbers = [_number(value) for value in _values(values)]
+        if None in numbers:
+            raise Unknown(f'{shown(values[numbers.index(None)])} is not a number')
+        return all(compare(*pair) for pair in itertools.pairwise(numbers)), ()
 
     return function
 
 
 def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two values of one type unchanged, a number and the text of one as numbers, anything else as text."""
+    """Return values of one type unchanged, a number and the text of one as numbers, anything else as text."""
     if type(left) is type(right):
         return left, right
     numbers = _number(left), _number(right)
@@ -134,36 +178,26 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
+    """Return a finite number, or the number that is written in a text; None for anything else."""
+    if isinstance(value, str):
         # Python also reads 1_000, nan and inf.
-        return value if not isinstance(value, str) else float(value) if value.strip('0123456789.-') == '' else None
-    except ValueError:
-        return None
-
-
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def function(left: Any, right: Any) -> bool:
-        try:
-            return compare(left, right)
-        except TypeError:
-            raise Unusable(f'{shown(left)} and {shown(right)} have no order') from None
-
-    return function
+        text = value.strip()
+        value = (float(text) if '.' in text else int(text)) if _NUMBER.fullmatch(text) else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _same(left: Any, right: Any) -> bool:
+    if is_unknown(left) or is_unknown(right):
+        return False
     left, right = _comparable(left, right)
     return bool(left == right)
 
 
-def _is_empty(scope: Scope, value: Any) -> _Outcome:
-    return value in (None, '', [], {}, 'None', '[]', '{}'), ()
-
-
-def _is_none(scope: Scope, value: Any) -> _Outcome:
-    return value is None, ()
+def _is_unknown(scope: Scope, value: Any) -> _Outcome:
+    # Programs in Python write the texts for what they do not know.
+    return is_unknown(value) or value in ('None', '[]', '{}'), ()
 
 
 def _is_true(scope: Scope, value: Any) -> _Outcome:
@@ -173,7 +207,7 @@ def _is_true(scope: Scope, value: Any) -> _Outcome:
 def _is_false(scope: Scope, value: Any) -> _Outcome:
     if isinstance(value, str):
         return value.lower() in ('no', 'false'), ()
-    return value is None or (isinstance(value, int | float) and not value), ()
+    return isinstance(value, int | float) and not value, ()
 
 
 def _is_nonzero(value: Any) -> bool:
@@ -182,9 +216,17 @@ def _is_nonzero(value: Any) -> bool:
 
 def _in_net(scope: Scope, address: Any, subnet: Any) -> _Outcome:
     try:
-        return ipaddress.ip_address(str(address)[:100]) in ipaddress.ip_network(str(subnet)[:100], strict=False), ()
+        network = ipaddress.ip_network(str(subnet)[:100], strict=False)
     except ValueError as error:
         raise Unusable(str(error)) from None
+    try:
+        found = ipaddress.ip_address(str(address)[:100])
+    except ValueError as error:
+        raise Unknown(str(error)) from None
+    if found.is_unspecified:
+        # What BMCs without an address say.
+        raise Unknown(f'{found} is no address')
+    return found in network, ()
 
 
 def _search(search: Callable[[Any, str], bool]) -> Callable[..., _Outcome]:
@@ -234,18 +276,20 @@ class Operator:
 
 #: The operators of conditions.
 OPERATORS: Mapping[str, Operator] = {
-    'eq': Operator(_compare(lambda left, right: bool(left == right)), ('values',), ('force_strings',)),
-    'lt': Operator(_compare(_ordered(lambda left, right: left < right)), ('values',), ('force_strings',)),
-    'gt': Operator(_compare(_ordered(lambda left, right: left > right)), ('values',), ('force_strings',)),
-    'is-empty': Operator(_is_empty, ('value',)),
+    'eq': Operator(_equal, ('values',), ('force_strings',)),
+    'lt': Operator(_ordered(operator.lt), ('values',), ('force_strings',)),
+    'le': Operator(_ordered(operator.le), ('values',), ('force_strings',)),
+    'gt': Operator(_ordered(operator.gt), ('values',), ('force_strings',)),
+    'ge': Operator(_ordered(operator.ge), ('values',), ('force_strings',)),
+    'is-empty': Operator(_is_unknown, ('value',)),
     'in-net': Operator(_in_net, ('address', 'subnet')),
     'matches': Operator(_search(regular_expressions.matches), ('value', 'regex')),
     'contains': Operator(_search(regular_expressions.contains), ('value', 'regex')),
     'one-of': Operator(_one_of, ('value',), ('values',)),
-    'is-none': Operator(_is_none, ('value',)),
+    'is-none': Operator(_is_unknown, ('value',)),
     'is-true': Operator(_is_true, ('value',)),
     'is-false': Operator(_is_false, ('value',)),
     'has': Operator(_has, ('value', 'member')),
 }
-#: Operators that take a missing fact for null.
-_NULLABLE = {'is-empty', 'is-none', 'is-false'}
+#: Operators that an unknown fact meets.
+_OF_UNKNOWN = ('is-empty', 'is-none')

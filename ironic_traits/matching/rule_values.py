@@ -1,6 +1,6 @@
 """The values in inspection rules: constants, and templates that refer to facts.
 
-A template is text with references in braces. There are four kinds, and nothing else: no attributes of Python objects,
+A template is text with references in braces. There are five kinds, and nothing else: no attributes of Python objects,
 no calls, no conversions and no format specifications.
 
 =====================  ============================================================
@@ -8,6 +8,7 @@ no calls, no conversions and no format specifications.
 ``{inventory[KEY]…}``  a part of the inventory
 ``{plugin_data[KEY]…}``  a part of the other data of the inspection
 ``{item}``             in a loop: its item, and ``{item[KEY]…}`` a part of it
+``{item.key}``         in a loop over an object: the key of its item
 =====================  ============================================================
 
 ``{{`` and ``}}`` are braces. A template that is one reference has the value itself, with its type; any other is text:
@@ -15,13 +16,16 @@ no calls, no conversions and no format specifications.
 >>> scope = Scope(inventory={'cpu': {'count': 8}})
 >>> expand('{inventory[cpu][count]}', scope), expand('{inventory[cpu][count]} CPUs', scope)
 (8, '8 CPUs')
+
+A fact is unknown if it is missing, null, or an empty text, list or object. Ramdisks send null for what they cannot
+read.
 """
 
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 #: Maximum number of keys of a reference.
 MAX_KEYS = 20
@@ -34,7 +38,7 @@ STEP = 1000
 
 _TOKEN = re.compile(r'\{\{|\}\}|\{[^{}]*\}|[{}]')
 _REFERENCE = re.compile(
-    r'\{(?:node\.(?P<field>[a-z][a-z0-9_]*)|(?P<root>inventory|plugin_data|item))(?P<keys>\[.*\])?\}', re.S
+    r'\{(?:node\.(?P<field>[a-z][a-z0-9_]*)|(?P<root>inventory|plugin_data|item\.key|item))(?P<keys>\[.*\])?\}', re.S
 )
 _KEYS = re.compile(r'(?:\[[^\[\]]{1,255}\])+')
 _SECRETS = ('auth_token', 'secret')
@@ -50,15 +54,22 @@ class Unusable(ValueError):
     """A fact that a rule cannot use: it is too large, or the rule causes too much work."""
 
 
-class Missing(LookupError):
-    """A reference without a value. Its text is the reference."""
+class Unknown(LookupError):
+    """A fact is not known, or cannot be compared. The text is a sentence without its full stop.
+
+    :ivar is_of_item: whether it belongs to the item of a loop.
+    """
+
+    def __init__(self, reason: str, is_of_item: bool = False) -> None:
+        super().__init__(reason)
+        self.is_of_item = is_of_item
 
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
     """A reference to a fact.
 
-    :ivar root: node, inventory, plugin_data or item.
+    :ivar root: node, inventory, plugin_data, item or item.key.
     :ivar keys: the keys and indexes that lead to it.
     """
 
@@ -69,12 +80,18 @@ class Reference:
         first, rest = ('', self.keys) if self.root != 'node' else (f'.{self.keys[0]}', self.keys[1:])
         return self.root + first + ''.join(f'[{key}]' for key in rest)
 
+    @property
+    def is_of_item(self) -> bool:
+        """Whether it refers to the item of a loop."""
+        return self.root in ('item', 'item.key')
+
 
 @dataclasses.dataclass
 class Scope:
     """What the templates of a rule can refer to.
 
-    :ivar item: the item of a loop; ``Ellipsis`` outside loops.
+    :ivar item: the item of a loop; None outside loops.
+    :ivar key: the key of the item, in a loop over an object.
     :ivar is_sensitive: whether the rule sees secrets.
     :ivar work: what the rule may still do, in units.
     """
@@ -82,7 +99,8 @@ class Scope:
     node: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     inventory: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     plugin_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    item: Any = ...
+    item: Any = None
+    key: str | None = None
     is_sensitive: bool = False
     work: list[int] = dataclasses.field(default_factory=lambda: [MAX_WORK])
 
@@ -104,7 +122,7 @@ def check(value: Any, in_loop: bool) -> None:
     """
     if isinstance(value, str):
         for part in parse(value):
-            if isinstance(part, Reference) and part.root == 'item' and not in_loop:
+            if isinstance(part, Reference) and part.is_of_item and not in_loop:
                 raise InvalidTemplate(f'{value!r} refers to item, but there is no loop')
     elif isinstance(value, dict):
         for each in value.values():
@@ -140,14 +158,14 @@ def _reference(token: str, text: str) -> Reference:
     if match is None or '__' in token or (match['keys'] and not _KEYS.fullmatch(match['keys'])):
         raise InvalidTemplate(
             f'{token[:100]} in {text[:100]!r} is no reference: use {{node.FIELD}}, {{inventory[KEY]}}, '
-            '{plugin_data[KEY]} or {item}, and {{ for a brace'
+            '{plugin_data[KEY]}, {item} or {item.key}, and {{ for a brace'
         )
     keys = tuple(match['keys'][1:-1].split('][')) if match['keys'] else ()
     if match['field']:
         keys = (match['field'], *keys)
     if len(keys) > MAX_KEYS:
         raise InvalidTemplate(f'{token} has {len(keys)} keys, more than {MAX_KEYS}')
-    if not keys and match['root'] != 'item':
+    if not keys and match['root'] in ('inventory', 'plugin_data'):
         raise InvalidTemplate(f'{token} in {text[:100]!r} has no [KEY]')
     return Reference(match['root'] or 'node', keys)
 
@@ -155,18 +173,14 @@ def _reference(token: str, text: str) -> Reference:
 def expand(value: Any, scope: Scope) -> Any:
     """Return a value of a rule with the facts instead of the references.
 
-    :raises Missing: a reference has no value.
+    :raises Unknown: a fact is not known.
     :raises Unusable: a fact is too large.
     """
     if isinstance(value, str):
         parts = parse(value)
         if len(parts) == 1 and isinstance(parts[0], Reference):
             return resolve(parts[0], scope)
-        texts = [part if isinstance(part, str) else as_text(resolve(part, scope)) for part in parts]
-        if sum(map(len, texts)) > MAX_TEXT:
-            raise Unusable(f'{value[:100]!r} is longer than {MAX_TEXT} characters')
-        scope.spend(sum(map(len, texts)))
-        return ''.join(texts)
+        return _joined(value, scope, [as_text(resolve(part, scope)) if _is_reference(part) else part for part in parts])
     if isinstance(value, dict):
         return {key: expand(each, scope) for key, each in value.items()}
     if isinstance(value, list):
@@ -174,24 +188,58 @@ def expand(value: Any, scope: Scope) -> Any:
     return value
 
 
+def message(value: Any, scope: Scope) -> str:
+    """Return a text of a rule for people. It names the facts that are not known, and needs none.
+
+    :raises Unusable: a fact is too large.
+    """
+    parts = parse(value) if isinstance(value, str) else [as_text(value)]
+    return _joined(as_text(value), scope, [_described(part, scope) if _is_reference(part) else part for part in parts])
+
+
+def _described(reference: Reference, scope: Scope) -> str:
+    try:
+        return as_text(resolve(reference, scope))
+    except Unknown as unknown:
+        return f'({unknown})'
+
+
+def _is_reference(part: str | Reference) -> TypeGuard[Reference]:
+    return isinstance(part, Reference)
+
+
+def _joined(template: str, scope: Scope, texts: Sequence[Any]) -> str:
+    if sum(map(len, texts)) > MAX_TEXT:
+        raise Unusable(f'{template[:100]!r} is longer than {MAX_TEXT} characters')
+    scope.spend(sum(map(len, texts)))
+    return ''.join(texts)
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a value is null, or an empty text, list or object. Blanks are an empty text."""
+    return value is None or (
+        not value.strip() if isinstance(value, str) else isinstance(value, list | dict) and not value
+    )
+
+
 def resolve(reference: Reference, scope: Scope) -> Any:
     """Return the value of a reference: a copy, in which secrets are masked.
 
-    :raises Missing: it has no value.
+    :raises Unknown: it is missing, null or empty.
     :raises Unusable: it is too large.
     """
-    value: Any = getattr(scope, reference.root)
+    value: Any = scope.key if reference.root == 'item.key' else getattr(scope, reference.root)
     for key in reference.keys:
         if isinstance(value, Mapping) and key in value:
             value = value[key]
-            if _is_secret(key) and not scope.is_sensitive:
+            if _is_secret(key) and not scope.is_sensitive and not is_unknown(value):
                 value = _MASK
         elif isinstance(value, list) and key.isascii() and key.isdecimal() and len(key) < 9 and int(key) < len(value):
             value = value[int(key)]
         else:
-            raise Missing(str(reference))
-    if value is ...:
-        raise Missing(str(reference))
+            value = None
+    if is_unknown(value):
+        raise Unknown(f'{reference} is not known', reference.is_of_item)
     return _Copy(reference, scope).of(value)
 
 
@@ -227,14 +275,20 @@ def _is_secret(key: Any) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """Return the text of a value, as the real service's templates write it.
+    """Return the text of a value, as the real service's templates write it, without what is unknown.
 
     :raises Unusable: it is a number of thousands of digits.
     """
     try:
-        return str(value)
+        return '' if value is None else str(_without_unknown(value))
     except ValueError:
         raise Unusable('a number is too long') from None
+
+
+def _without_unknown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_unknown(each) for key, each in value.items() if not is_unknown(each)}
+    return [_without_unknown(each) for each in value if not is_unknown(each)] if isinstance(value, list) else value
 
 
 def shown(value: Any, length: int = 80) -> str:

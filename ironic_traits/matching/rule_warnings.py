@@ -1,6 +1,7 @@
 """Warnings about inspection rules that are valid, but probably do not do what their author meant."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from ironic_traits.matching import rule_values
 from ironic_traits.matching.inspection_rules import Rule
@@ -15,13 +16,21 @@ _LISTS = {
 }
 
 
+#: What rules compare a fact with to ask whether it is known.
+_EMPTY: tuple[Any, ...] = (None, '', 'None', 'null', [], {})
+
+
 def warnings(rule: Rule) -> list[str]:
-    """Return a sentence for each condition of a rule that searches the text of a list."""
-    return [
-        f'{place}: contains searches the text of the list {fact}, and also matches within a word. Use has'
-        for place, condition in _conditions(rule)
-        if condition.op == 'contains' and (fact := _list(condition))
-    ]
+    """Return a sentence for each condition of a rule that searches the text of a list, or asks for an empty value."""
+    return [f'{place}: {sentence}' for place, condition in _conditions(rule) for sentence in _sentences(condition)]
+
+
+def _sentences(condition: Condition) -> Iterator[str]:
+    if condition.op == 'contains' and (fact := _list(condition)):
+        yield f'contains searches the text of the list {fact}, and also matches within a word. Use has'
+    values = condition.args.get('values')
+    if not condition.is_inverted and isinstance(values, list) and any(each in _EMPTY for each in values):
+        yield f'{condition.op} is not met by a fact that is null, missing or empty. Use is-empty'
 
 
 def _conditions(rule: Rule) -> Iterator[tuple[str, Condition]]:

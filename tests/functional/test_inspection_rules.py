@@ -1,5 +1,7 @@
 """Inspection rules over HTTP: invalid rules, and concurrent writers."""
 
+from oslo_utils import uuidutils
+
 from tests.support.concurrency import at_once
 
 RULES = '/v1/inspection_rules'
@@ -51,6 +53,17 @@ def test_hostile_rules(client):
     surrogate = b'{"actions": [{"op": "fail", "args": {"msg": "\\ud800"}}]}'
     assert client.ask('POST', RULES, raw=surrogate).status_int == 400
     assert client.get(RULES) == {'inspection_rules': []}
+
+
+def test_a_uuid_that_is_none_is_the_name(client):
+    """Ironic's guide, and rules in files, have names in the place of uuids."""
+    rule = client.ask('POST', RULES, {'actions': [ADD], 'uuid': 'gold-memory'}).json
+    assert rule['name'] == 'gold-memory'
+    assert uuidutils.is_uuid_like(rule['uuid'])
+    assert client.get(f'{RULES}/gold-memory')['uuid'] == rule['uuid']
+    assert client.ask('POST', RULES, {'actions': [ADD], 'uuid': 'gold-memory'}).status_int == 409
+    for fields in ({'uuid': 'a b'}, {'uuid': 'a', 'name': 'b'}, {'uuid': 5}, {'uuid': 'x' * 60}):
+        assert client.ask('POST', RULES, {'actions': [ADD], **fields}).status_int == 400, fields
 
 
 def test_a_patch_cannot_exceed_the_limits(client):

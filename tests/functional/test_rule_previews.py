@@ -49,7 +49,7 @@ def test_a_preview(app, client, nodes):
     mismatch = 'too few CPUs: gt (values: [8, 8])'
     assert rules['cpus'] == {**nothing, 'rule': 'cpus', 'matched': True, 'mismatches': [mismatch]}
     assert (one['added'], one['removed'], one['kept']) == (['CUSTOM_SMALL'], [], [])
-    unmet = 'condition 1, has (inventory[cpu][flags] is missing)'
+    unmet = 'condition 1, has (inventory[cpu][flags] is not known)'
     (outcome,) = (each for each in two['rules'] if each['rule'] == 'small')
     assert outcome == {**nothing, 'rule': 'small', 'matched': False, 'unmet': unmet}
     assert shown['totals'] == {

@@ -90,7 +90,7 @@ def test_apply(server, client):
     assert run(server, *APPLY, '--all', '--yes').splitlines()[-1].endswith('2 nodes, 0 of them changed.')
     output = run(server, *PREVIEW, '--nodes', 'one', '--without', 'avx')
     assert '  one: -CUSTOM_AVX2\n' in output
-    assert 'model: failed: add-trait: inventory[cpu][model\\x1b] is missing' in output
+    assert 'model: failed: add-trait: inventory[cpu][model\\x1b] is not known' in output
 
 
 def test_bad_options(server, tmp_path):

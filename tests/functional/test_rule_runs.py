@@ -44,7 +44,7 @@ def test_a_second_run_changes_nothing(app, client, uuid):
     assert history(client, uuid) == entries
     # An inspection reports the failure again.
     run(app, uuid, rules=rules, whole=True)
-    assert history(client, uuid) == [*entries, ('ERROR', None, 'Rule bad failed: add-trait: node.x is missing.')]
+    assert history(client, uuid) == [*entries, ('ERROR', None, 'Rule bad failed: add-trait: node.x is not known.')]
 
 
 def test_the_trait_goes_with_its_fact(app, client, uuid):
@@ -127,8 +127,8 @@ def test_fields_that_rules_see(app, client, uuid):
     assert "'******' is not a trait" in failures('{node.driver_info[token]}')
     assert failures('{node.driver_info[token]}', sensitive=True) == ''
     assert sources(client, uuid) == {'CUSTOM_HUSH': ['rule:a']}
-    assert failures('{node.traits[0]}') == 'add-traits: node.traits[0] is missing'
-    assert failures('{node.configdrive}') == 'add-traits: node.configdrive is missing'
+    assert failures('{node.traits[0]}') == 'add-traits: node.traits[0] is not known'
+    assert failures('{node.configdrive}') == 'add-traits: node.configdrive is not known'
     created = client.get(f'/v1/nodes/{uuid}')['created_at']
     assert f"'{created}' is not a trait" in failures('{node.created_at}')
 

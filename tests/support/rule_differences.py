@@ -95,9 +95,9 @@ RULE_DIFFERENCES = [
         _succeeds(201, 'create', uuid=f'{_UUID}17', name='x'),
     ),
     (
-        'A uuid must be one (Ironic stores any text, and cannot find the rule again)',
+        'A uuid that is none is the name of the rule (Ironic stores any text, and cannot find the rule again)',
         _rules('create bad uuid'),
-        fails(400),
+        fails(409, 'A rule with name x already exists.'),
     ),
     (
         'The level of a log entry must be one (Ironic checks it when the rule runs)',

@@ -50,14 +50,15 @@ def test_valid_rules(fields):
     ({'priority': -1}, 'priority -1 is not between 0 and 9999'),
     ({'priority': 10_000}, 'priority 10000 is not between'),
     ({'priority': True}, 'priority True is not an integer'),
-    ({'priority': '1'}, "priority '1' is not an integer"),
+    ({'priority': 'high'}, "priority 'high' is not an integer"),
+    ({'priority': '10000'}, 'priority 10000 is not between'),
     ({'phase': 'early'}, "phase 'early' is not main"),
     ({'phase': ['main']}, 'is not main'),
-    ({'sensitive': 'yes'}, 'sensitive is neither true nor false'),
+    ({'sensitive': 'very'}, 'sensitive is neither true nor false'),
     ({'description': 'x' * 256}, 'not text of at most 255'),
     ({'name': 'a b'}, "its name 'a b' is not"),
     ({'name': 'x' * 60}, 'is not 1 to 59 letters'),
-    ({'conditions': [{'op': 'like', 'args': {}}]}, "condition 1: 'like' is not one of eq, lt, gt,"),
+    ({'conditions': [{'op': 'like', 'args': {}}]}, "condition 1: 'like' is not one of eq, lt, le, gt,"),
     ({'conditions': [{'op': '!!eq', 'args': {'values': []}}]}, "condition 1: '!eq' is not one of"),
     ({'conditions': [{'op': 'eq', 'args': {}}]}, 'condition 1: eq needs values'),
     ({'conditions': [{'op': 'eq', 'args': {'values': [], 'x': 1}}]}, 'condition 1: eq does not take x'),
@@ -72,6 +73,7 @@ def test_valid_rules(fields):
     ({'conditions': [{'op': 'matches', 'args': {'value': '', 'regex': 5}}]}, 'regex is not text'),
     ({'conditions': [{'op': 'matches', 'args': {'value': '', 'regex': 'x' * 501}}]}, 'longer than 500'),
     ({'conditions': [{'op': 'contains', 'args': {'value': '{x}', 'regex': 'x'}}]}, '{x} in'),
+    ({'conditions': [{'op': 'eq', 'args': {'values': [], 'force_strings': 'x'}}]}, 'force_strings is neither true nor'),
     ({'actions': [{'op': 'frob', 'args': {}}]}, "action 1: 'frob' is not one of fail, log,"),
     ({'actions': [{'op': 'add-trait', 'args': {'name': 'gold node!'}}]}, "'gold node!' is not a trait"),
     ({'actions': [{'op': 'add-trait', 'args': {'name': '!!', 'normalize': True}}]}, "'!!', which becomes '', is not a"),
@@ -95,6 +97,29 @@ def test_valid_rules(fields):
 ])  # fmt: skip
 def test_invalid_rules(fields, problem):
     assert problem in problems(**fields)
+
+
+@pytest.mark.parametrize(('regex', 'loop'), [
+    *((each, None) for each in (r'{inventory\[x\]}', r'^{inventory\[x\]\[y\]}$', '{inventory[x]}', r'\{node\.name\}')),
+    *((each, '{inventory[x]}') for each in (r'\{plugin_data\[x\]\}', r'{item\[x\]}', r'\{item\[x\]\}')),
+])  # fmt: skip
+@pytest.mark.parametrize('op', ['!matches', '!contains'])
+def test_guards_against_unset_facts_are_refused(op, regex, loop):
+    """In Ironic, the text of a reference stays if the fact is unknown. Here it would be met by everything."""
+    condition = {'op': op, 'args': {'value': '{inventory[x]}', 'regex': regex}, 'loop': loop}
+    assert 'use is-empty' in problems(conditions=[condition])
+    assert 'use is-empty' in problems(actions=[{'op': 'expect', 'args': {'conditions': [condition]}}])
+
+
+@pytest.mark.parametrize(('text', 'value'), [('true', True), ('No', False), ('0', False), ('yes', True)])
+def test_words_for_booleans_and_numbers(text, value):
+    """Words have their meaning, as in the API: files often have them in quotes."""
+    assert rule(sensitive=text, priority='10').is_sensitive is value
+    assert rule(priority='10').priority == 10
+    (action,) = rule(actions=[{'op': 'add-trait', 'args': {'name': 'CUSTOM_A', 'format': text}}]).actions
+    assert action.args['format'] is value
+    (condition,) = rule(conditions=[{'op': 'eq', 'args': {'values': [1, '1.0'], 'force_strings': text}}]).conditions
+    assert condition.args['force_strings'] is value
 
 
 def test_all_problems_are_named():

@@ -54,7 +54,7 @@ def test_lists_of_names():
 
 @pytest.mark.parametrize(('args', 'failure'), [
     ({'name': 'CUSTOM_{node.name}', 'format': True}, "'CUSTOM_n1' is not a trait"),
-    ({'name': '{node.x}', 'format': True}, 'add-trait: node.x is missing'),
+    ({'name': '{node.x}', 'format': True}, 'add-trait: node.x is not known'),
     ({'name': '{inventory[cpu]}', 'normalize': True}, 'is not a trait'),
     ({'name': '{node.extra[list][0]}', 'format': True}, '1 is not a trait'),
 ])  # fmt: skip

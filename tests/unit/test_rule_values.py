@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from ironic_traits.matching import rule_values
-from ironic_traits.matching.rule_values import InvalidTemplate, Missing, Scope, Unusable
+from ironic_traits.matching.rule_values import InvalidTemplate, Scope, Unknown, Unusable
 
 FACTS = {
     'cpu': {'flags': ['fpu', 'vme'], 'count': 8, 'model name': 'Xeon', '0': 'zero'},
@@ -14,7 +14,7 @@ FACTS = {
     'bmc_password': 'hush',
     'ipmi': {'user': 'admin', 'password': 'hush', 'auth_token': 'hush'},
 }
-SCOPE = Scope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5}}, item={'path': 'a'})
+SCOPE = Scope({'name': 'n1', 'extra': {'rack': 'r 7'}}, FACTS, {'dmi': {'x': 1.5}}, item={'path': 'a'}, key='k')
 
 
 def test_examples():
@@ -34,11 +34,11 @@ def test_examples():
     ('{inventory[cpu][model name]}', 'Xeon'),
     ('{inventory[cpu][0]}', 'zero'),
     ('{inventory[disks][0][rotational]}', False),
-    ('{inventory[none]}', None),
     ('{node.extra[rack]}', 'r 7'),
     ('{node.name}/{plugin_data[dmi][x]}', 'n1/1.5'),
     ('{item[path]}', 'a'),
     ('{item}', {'path': 'a'}),
+    ('{item.key}: {item[path]}', 'k: a'),
     ([{'a': '{node.name}'}, 3], [{'a': 'n1'}, 3]),
 ])  # fmt: skip
 def test_values(template, value):
@@ -48,7 +48,8 @@ def test_values(template, value):
 
 @pytest.mark.parametrize('template', [
     *('{', '}', '{}', '{0}', '{x}', '{inventory}', '{plugin_data}', '{node}', '{inventory.cpu}', '{inventory[]}'),
-    *('{node.name.upper}', '{node.__class__}', '{inventory[__class__]}', '{item.x}', '{inventory[cpu]!r}'),
+    *('{node.name.upper}', '{node.__class__}', '{inventory[__class__]}', '{item.x}', '{item.keys}'),
+    *('{item.key.x}', '{inventory[cpu]!r}'),
     *('{inventory[cpu]:>1000000000}', '{inventory[cpu][count]:{node.name}}', '{inventory[a]b}', '{inventory[a[b]]}'),
     *('{node.name()}', '{node[name]}', '{inventory[a]\n}', '{node.name\0}', '{inventory' + '[a]' * 21 + '}'),
     *('{{{x}}}', '{item' + '[a]' * 1000 + '}', '{inventory[' + 'a' * 256 + ']}', '{config[x]}', '{Node.name}'),
@@ -65,6 +66,7 @@ def test_an_item_needs_a_loop():
 
 @pytest.mark.parametrize(('template', 'reference'), [
     ('{inventory[x]}', 'inventory[x]'),
+    ('{inventory[none]}', 'inventory[none]'),
     ('{inventory[cpu][flags][2]}', 'inventory[cpu][flags][2]'),
     ('{inventory[cpu][flags][-1]}', 'inventory[cpu][flags][-1]'),
     ('{inventory[cpu][flags][²]}', 'inventory[cpu][flags][²]'),
@@ -74,14 +76,14 @@ def test_an_item_needs_a_loop():
     ('{node.extra[x]} {node.name}', 'node.extra[x]'),
     ('{plugin_data[keys]}', 'plugin_data[keys]'),
 ])  # fmt: skip
-def test_missing(template, reference):
-    with pytest.raises(Missing) as missing:
+def test_unknown(template, reference):
+    with pytest.raises(Unknown) as error:
         rule_values.expand(template, SCOPE)
-    assert str(missing.value).startswith(reference)
+    assert str(error.value).startswith(reference)
 
 
-def test_an_item_is_missing_outside_loops():
-    with pytest.raises(Missing, match='item'):
+def test_an_item_is_unknown_outside_loops():
+    with pytest.raises(Unknown, match='item'):
         rule_values.expand('{item}', Scope())
 
 

@@ -24,6 +24,15 @@ def test_contains_on_a_list(value):
     )
 
 
+@pytest.mark.parametrize('value', [None, '', 'None', []])
+def test_comparisons_with_nothing(value):
+    """A fact that is not known equals nothing, so ``eq`` cannot ask whether it is."""
+    args = {'values': ['{inventory[hostname]}', value]}
+    assert of({'op': 'eq', 'args': args}, {'op': '!eq', 'args': args}) == [
+        'condition 1: eq is not met by a fact that is null, missing or empty. Use is-empty'
+    ]
+
+
 def test_in_expectations():
     (sentence,) = of(actions=[FAIL, {'op': 'expect', 'args': {'conditions': [contains('{inventory[disks]}')]}}])
     assert sentence.startswith('action 2 (expect): contains searches the text of the list inventory[disks]')

@@ -2,6 +2,7 @@
 
 import re
 
+import wsme
 import wsme.types
 from oslo_utils import uuidutils
 
@@ -51,12 +52,22 @@ class _Priority(types.Integer):
         return super().validate(int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value)
 
 
+class _Ident(types.Uuid):
+    """A uuid, or any text: Ironic's guide gives rules names in the place of uuids."""
+
+    name = 'uuid or name'
+    schema = {'type': 'string'}
+
+    def validate(self, value):
+        return super().validate(value) if uuidutils.is_uuid_like(value) else types.TEXT.validate(value)
+
+
 class InspectionRuleBody(types.Base):
     """The fields of an inspection rule that clients may set."""
 
     _resource = KIND.resource
 
-    uuid = types.UUID
+    uuid = _Ident()
     name = types.TEXT
     description = types.TEXT_255
     priority = _Priority()
@@ -79,6 +90,18 @@ class InspectionRules(types.Base):
 
     inspection_rules = [InspectionRule]
     next = str
+
+
+def with_name(body):
+    """Return the body of a new rule. A ``uuid`` that is none becomes its name, as in files of rules.
+
+    :raises failures.InvalidInput: it has a name, too.
+    """
+    if isinstance(body.uuid, str) and not uuidutils.is_uuid_like(body.uuid):
+        if body.name:
+            raise failures.InvalidInput(reason=f'{body.uuid[:100]!r} is not a uuid, and the rule has a name')
+        body.name, body.uuid = body.uuid, wsme.Unset
+    return body
 
 
 def _check(context, old, new):

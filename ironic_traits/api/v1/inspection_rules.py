@@ -3,7 +3,13 @@
 from ironic_traits.api import types
 from ironic_traits.api.expose import Response, expose
 from ironic_traits.api.resource import Resource
-from ironic_traits.api.v1.inspection_rule_fields import RULES, InspectionRule, InspectionRuleBody, InspectionRules
+from ironic_traits.api.v1.inspection_rule_fields import (
+    RULES,
+    InspectionRule,
+    InspectionRuleBody,
+    InspectionRules,
+    with_name,
+)
 from ironic_traits.api.v1.records import FIELDS_QUERY
 from ironic_traits.api.v1.rule_runs import RuleApplicationController, RulePreviewController
 from ironic_traits.inventory import inspection_rules
@@ -34,7 +40,7 @@ class InspectionRulesController(Resource):
         statuses=(201,),
     )
     def post(self, context, grant, /, *, body):
-        response = RULES.create(context, grant, body)
+        response = RULES.create(context, grant, with_name(body))
         response.headers = _warnings(context, response.body)
         return response
 
