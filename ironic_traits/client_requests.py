@@ -14,6 +14,7 @@ SERVICE_TYPE = 'baremetal'
 VERSION = '1.115'
 #: The minor version that hides the children of nodes in lists.
 _CHILDREN_SINCE = 83
+_VERSION = 'X-OpenStack-Ironic-API-Version'
 _MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version'
 
 
@@ -53,6 +54,8 @@ class Requests:
         else:
             self._adapter = adapter.Adapter(connection, service_type=SERVICE_TYPE, **options)
         self._version = version
+        #: The version of the last response; None before the first one.
+        self._served: str | None = None
 
     def find(self, path) -> dict[str, Any] | None:
         """Return the document at a path; None if the response is 404.
@@ -106,11 +109,11 @@ class Requests:
 
     @property
     def everything(self) -> dict[str, str]:
-        """The query parameters with which a list of nodes has the children of nodes, too.
-
-        They depend on the version of the service, which is known after the first request.
-        """
-        return {'include_children': 'true'} if _minor(self._version) >= _CHILDREN_SINCE else {}
+        """The query parameters with which a list of nodes has the children of nodes, too."""
+        if self._served is None:
+            # Which version is the latest, and whether the service has the version, says its first response.
+            self.ask('GET', '/v1')
+        return {'include_children': 'true'} if _minor(self._served or self._version) >= _CHILDREN_SINCE else {}
 
     def send(self, method, path, document, query, headers=None, **options):
         """Send a request, and return the response, whatever its status: requests.Response.
@@ -119,18 +122,20 @@ class Requests:
         """
         # The endpoint in a catalog may end in /v1 or not.
         base = self._adapter.get_endpoint().rstrip('/').removesuffix('/v1')
-        return self._adapter.request(
+        response = self._adapter.request(
             base + path,
             method,
             json=document,
             params=query,
             microversion=self._version,
-            headers={'X-OpenStack-Ironic-API-Version': self._version} | (headers or {}),
+            headers={_VERSION: self._version} | (headers or {}),
             raise_exc=False,
             # openstacksdk would retry a 409 for 15 seconds, which is useless when a node is reserved.
             status_code_retries=0,
             **options,
         )
+        self._served = response.headers.get(_VERSION, self._served)
+        return response
 
 
 def _minor(version):

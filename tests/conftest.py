@@ -28,7 +28,7 @@ from tests.support.service import SHARED, make_app, upgraded
 ALL = ('sqlite', *servers.SERVERS)
 #: Modules that one process runs, because they share a real Ironic or a browser. To start another one takes longer than
 #: most modules.
-IRONIC = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters')
+IRONIC = ('test_mirror_writes', 'test_mirror_claims', 'test_mirror', 'test_clusters', 'test_migration')
 BROWSER = (
     'test_ui_nodes',
     'test_ui_views',

@@ -20,6 +20,8 @@ import time
 from ironic_traits.mirror.cloud import NotThere, Unreadable
 from ironic_traits.mirror.documents import moment
 
+#: The minor version that hides the children of nodes in lists, unless a request asks for them.
+_CHILDREN_SINCE = 83
 #: Number of newest items that are read at first. More are read if all of them are new.
 NEWEST = 10
 #: Maximum number of items that are tried as the anchor. After that, everything is read again.
@@ -245,6 +247,9 @@ class Feed:
 
     def _list(self, below, **query):
         """Return the items of a list, with whether there are more."""
+        if self.resource == 'nodes' and self._cloud.minor >= _CHILDREN_SINCE:
+            # On each page: the link to the next page of Ironic leaves it out.
+            query['include_children'] = 'true'
         document = self._cloud.get(f'/{self.resource}{below}', **query)
         items = document.get(self.resource)
         if not isinstance(items, list) or not all(isinstance(each, dict) and 'uuid' in each for each in items):

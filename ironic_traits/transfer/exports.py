@@ -56,12 +56,15 @@ def export(client, mirrored: bool = False) -> Export:
 
 def _sources(client):
     """Return what documents say about the sources of the nodes' traits, {node uuid: {key: value}}."""
+    if 'ironic_traits_version' not in client.ask('GET', '/'):
+        # Ironic, whose response to an unknown field is 500.
+        return {}
     try:
         nodes = client.pages('/v1/nodes', 'nodes', {'fields': 'uuid,trait_sources'} | client.everything)
         return {node['uuid']: sources.exported(node['trait_sources']) for node in nodes}
     except Failed as error:
         if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_ACCEPTABLE):
-            # Ironic, and earlier releases of this service, have no sources.
+            # An earlier release of this service has no sources.
             return {}
         raise
 

@@ -61,7 +61,7 @@ def test_mirror_has_all_fields(ironic, app, client):
     first = ironic.node(
         name='rich', chassis_uuid=chassis, extra={'a': [1, True]}, properties={'cpus': 4}, description='x'
     )
-    child = ironic.node(name='child', parent_node=first)
+    child, stays = (ironic.node(name=name, parent_node=first) for name in ('child', 'stays'))
     group = ironic.ask('POST', '/v1/portgroups', {'node_uuid': first, 'name': 'bond', 'address': '52:54:00:00:00:01'})
     port = {'node_uuid': first, 'address': '52:54:00:00:00:02', 'portgroup_uuid': group['uuid']}
     port = ironic.ask('POST', '/v1/ports', port)['uuid']
@@ -78,9 +78,12 @@ def test_mirror_has_all_fields(ironic, app, client):
     ironic.patch(f'/v1/nodes/{uuids[2]}', instance_uuid=INSTANCE)
     ironic.patch(f'/v1/nodes/{uuids[3]}', name='passing')
     ironic.patch(f'/v1/nodes/{uuids[4]}', name='node3')
+    ironic.patch(f'/v1/nodes/{stays}', parent_node=uuids[1])
     ironic.patch(f'/v1/nodes/{uuids[3]}', name='node4')
     ironic.ask('DELETE', f'/v1/nodes/{uuids[5]}')
     ironic.ask('DELETE', f'/v1/nodes/{child}')
+    other = ironic.node(name='other', parent_node=uuids[0])
+    ironic.ask('POST', '/v1/ports', {'node_uuid': other, 'address': '52:54:00:00:00:04'})
     ironic.patch(f'/v1/ports/{port}', pxe_enabled=False)
     new = ironic.node(name='node5')
     ironic.ask('POST', '/v1/ports', {'node_uuid': new, 'address': '52:54:00:00:00:03'})

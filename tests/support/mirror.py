@@ -103,7 +103,8 @@ class Ironic:
 
 def _detailed(resource):
     """Return the path of the list of a resource with all fields. Allocations always have all fields."""
-    return resource if resource == 'allocations' else f'{resource}/detail'
+    children = '?include_children=true' if resource == 'nodes' else ''
+    return resource if resource == 'allocations' else f'{resource}/detail{children}'
 
 
 def _all(get, resource, path):
