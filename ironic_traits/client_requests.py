@@ -113,7 +113,7 @@ class Requests:
         if self._served is None:
             # Which version is the latest, and whether the service has the version, says its first response.
             self.ask('GET', '/v1')
-        return {'include_children': 'true'} if _minor(self._served or self._version) >= _CHILDREN_SINCE else {}
+        return {'include_children': 'true'} if _minor(self._served) >= _CHILDREN_SINCE else {}
 
     def send(self, method, path, document, query, headers=None, **options):
         """Send a request, and return the response, whatever its status: requests.Response.
@@ -134,7 +134,7 @@ class Requests:
             status_code_retries=0,
             **options,
         )
-        self._served = response.headers.get(_VERSION, self._served)
+        self._served = response.headers.get(_VERSION, self._version)
         return response
 
 

@@ -52,7 +52,7 @@ class LocalClient(Client):
 
     def __init__(self, application, service, database):
         self._application = application
-        self._version = VERSION
+        self._served = VERSION
         self._service = service
         service.read, service.write = database.read, database.write
         service.writers.forget()
