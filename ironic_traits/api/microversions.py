@@ -1,8 +1,8 @@
 """The versions of the Bare Metal API, their negotiation, and what each of them changes.
 
-The resources that are served support all versions up to MAXIMUM. Not served, and 404 at every version, are BIOS
-settings, boot_mode, secure_boot and raid below a node's states, consoles, events, firmware, heartbeats and lookup,
-indicators, NMIs, vendor passthru and virtual media.
+The resources that are served support all versions up to MAXIMUM. Not served are boot devices, boot_mode, secure_boot
+and raid below a node's states, consoles, events, heartbeats and lookup, indicators, NMIs, vendor passthru and virtual
+media (``v1.unserved``). BIOS settings and firmware are served as empty lists, of simulated nodes only.
 
 =====  ============================================================================
 1.1    nodes: create, list, show, change, delete; maintenance; drivers
@@ -45,7 +45,7 @@ indicators, NMIs, vendor passthru and virtual media.
 1.38   rescue_interface; the verbs rescue and unrescue. Ours: reservations, reservation_uuid, matches, and
        the catalogue of traits (/v1/traits)
 1.39   the state "inspect wait" (before: "inspecting")
-1.40   bios_interface (BIOS settings are not served)
+1.40   bios_interface, bios
 1.41   an inspection can be aborted while it waits
 1.42   fault, and the filter
 1.43   ``detail`` as a query parameter of lists
@@ -91,7 +91,7 @@ indicators, NMIs, vendor passthru and virtual media.
 1.83   parent_node, and the filter; the filter ``include_children``; /v1/nodes/X/children
 1.84   continuing an inspection (at 1.1, too)
 1.85   the verb unhold
-1.86   firmware_interface (firmware is not served)
+1.86   firmware_interface, firmware
 1.87   the verb service, with service_steps; service_step
 1.88   name of ports
 1.89   attaching virtual media (not served)

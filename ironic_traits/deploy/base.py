@@ -67,12 +67,14 @@ class Driver(abc.ABC):
     :cvar steps: {kind of steps ('deploy', 'clean', 'service'): ironic_traits.deploy.steps.Step of each step}. If the
         kind of an action (deploy is also the kind of a rebuild) is here, ``work`` is called for each step. Otherwise it
         is called for the whole action.
+    :cvar simulates: whether it only pretends to have hardware.
     :cvar core_deploy_steps: (interface, step) of each deploy step that clients can disable, but not replace.
     """
 
     interfaces: dict[str, tuple[str, ...]]
     properties: dict[str, str] = {}
     steps: dict[str, tuple[Any, ...]] = {}
+    simulates = False
     core_deploy_steps: frozenset[tuple[str, str]] = frozenset({('deploy', 'deploy')})
 
     def __init__(self, conf):

@@ -38,6 +38,7 @@ _ENDLESS = 3600
 class FakeHardware(base.Driver):
     """A driver that accepts all actions and does nothing."""
 
+    simulates = True
     interfaces = {
         'bios': ('fake', 'no-bios'),
         'boot': ('fake',),

@@ -46,6 +46,7 @@ from ironic_traits.failures.nodes import (
     PowerOffDisabled,
     ProviderInUse,
     ProviderTaken,
+    SettingNotFound,
 )
 from ironic_traits.failures.records import (
     NoStandalonePorts,

@@ -67,6 +67,14 @@ class InventoryNotFound(Failure):
     text = 'Node inventory record for node {node} could not be found.'
 
 
+class SettingNotFound(Failure):
+    """The node does not have the BIOS setting."""
+
+    status = 404
+    code = 'baremetal.setting.not_found'
+    text = "Node {node} doesn't have a BIOS setting '{setting}'"
+
+
 class DriverNotFound(Failure):
     """The driver is not enabled."""
 

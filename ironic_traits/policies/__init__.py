@@ -40,6 +40,7 @@ from ironic_traits.policies import (
     trait_catalogue,
     trait_edits,
     traits,
+    unserved,
     usages,
     volume,
 )
@@ -73,6 +74,7 @@ _MODULES = (
     rule_runs,
     shards,
     trait_catalogue,
+    unserved,
     traits,
     resource_classes,
     resource_providers,

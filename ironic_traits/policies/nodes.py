@@ -51,6 +51,14 @@ RULES = [
         'POST /v1/reservations',
     ),
     rule('baremetal:node:get', NODE_READER, 'Show a node.', 'GET /v1/nodes/{node_ident}'),
+    rule(
+        'baremetal:node:bios:get',
+        NODE_READER,
+        'Show the BIOS settings of a node.',
+        f'GET {_NODE}/bios',
+        f'GET {_NODE}/bios/{{setting}}',
+    ),
+    rule('baremetal:node:firmware:get', NODE_READER, 'Show the firmware of a node.', f'GET {_NODE}/firmware'),
     rule('baremetal:node:update', NODE_USER, 'Change a node.', 'PATCH /v1/nodes/{node_ident}'),
     *(rule(each.name, each.check, each.description, f'PATCH {_NODE}') for each in NODES.change_rules),
     rule(

@@ -170,6 +170,7 @@ def ask(access_template, access_app):
         'event_uuid': copy.event_uuid,
         'allocation_ident': ALLOCATION,
         'driver_name': 'fake-hardware',
+        'setting': 'boot',
         'uuid': PROVIDER,
         'consumer_uuid': CONSUMER,
         'resource_class': 'DISK_GB',

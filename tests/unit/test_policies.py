@@ -8,6 +8,7 @@ import pytest
 
 from ironic_traits import policies
 from ironic_traits.api.description.routes import routes
+from ironic_traits.policies import unserved
 
 #: Routes that need no authentication: version discovery.
 PUBLIC = ('GET /', 'GET /v1', 'GET /placement')
@@ -33,6 +34,6 @@ def test_the_decorator_checks_policy(route):
 
 def test_rules_have_existing_routes():
     existing = set(map(str, routes()))
-    for rule in RULES.values():
+    for rule in (rule for rule in RULES.values() if rule not in unserved.RULES):
         for operation in getattr(rule, 'operations', []):
             assert f'{operation["method"]} {operation["path"]}' in existing

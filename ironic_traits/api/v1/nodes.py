@@ -15,6 +15,7 @@ from ironic_traits.api.v1.node_history import NodeHistoryController
 from ironic_traits.api.v1.node_inventory import NodeInventoryController
 from ironic_traits.api.v1.node_lock import NodeLockController
 from ironic_traits.api.v1.node_maintenance import NodeMaintenanceController
+from ironic_traits.api.v1.node_settings import NodeBiosController, NodeFirmwareController
 from ironic_traits.api.v1.node_states import NodeStatesController
 from ironic_traits.api.v1.node_traits import NodeTraitsController
 from ironic_traits.api.v1.node_validate import NodesValidateController, NodeValidateController
@@ -44,7 +45,9 @@ class NodesController(Resource):
     children = {'detail': NodesDetailController(), 'validate': NodesValidateController()}
     members = {
         'allocation': NodeAllocationController(),
+        'bios': NodeBiosController(),
         'children': NodeChildrenController(),
+        'firmware': NodeFirmwareController(),
         'history': NodeHistoryController(),
         'inventory': NodeInventoryController(),
         'lock': NodeLockController(),

@@ -38,6 +38,8 @@ from ironic_traits.version import version
 #: At the end of a path, this suffix names the format of the response. From this minor version on, it is part of a name.
 _SUFFIX = '.json'
 _SUFFIX_UNTIL = 91
+#: Resources of nodes after which the path may name the node: /v1/nodes/states/console/X. No node has such a name.
+_BELOW_NODES = frozenset({'maintenance', 'management', 'states', 'vendor_passthru'})
 
 
 class Version(types.Base):
@@ -136,10 +138,13 @@ class RootController(Resource):
         if segments[0] != 'v1':
             # The bookmark links have no version.
             segments.insert(0, 'v1')
+        if len(segments) > 3 and segments[1] == 'nodes' and segments[2] in _BELOW_NODES:
+            # As in Ironic, the node may be at the end.
+            segments.insert(2, segments.pop())
         try:
             route, parameters, path = super().locate(segments, request)
         except exc.HTTPNotFound:
-            unserved.check(segments, V1Controller.children)
+            unserved.check(request.environ[CONTEXT], request.method, segments)
             raise
         # If the path ends in a parameter, the suffix may be part of its value: a node may be named "my.json".
         if has_suffix and path.endswith('}') and route.path_names[-1].endswith('_ident'):

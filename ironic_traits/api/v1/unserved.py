@@ -1,33 +1,94 @@
 """The parts of Ironic's API that this service does not have.
 
-At every version, the response is 404, with a message that says so.
+Their routes are the operations of the rules in ``policies.unserved``. The method, the policy and the version of a
+request are checked as Ironic does. A request that passes gets a 404, with a message that says that the part is not
+implemented.
 """
 
 from ironic_traits import failures
+from ironic_traits.api import body
+from ironic_traits.api.v1 import access
+from ironic_traits.inventory import nodes
+from ironic_traits.policies import unserved
 
-#: Below /v1, below a node, below the states of a node, and below a driver.
-_TOP = frozenset({'events', 'heartbeat', 'lookup'})
-_NODE = frozenset({'bios', 'firmware', 'management', 'vendor_passthru', 'vmedia'})
-_STATES = frozenset({'boot_mode', 'console', 'raid', 'secure_boot'})
-_DRIVER = frozenset({'raid', 'vendor_passthru'})
+#: {policy rule: (the minor version that brought its routes, the status before)}. Of the others, the first had them.
+_SINCE = {
+    'baremetal:node:inject_nmi': (29, 404),
+    'baremetal:node:vmedia:attach': (89, 404),
+    'baremetal:node:vmedia:detach': (89, 404),
+    'baremetal:node:vmedia:get': (93, 404),
+    'baremetal:events:post': (54, 404),
+    'baremetal:driver:ipa_lookup': (22, 404),
+    'baremetal:node:ipa_heartbeat': (22, 404),
+}
+#: The same of rules that Ironic checks before the version.
+_SINCE_AFTER_POLICY = {
+    'baremetal:node:set_boot_mode': (76, 404),
+    'baremetal:node:set_secure_boot': (76, 404),
+    'baremetal:node:set_raid_state': (12, 406),
+    'baremetal:driver:get_raid_logical_disk_properties': (12, 406),
+}
+_ROUTES = [
+    (operation['path'].split('/')[1:], operation['method'], rule.name)
+    for rule in unserved.RULES
+    for operation in rule.operations
+]
 
 
-def check(segments, served):
-    """Raise NotImplementedHere if a path leads to a part of Ironic's API that this service does not have.
+def check(context, method, segments):
+    """Raise the failure of a request that has no route, if its path leads to a part of Ironic's API.
 
-    :param segments: the segments of a path without a route, the first of which is v1.
-    :param served: the segments below /v1 that have routes.
-    :raises failures.NotImplementedHere: it does.
+    :param segments: the segments of the path, the first of which is v1.
+    :raises failures.MethodNotAllowed: Ironic has no such method there, or no such word below the states of a node.
+    :raises failures.Failure: policy or the version does not allow the request, or there is no such node.
+    :raises failures.NotImplementedHere: Ironic has a route there.
     """
+    rules = {known: rule for path, known, rule in _ROUTES if _matches(path, segments)}
+    path = f'/{"/".join(segments)}'
+    if method in rules:
+        _admit(context, rules[method], f'{method} {path}', segments)
+        raise failures.NotImplementedHere(path=path)
     match segments:
-        case [_, top, *_] if top in _TOP.difference(served):
-            length = 2
-        case [_, 'nodes', _, below, *_] if below in _NODE:
-            length = 4
-        case [_, 'nodes', _, 'states', below, *_] if below in _STATES:
-            length = 5
-        case [_, 'drivers', _, below, *_] if below in _DRIVER:
-            length = 4
-        case _:
-            return
-    raise failures.NotImplementedHere(path=f'/{"/".join(segments[:length])}')
+        case [_, 'nodes', _, 'states' | 'management', *_] | [_, 'drivers', _, 'raid', *_]:
+            rules = rules or {'': None}
+    if rules:
+        raise failures.MethodNotAllowed(
+            f'ironic-traits does not implement {method} {path}.', sorted(filter(None, rules))
+        )
+
+
+def _matches(path, segments):
+    """Whether a path with placeholders matches the segments of another."""
+    return len(path) == len(segments) and all(
+        known.startswith('{') or known == segment for known, segment in zip(path, segments, strict=True)
+    )
+
+
+def _admit(context, rule, what, segments):
+    """Raise unless the version and policy allow a request."""
+    _check_version(context, what, *_SINCE.get(rule, (1, 404)))
+    if segments[1] == 'nodes':
+        grant = access.node(context, context.limit_to(rule), segments[2])
+        # Without rules to check, the node was not read.
+        nodes.uuid_of(context, grant.ident)
+    else:
+        context.can(rule)
+    _check_version(context, what, *_SINCE_AFTER_POLICY.get(rule, (1, 404)))
+    if segments[1] == 'heartbeat':
+        _check_heartbeat(context)
+
+
+def _check_version(context, what, since, status):
+    if status == 406:
+        context.needs(since, what)
+    if context.minor < since:
+        raise failures.ResourceNotFound(hint=f' {what} needs API version 1.{since}.')
+
+
+def _check_heartbeat(context):
+    """Raise InvalidInput if Ironic would refuse the heartbeat itself."""
+    document = body.parse(body.content(context) or b'{}')
+    if not isinstance(document, dict) or document.get('callback_url') is None:
+        raise failures.InvalidInput(reason='Missing mandatory parameter: callback_url')
+    if document.get('agent_token') is None:
+        raise failures.InvalidInput(reason='Agent token is required for heartbeat processing.')

@@ -1,0 +1,105 @@
+"""Policy rules of the parts of Ironic's API that this service does not have.
+
+Callers whom Ironic would refuse get the same 403 or 404 here. The others learn that the part is not implemented.
+"""
+
+from ironic_traits.policies.base import ANY_USER, rule
+from ironic_traits.resources.roles import (
+    NODE_OWNER,
+    NODE_OWNER_ADMIN,
+    NODE_READER,
+    NODE_USER,
+    READER_OF_ALL,
+    SYSTEM_ADMIN,
+)
+
+_NODE, _DRIVER = '/v1/nodes/{node_ident}', '/v1/drivers/{driver_name}'
+_MANAGEMENT, _STATES = f'{_NODE}/management', f'{_NODE}/states'
+_INDICATOR = f'{_MANAGEMENT}/indicators/{{indicator}}'
+
+
+def _unserved(name, check, does, *operations):
+    return rule(name, check, f'{does}. This is not implemented: the response is 404.', *operations)
+
+
+def _passthru(parent):
+    """Return the operations of the methods of a vendor."""
+    path = f'{parent}/vendor_passthru'
+    return [
+        f'{method} {path}{end}' for end in ('', '/{method}') for method in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE')
+    ]
+
+
+RULES = [
+    _unserved(
+        'baremetal:node:get_boot_device',
+        NODE_OWNER_ADMIN,
+        'Show the boot device of a node',
+        f'GET {_MANAGEMENT}/boot_device',
+        f'GET {_MANAGEMENT}/boot_device/supported',
+    ),
+    _unserved(
+        'baremetal:node:set_boot_device',
+        NODE_OWNER_ADMIN,
+        'Change the boot device of a node',
+        f'PUT {_MANAGEMENT}/boot_device',
+    ),
+    _unserved(
+        'baremetal:node:get_indicator_state',
+        NODE_READER,
+        'Show the indicators of a node',
+        f'GET {_MANAGEMENT}/indicators',
+        f'GET {_INDICATOR}',
+        f'GET {_INDICATOR}/{{name}}',
+    ),
+    _unserved(
+        'baremetal:node:set_indicator_state',
+        NODE_OWNER,
+        'Change an indicator of a node',
+        f'PUT {_INDICATOR}',
+        f'PUT {_INDICATOR}/{{name}}',
+    ),
+    _unserved(
+        'baremetal:node:inject_nmi',
+        NODE_OWNER_ADMIN,
+        'Send a non-maskable interrupt to a node',
+        f'PUT {_MANAGEMENT}/inject_nmi',
+    ),
+    _unserved('baremetal:node:set_boot_mode', NODE_USER, 'Change the boot mode of a node', f'PUT {_STATES}/boot_mode'),
+    _unserved(
+        'baremetal:node:set_secure_boot', NODE_USER, 'Change the secure boot of a node', f'PUT {_STATES}/secure_boot'
+    ),
+    _unserved(
+        'baremetal:node:set_raid_state', NODE_OWNER, 'Change the RAID configuration of a node', f'PUT {_STATES}/raid'
+    ),
+    _unserved('baremetal:node:get_console', NODE_OWNER, 'Show the console of a node', f'GET {_STATES}/console'),
+    _unserved(
+        'baremetal:node:set_console_state',
+        NODE_OWNER,
+        'Start or stop the console of a node',
+        f'PUT {_STATES}/console',
+    ),
+    _unserved('baremetal:node:vmedia:attach', NODE_USER, 'Attach virtual media to a node', f'POST {_NODE}/vmedia'),
+    _unserved('baremetal:node:vmedia:detach', NODE_USER, 'Detach virtual media from a node', f'DELETE {_NODE}/vmedia'),
+    _unserved('baremetal:node:vmedia:get', NODE_READER, 'Show the virtual media of a node', f'GET {_NODE}/vmedia'),
+    _unserved(
+        'baremetal:node:vendor_passthru', SYSTEM_ADMIN, 'Use the methods of a vendor for a node', *_passthru(_NODE)
+    ),
+    _unserved(
+        'baremetal:driver:vendor_passthru',
+        SYSTEM_ADMIN,
+        'Use the methods of a vendor for a driver',
+        *_passthru(_DRIVER),
+    ),
+    _unserved(
+        'baremetal:driver:get_raid_logical_disk_properties',
+        READER_OF_ALL,
+        'Show which RAID properties a driver supports',
+        f'GET {_DRIVER}/raid/logical_disk_properties',
+    ),
+    _unserved('baremetal:events:post', SYSTEM_ADMIN, 'Send events of neutron', 'POST /v1/events'),
+    _unserved('baremetal:driver:ipa_lookup', ANY_USER, 'Find the node of a ramdisk', 'GET /v1/lookup'),
+    _unserved(
+        'baremetal:node:ipa_heartbeat', ANY_USER, 'Send a heartbeat of a ramdisk', 'POST /v1/heartbeat/{node_ident}'
+    ),
+]
