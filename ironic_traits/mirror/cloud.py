@@ -18,6 +18,7 @@ MAXIMUM = max(
 _HEADER = 'X-OpenStack-Ironic-API-Version'
 #: Maximum number of characters of a response that a message quotes.
 _MAX_TEXT = 300
+_MAX_DIGITS = 400
 
 
 class Unreadable(Exception):
@@ -105,8 +106,8 @@ class Cloud:
             kind = NotAllowed if _SCOPE in text else _FAILURES.get(response.status_code, Unreadable)
             raise kind(f'The response to GET {path} is {response.status_code}: {text}')
         try:
-            document = response.json()
-        except ValueError:
+            document = response.json(parse_int=_integer)
+        except (ValueError, RecursionError):
             raise Unreadable(f'The response to GET {path} is not JSON.') from None
         if not isinstance(document, dict):
             raise Unreadable(f'The response to GET {path} is not a JSON object.')
@@ -162,6 +163,11 @@ class Cloud:
         if highest < MINIMUM:
             raise Unreadable(f'Its API ends at version 1.{highest}: 1.{MINIMUM} is needed.')
         return min(highest, MAXIMUM)
+
+
+def _integer(text):
+    """Return an integer. Python refuses one of thousands of digits, which would make a whole page unreadable."""
+    return int(text) if len(text) < _MAX_DIGITS else 10**_MAX_DIGITS
 
 
 def message(response):

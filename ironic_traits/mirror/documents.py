@@ -1,7 +1,11 @@
-"""Conversion of nodes and records in responses of Ironic into rows of the inventory."""
+"""Conversion of nodes and records in responses of Ironic into rows of the inventory.
+
+A response is not trusted: a value that cannot be stored makes its item an odd one, which is left out.
+"""
 
 import datetime
 
+import orjson
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
@@ -9,35 +13,52 @@ from ironic_traits.db.types import Json
 from ironic_traits.inventory import mirrored_allocations, mirrored_nodes, mirrored_records
 from ironic_traits.inventory.mirror_admission import MirroredNode
 from ironic_traits.matching.traits import is_trait
-from ironic_traits.mirror.cloud import Unreadable
 from ironic_traits.resources.allocations import ALLOCATIONS
 from ironic_traits.resources.nodes import NODES
+
+_MAX_INTEGER = 2**31
+
+
+class Odd(ValueError):
+    """An item has a value that cannot be stored. The text is a sentence."""
 
 
 def moment(text):
     """Return a time of a response as a datetime in UTC, without a time zone; None for None.
 
-    :raises Unreadable: it is not a time.
+    :raises Odd: it is not a time.
     """
     if text is None:
         return None
     try:
         parsed = datetime.datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise Unreadable(f'It sent {str(text)[:50]!r} as a time.') from None
-    return parsed.astimezone(datetime.UTC).replace(tzinfo=None) if parsed.tzinfo else parsed
+        return parsed.astimezone(datetime.UTC).replace(tzinfo=None) if parsed.tzinfo else parsed
+    except (TypeError, ValueError, OverflowError):
+        raise Odd(f'{_shown(text)} is not a time.') from None
+
+
+def stamp(document):
+    """Return when an item was changed, as text; None if never, or if it is not a time."""
+    try:
+        return document.get('updated_at') if moment(document.get('updated_at')) else None
+    except Odd:
+        return None
 
 
 def node(document):
     """Return a node of a response as a MirroredNode.
 
-    :raises Unreadable: the node is incomplete.
+    :raises Odd: a value cannot be stored.
     """
     row = _row(NODES, tables.nodes, mirrored_nodes.COLUMNS, document)
-    row['origin_conductor'] = document.get('conductor')
+    conductor = document.get('conductor')
+    _check(tables.nodes.c.origin_conductor, conductor)
+    row['origin_conductor'] = conductor
     names = document.get('traits') or []
+    if not isinstance(names, list):
+        raise Odd(f'{_shown(names)} is not a list of traits.')
     traits = frozenset(name for name in names if isinstance(name, str) and is_trait(name))
-    invalid = sorted(repr(name) for name in names if name not in traits)
+    invalid = sorted(_shown(name) for name in names if not isinstance(name, str) or name not in traits)
     problem = f'These are not traits here, and are left out: {", ".join(invalid)}.' if invalid else ''
     return MirroredNode(row, traits, problem)
 
@@ -46,7 +67,7 @@ def record(kind, document):
     """Return a record of a response, {column: value}.
 
     :param kind: ironic_traits.inventory.record_kinds.Kind.
-    :raises Unreadable: the record is incomplete.
+    :raises Odd: a value cannot be stored.
     """
     return _row(kind.resource, kind.table, mirrored_records.columns(kind), document)
 
@@ -54,22 +75,23 @@ def record(kind, document):
 def allocation(document):
     """Return an allocation of a response, {column: value}.
 
-    :raises Unreadable: the allocation is incomplete.
+    :raises Odd: a value cannot be stored.
     """
-    row = _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, document)
-    return row | {name: document.get(name) or [] for name in ('traits', 'candidate_nodes')}
+    lists = {name: document.get(name) or [] for name in ('traits', 'candidate_nodes')}
+    for name, value in lists.items():
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise Odd(f'{_shown(value)} is not a list of {name}.')
+    return _row(ALLOCATIONS, mirrored_allocations.TABLE, mirrored_allocations.COLUMNS, document | lists)
 
 
 def _row(resource, table, names, document):
-    try:
-        return {'uuid': document['uuid'], **{name: _value(resource, table.c[name], document) for name in names}}
-    except (KeyError, TypeError):
-        raise Unreadable(f'It sent {table.name} without uuids.') from None
+    return {'uuid': document['uuid'], **{name: _value(resource, table.c[name], document) for name in names}}
 
 
 def _value(resource, column, document):
     """Return the value of a column. A field that an older version of the API lacks gets the value of a new item."""
     value = document.get(column.name)
+    _check(column, value)
     if isinstance(column.type, sa.DateTime):
         return moment(value)
     if value is not None or column.nullable:
@@ -78,3 +100,29 @@ def _value(resource, column, document):
     if isinstance(column.type, Json):
         return {}
     return bool(default) if isinstance(column.type, sa.Boolean) else default or ''
+
+
+def _check(column, value):
+    """Raise Odd if a column of any of the databases cannot have a value."""
+    if isinstance(column.type, sa.DateTime) or value is None:
+        return
+    is_json = isinstance(column.type, Json)
+    stored = column.type.impl_instance if isinstance(column.type, sa.types.TypeDecorator) else column.type
+    if type(value) not in ((dict, list) if is_json else (stored.python_type,)):
+        raise Odd(f'{column.name} has {_shown(value)}, which is of another type.')
+    if not is_json and isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        raise Odd(f'{column.name} has a number of more than 32 bits.')
+    length = None if is_json else getattr(stored, 'length', None)
+    if length and len(value) > length:
+        raise Odd(f'{column.name} has more than {length} characters.')
+    try:
+        text = orjson.dumps(value)
+    except TypeError as error:
+        raise Odd(f'{column.name} cannot be stored: {error}.') from None
+    if b'\\u0000' in text:
+        raise Odd(f'{column.name} has a NUL character.')
+
+
+def _shown(value):
+    """Return a value for a message."""
+    return ascii(value)[:50] if not isinstance(value, int) or abs(value) < _MAX_INTEGER else 'a large number'

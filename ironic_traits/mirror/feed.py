@@ -15,10 +15,15 @@ items are found in the list in the order of creation.
 
 import collections
 import itertools
+import logging
 import time
 
+from oslo_utils import uuidutils
+
 from ironic_traits.mirror.cloud import NotThere, Unreadable
-from ironic_traits.mirror.documents import moment
+from ironic_traits.mirror.documents import moment, stamp
+
+LOG = logging.getLogger(__name__)
 
 #: The minor version that hides the children of nodes in lists, unless a request asks for them.
 _CHILDREN_SINCE = 83
@@ -252,14 +257,14 @@ class Feed:
             query['include_children'] = 'true'
         document = self._cloud.get(f'/{self.resource}{below}', **query)
         items = document.get(self.resource)
-        if not isinstance(items, list) or not all(isinstance(each, dict) and 'uuid' in each for each in items):
+        if not isinstance(items, list):
+            raise Unreadable(f'The response to GET /{self.resource}{below} has no list of {self.resource}.')
+        named = [each for each in items if isinstance(each, dict) and uuidutils.is_uuid_like(each.get('uuid'))]
+        if items and not named:
             raise Unreadable(f'The list of {self.resource} has no uuids.')
-        return items, bool(items) and bool(document.get('next'))
-
-
-def stamp(document):
-    """Return when an item was changed, as text; None if never."""
-    return document.get('updated_at')
+        if len(named) < len(items):
+            LOG.warning('%d %s of a list have no uuid, and are left out', len(items) - len(named), self.resource)
+        return named, bool(items) and bool(document.get('next'))
 
 
 def _reversed(pairs):

@@ -1,6 +1,7 @@
 """A mirror of one cloud: reads everything once, then the changes, until it is stopped."""
 
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -141,7 +142,9 @@ class Follower:
         except Exception as error:
             self._feeds = {}
             if not outage.is_one(error):
-                LOG.exception('An error interrupted the mirror of cloud %s, which continues', self._turn.cloud)
+                if not self._failures:
+                    LOG.exception('An error interrupted the mirror of cloud %s, which continues', self._turn.cloud)
+                return self._fail(f'An error interrupted the mirror; the log has it: {type(error).__name__}.')
         return _PAUSE
 
     def _begin(self):
@@ -339,15 +342,28 @@ class Follower:
         # An item may occur twice, if it has changed while the list was read.
         page = list({each['uuid']: each for each in page}.values())
         if feed.resource == NODES:
-            stored = mirrored_nodes.store(self._context, self._turn, [documents.node(each) for each in page])
-            self._store_allocations_of(page)
+            nodes = self._converted(feed, page, documents.node)
+            stored = mirrored_nodes.store(self._context, self._turn, nodes)
+            self._store_allocations_of([node.row for node in nodes])
             return stored.deferred
         if feed.resource == ALLOCATIONS:
-            rows = [documents.allocation(each) for each in page if uuidutils.is_uuid_like(each['uuid'])]
+            rows = self._converted(feed, page, documents.allocation)
             return mirrored_allocations.store(self._context, self._turn, rows).deferred
         kind = mirrored_records.KINDS[feed.resource]
-        rows = [documents.record(kind, each) for each in page]
+        rows = self._converted(feed, page, functools.partial(documents.record, kind))
         return mirrored_records.store(self._context, self._turn, kind, rows).deferred
+
+    def _converted(self, feed, page, convert):
+        """Return the rows of items. Those with values that cannot be stored are reported, and stay as they are here."""
+        rows, reasons = [], {}
+        for each in page:
+            try:
+                rows.append(convert(each))
+            except documents.Odd as odd:
+                reasons[each['uuid']] = f'It is left as it is here: {odd}'
+        if reasons:
+            mirrored_nodes.report(self._context, self._turn, feed.resource, reasons)
+        return rows
 
     def _store_allocations_of(self, page):
         """Read the allocations of nodes that are not stored here. Do not wait until allocations are due."""

@@ -65,7 +65,11 @@ class InspectionReader:
 
     def _check(self, document):
         """Raise Invalid if the API would refuse the document before it reads the data."""
-        text = orjson.dumps(document)
+        try:
+            text = orjson.dumps(document)
+        except TypeError as error:
+            # Such as a number of more than 64 bits.
+            raise inspection_data.Invalid(f'It cannot be stored: {error}.') from None
         limit = self._context.conf.inspection.max_data_size
         if len(text) > limit:
             raise inspection_data.Invalid(f'It has {len(text)} bytes; [inspection] max_data_size is {limit}.')

@@ -293,6 +293,84 @@ def test_allocations(ironic, app, client):
     assert {each['uuid'] for each in client.get('/v1/allocations')['allocations']} == {second['uuid'], third['uuid']}
 
 
+#: {field of a node: (value, part of the conflict)}.
+_ODD = {
+    'traits': (5, '5 is not a list of traits'),
+    'name': ({'a': 1}, "name has {'a': 1}, which is of another type"),
+    'description': ('a\0b', 'description has a NUL character'),
+    'extra': ({'a': 10**400}, 'extra cannot be stored'),
+    'properties': ('cpus', 'which is of another type'),
+    'updated_at': ('yesterday', "'yesterday' is not a time"),
+    'provision_updated_at': (5, '5 is not a time'),
+    'resource_class': ('x' * 300, 'resource_class has more than 80 characters'),
+    'maintenance': ('no', 'which is of another type'),
+    'instance_uuid': (['x'], 'which is of another type'),
+    'allocation_uuid': ({'x': 1}, 'which is of another type'),
+    'conductor': (7, 'which is of another type'),
+}
+
+
+class _Odd(Cloud):
+    """A cloud with odd nodes.
+
+    :ivar odd: {uuid: {field: value}}.
+    """
+
+    odd: dict[str, dict] = {}
+
+    def get(self, path, **query):
+        document = super().get(path, **query)
+        for each in [document, *document.get('nodes', ()), *document.get('ports', ())]:
+            each.update({name: value for name, value in self.odd.get(each.get('uuid'), {}).items() if name in each})
+        return document
+
+
+def test_odd_nodes(ironic, app, client):
+    """An odd node is a conflict, and stays as it is here. All others are followed."""
+    uuids = ironic.nodes(len(_ODD) + 3)
+    cloud = _Odd('far', 10)
+    follower(app)
+    mirror = Follower(app.service, 'far', cloud)
+    catch_up(mirror)
+    before = nodes_here(client, 'far')
+    cloud.odd = {uuid: {name: value} for uuid, (name, (value, _)) in zip(uuids, _ODD.items(), strict=False)}
+    cloud.odd[uuids[-1]] = {'traits': [{'a': 1}, 'CUSTOM_A', 7]}
+    for uuid in uuids:
+        ironic.patch(f'/v1/nodes/{uuid}', extra={'b': 2})
+    catch_up(mirror)
+    shown = client.get('/v1/mirrors/far')
+    assert (shown['state'], shown['last_error']) == ('following', None)
+    conflicts = {each['uuid']: each['reason'] for each in shown['conflict_list']}
+    assert conflicts.keys() == cloud.odd.keys()
+    for uuid, (_, reason) in zip(uuids, _ODD.values(), strict=False):
+        assert reason in conflicts[uuid]
+    after = nodes_here(client, 'far')
+    assert [after[uuid] for uuid in uuids[: len(_ODD)]] == [before[uuid] for uuid in uuids[: len(_ODD)]]
+    assert [after[uuid]['extra'] for uuid in uuids[len(_ODD) :]] == [{'b': 2}] * 3
+    assert after[uuids[-1]]['traits'] == ['CUSTOM_A']
+
+    cloud.odd = {}
+    for uuid in uuids:
+        ironic.patch(f'/v1/nodes/{uuid}', extra={'b': 3})
+    catch_up(mirror)
+    assert client.get('/v1/mirrors/far')['conflict_list'] == []
+    assert list(differences(client, ironic, 'far')) == []
+
+
+def test_odd_nodes_at_first(ironic, new_app):
+    """A cloud with odd items is read completely all the same, also with items without a uuid."""
+    client = Client(new_app)
+    uuids = ironic.nodes(12)
+    port = ironic.ask('POST', '/v1/ports', {'node_uuid': uuids[0], 'address': _MAC})['uuid']
+    follower(new_app)
+    cloud = _Odd('far', 10)
+    cloud.odd = {uuids[1]: {'traits': 5}, uuids[2]: {'uuid': None}, port: {'extra': 'x'}}
+    catch_up(Follower(new_app.service, 'far', cloud))
+    assert nodes_here(client, 'far').keys() == set(uuids) - {uuids[1], uuids[2]}
+    conflicts = client.get('/v1/mirrors/far')['conflict_list']
+    assert [(each['uuid'], each['resource']) for each in conflicts] == [(uuids[1], 'nodes'), (port, 'ports')]
+
+
 class _Restricted(Cloud):
     """A cloud whose user may not list allocations."""
 
