@@ -74,7 +74,9 @@ def _run_loop(action: Action, scope: Scope, effects: Effects) -> None:
     try:
         scopes = rule_conditions.item_scopes(action.loop, scope)
     except Unknown as unknown:
-        effects.warnings.append(f'the loop of {action.op} has no items: {unknown}')
+        reason = f'the loop of {action.op} has no items: {unknown}'
+        # What is expected of each item is not true of none: all disks may have gone.
+        (effects.mismatches if action.op == 'expect' else effects.warnings).append(reason)
         return
     reasons = []
     for each in scopes:

@@ -107,6 +107,11 @@ def test_an_expectation_notices_that_all_disks_have_gone():
         (mismatch,) = run(facts, actions=expect).effects.mismatches
         assert mismatch.startswith('no disk of (inventory[y] is not known) rotates: ')
         assert mismatch.endswith('inventory[x] is not known')
+    condition = {'op': '!is-true', 'args': {'value': '{item[rotational]}'}}
+    expect = [{'op': 'expect', 'args': {'conditions': [condition]}, 'loop': X}]
+    assert run({'x': [{'rotational': False}]}, actions=expect).effects.mismatches == []
+    for facts in ({'x': [{'rotational': None}]}, *UNKNOWN.values()):
+        assert len(run(facts, actions=expect).effects.mismatches) == 1
 
 
 @pytest.mark.parametrize('kind', UNKNOWN)
