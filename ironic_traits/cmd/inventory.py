@@ -18,6 +18,7 @@ from ironic_traits.db import names, tables
 from ironic_traits.db.engine import retried
 from ironic_traits.db.one_transaction import OneTransaction
 from ironic_traits.inventory import trait_writers
+from ironic_traits.printing import count
 from ironic_traits.service import Service
 from ironic_traits.transfer import documents, exports, files, local, sources
 
@@ -124,7 +125,7 @@ def _units(path):
         return documents.units(source.document)
     except documents.Invalid as error:
         _print_problems(source.sentences(error.problems))
-        sys.exit(f'Nothing was imported: {path} has {len(error.problems)} error{"s"[: len(error.problems) > 1]}.')
+        sys.exit(f'Nothing was imported: {path} has {count(len(error.problems), "error")}.')
 
 
 class _Outcome:
@@ -166,13 +167,14 @@ def _target(path):
     return 'standard output' if path == '-' else path
 
 
-def _warn_of_lock(count, patience):
+def _warn_of_lock(number, patience):
     """Warn before an import that may lock a SQLite database for a third of the time that other writers wait."""
-    if count * _CHANGED_NODE >= patience / 3:
+    if number * _CHANGED_NODE >= patience / 3:
         print(
-            f'The import locks the SQLite database for about {count * _NEW_NODE:.0f} s, or for about '
-            f'{count * _CHANGED_NODE:.0f} s if most of the {count} nodes exist already and differ. Other writers wait '
-            f'up to {patience} s for the lock, then they fail. With --continue, each node has its own transaction.',
+            f'The import locks the SQLite database for about {number * _NEW_NODE:.0f} s, or for about '
+            f'{number * _CHANGED_NODE:.0f} s if most of the {number} nodes exist already and differ. Other writers '
+            f'wait up to {patience} s for the lock, then they fail. With --continue, each node has a transaction of '
+            'its own.',
             file=sys.stderr,
         )
 

@@ -11,6 +11,7 @@ from ironic_traits.cmd import rules, setup
 from ironic_traits.db import migrations, online_migrations, revisions
 from ironic_traits.inventory import change_feed, history_purge, reservations
 from ironic_traits.placement import standard
+from ironic_traits.printing import count
 
 
 def run(argv, add_commands):
@@ -67,7 +68,7 @@ def online_data_migrations(conf, database):
         counts[name] += number
     left = online_migrations.unfinished(database, online_migrations.MIGRATIONS)
     for name in dict.fromkeys([*counts, *left]):
-        print(f'{name}: {counts[name]} rows were migrated, {left.get(name, 0)} are left')
+        print(f'{name}: {count(counts[name], "row")} migrated, {left.get(name, 0)} left')
     if left:
         sys.exit(1)
     print('All rows have the form of this release')

@@ -12,6 +12,7 @@ from ironic_traits.cmd import setup, supervisor
 from ironic_traits.context import Context
 from ironic_traits.inventory import mirror_clouds, mirror_moves, mirror_trait_writes, mirrored_allocations
 from ironic_traits.mirror.follower import Follower
+from ironic_traits.printing import count
 from ironic_traits.service import Service
 
 _OPTIONS = [
@@ -95,7 +96,7 @@ def _preview(context, name):
         if conflict.trait:
             print(f'{conflict.uuid}, {conflict.trait}: {conflict.reason}')
     added, removed = (sum(len(getattr(node, verb)) for node in nodes) for verb in ('add', 'remove'))
-    print(f'cloud {row.name}: {added} traits to add and {removed} to remove, on {len(nodes)} nodes')
+    print(f'cloud {row.name}: {count(added, "trait")} to add and {removed} to remove, on {count(len(nodes))}')
 
 
 #: {name: (function from the service, a context and a uuid or name, description)}.

@@ -16,7 +16,7 @@ from ironic_traits.placement_transfer.exporting import read as read_own
 from ironic_traits.placement_transfer.importing import Import
 from ironic_traits.placement_transfer.reading import Reader
 from ironic_traits.placement_transfer.remote import TYPES_SINCE, Remote, Unusable
-from ironic_traits.printing import printable
+from ironic_traits.printing import count, printable
 
 #: Maximum number of differences that are printed.
 _MAX_LINES = 1000
@@ -104,11 +104,12 @@ def _read(remote, command):
 
         reader = Reader(remote, command.jobs, progress)
         snapshot = reader.read()
-    print(f'Read {outcome.summary(snapshot)} of {remote.url} in {remote.requests - before} requests.', flush=True)
+    number = count(remote.requests - before, 'request')
+    print(f'Read {outcome.summary(snapshot)} of {remote.url} in {number}.', flush=True)
     if reader.unsettled:
         print(
-            f'{len(reader.unsettled)} providers were changing all the time. Stop the clients of the other Placement, '
-            'and run the command again.',
+            f'{count(len(reader.unsettled), "provider")} changed all the time. Stop the clients of the other '
+            'Placement, and run the command again.',
             file=sys.stderr,
         )
     return reader, snapshot
@@ -143,4 +144,4 @@ def _print_differences(lines):
     if len(lines) > _MAX_LINES:
         print(f'… and {len(lines) - _MAX_LINES} more.', file=sys.stderr)
     if lines:
-        sys.exit(f'{len(lines)} difference{"s"[: len(lines) > 1]}.')
+        sys.exit(f'{count(len(lines), "difference")}.')

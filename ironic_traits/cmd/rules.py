@@ -1,7 +1,7 @@
 """ironic-traits-manage rules check|import: inspection rules in files, without a service and without a database."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits import yaml_documents
@@ -9,7 +9,7 @@ from ironic_traits.matching import inspection_rules, inspector_rules, rule_evalu
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
 from ironic_traits.matching.rule_evaluation import Evaluation, InvalidInventory, RuleResult
-from ironic_traits.printing import printable
+from ironic_traits.printing import count, printable
 
 #: Exit codes. 1: a rule fails on a node, or an expectation is not met. 2: a file cannot be used.
 _BAD, _UNUSABLE = 1, 2
@@ -49,7 +49,7 @@ def _rules(paths: Iterable[str], problems: list[str]) -> Iterator[Rule]:
         except InvalidRules as error:
             problems += [f'{path}: {problem}' for problem in error.problems]
         else:
-            print(f'{path}: {_count(rules, "valid rule")}')
+            print(f'{path}: {count(len(rules), "valid rule")}')
             yield from rules
 
 
@@ -81,7 +81,7 @@ def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:
             print(printable(f'  {line}'))
     if evaluation.failure is not None:
         print(printable(f'  The inspection fails: {evaluation.failure}'))
-    print(f'  {_count(evaluation.traits, "trait")}')
+    print(f'  {count(len(evaluation.traits), "trait")}')
     for trait, names in evaluation.traits.items():
         print(f'    {trait}  ({", ".join(names)})')
     return evaluation
@@ -95,17 +95,13 @@ def _lines(result: RuleResult) -> Iterator[str]:
     elif result.unmet is not None:
         yield f'{result.rule.name}: not matched: {result.unmet}'
     else:
-        yield f'{result.rule.name}: matched: {_count(result.traits, "trait")}'
+        yield f'{result.rule.name}: matched: {count(len(result.traits), "trait")}'
     is_sensitive = result.rule.is_sensitive
     yield from (f'    {f"change of {change.kind}" if is_sensitive else change}' for change in effects.changes)
     yield from (f'    remove {trait}' for trait in sorted(effects.removed))
     yield from (f'    log {level}: {text}' for level, text in effects.messages)
-    yield from (f'    expect:{result.rule.name} is not met: {mismatch}' for mismatch in effects.mismatches)
+    yield from (f'    {result.rule.name}: not what it expects: {mismatch}' for mismatch in effects.mismatches)
     yield from (f'    warning: {warning}' for warning in result.warnings)
-
-
-def _count(items: Sized, noun: str) -> str:
-    return f'{len(items)} {noun}{"s" * (len(items) != 1)}'
 
 
 def import_rules(conf: Any) -> None:

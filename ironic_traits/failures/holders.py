@@ -2,7 +2,11 @@
 
 from collections import Counter
 
+from ironic_traits import clauses
 from ironic_traits.failures.base import Failure
+
+#: Maximum number of clauses that a message names.
+_MAX_CLAUSES = 5
 
 
 class ReservationNotFound(Failure):
@@ -111,8 +115,8 @@ class NothingToReserve(Failure):
     def __init__(self, needed, refusals, explanation=None):
         counts = Counter(refusal['reason'] for _, refusal in refusals)
         what = 'None of the nodes' if needed == 1 else f'Fewer than {needed} of the nodes'
-        summary = ', '.join(f'{count} {reason}' for reason, count in counts.items()) or 'the list is too short'
-        super().__init__(what=what, summary=summary)
+        numbers = [f'{count} {clauses.reason(code)}' for code, count in counts.items()]
+        super().__init__(what=what, summary=', '.join(numbers) or 'the list is too short')
         self.beside = {'reasons': [{'node': ident, **refusal} for ident, refusal in refusals]}
         if explanation:
             self.beside['explanation'] = explanation
@@ -127,20 +131,14 @@ class NoMatch(Failure):
 
     status = 409
     code = 'baremetal.reservation.no_match'
-    text = '{matched} of {considered} nodes match, {needed} wanted. {rejected}{relaxed}'
+    text = '{headline}; {needed} needed. {why}'
 
     def __init__(self, needed, explanation):
         rejected = sorted(explanation['clauses'], key=lambda clause: -clause['rejected'])
-        counts = ', '.join(f'{clause["clause"]} {clause["rejected"]}' for clause in rejected[:5] if clause['rejected'])
-        relaxed = ''
-        if explanation['relaxations']:
-            first = explanation['relaxations'][0]
-            relaxed = f' Without {" and ".join(first["drop"])}, {first["nodes"]} would match.'
+        most = {'clauses': rejected[:_MAX_CLAUSES], 'relaxations': explanation['relaxations'][:1]}
         super().__init__(
-            matched=explanation['matched'],
-            considered=explanation['considered'],
+            headline=clauses.headline(explanation),
             needed=f'{needed} {"is" if needed == 1 else "are"}',
-            rejected=f'Rejected by {counts}.' if counts else 'There are no others.',
-            relaxed=relaxed,
+            why=' '.join(clauses.sentences(most)),
         )
         self.beside = {'explanation': explanation}

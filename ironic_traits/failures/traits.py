@@ -1,5 +1,6 @@
 """Failures about traits."""
 
+from ironic_traits import printing
 from ironic_traits.failures.base import Failure
 
 
@@ -48,7 +49,7 @@ class EditExceedsLimit(Failure):
     text = 'The edit would exceed the maximum number of traits per node ({limit}) on {count}: {names}. Nothing changed.'
 
     def __init__(self, nodes, count, limit, names):
-        super().__init__(count=f'{count} node{"" if count == 1 else "s"}', limit=limit, names=names)
+        super().__init__(count=printing.count(count), limit=limit, names=names)
         self.beside = {'nodes': nodes}
 
 

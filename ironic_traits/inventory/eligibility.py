@@ -91,7 +91,7 @@ def refusal(node: sa.Row | None, instance: str | None = None) -> Refusal | None:
         return {'reason': 'allocated', 'message': 'It is allocated to a consumer in Placement.'}
     if node.mismatch_rule:
         text = mismatches.text(node.mismatch_rule, node.mismatch_message)
-        return {'reason': 'expectation', 'rule': node.mismatch_rule, 'message': f'It does not meet {text}.'}
+        return {'reason': 'expectation', 'rule': node.mismatch_rule, 'message': f'It is {text}.'}
     return None
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from ironic_traits import failures
+from ironic_traits.clauses import requirement
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
@@ -314,7 +315,7 @@ def _refusals(
             refusal = {'reason': 'cloud', 'message': reason}
         elif node and rejected.get(node.uuid):
             clauses = rejected[node.uuid]
-            refusal = refusal or {'reason': 'rejected', 'message': f'It does not match: rejected by {clauses[0]}.'}
+            refusal = refusal or {'reason': 'rejected', 'message': f'It does not match "{requirement(clauses[0])}".'}
             # Shortened, because there may be a thousand nodes. The explanation has all clauses of the near misses.
             refusal = refusal | {'rejected_by': clauses[:MAX_LISTED]}
         refusals.setdefault(node.uuid if node else ident, (ident, refusal))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from ironic_traits import clauses
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Condition
 
@@ -109,5 +110,5 @@ def message(sentences: Sequence[str]) -> str:
 
 
 def text(rule: str, message: str) -> str:
-    """Return a mismatch in one line."""
-    return f'expect:{rule}: {message.replace(chr(10), "; ")}'
+    """Return a mismatch in one line, such as 'not what the inspection rule cpus expects: too few CPUs'."""
+    return f'not what {clauses.EXPECTED.format(rule)}: {message.replace(chr(10), "; ")}'

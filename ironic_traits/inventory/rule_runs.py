@@ -15,6 +15,7 @@ import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from ironic_traits import clauses
 from ironic_traits.context import Context
 from ironic_traits.db import names, tables, together
 from ironic_traits.db.annotations import Values
@@ -240,10 +241,11 @@ def _events(run: Run, author: history.Author, moment: Any, recent: Mapping[str, 
     _, before, after = run.mismatches
     for name, message in after.items():
         if before.get(name) != message:
-            event = f'The node does not meet {mismatches.text(name, message)}.'
+            event = f'The node is {mismatches.text(name, message)}.'
             yield author(run.node.uuid, moment, history.INSPECTION, event, severity=history.WARNING)
     for name in before.keys() - after.keys():
-        yield author(run.node.uuid, moment, history.INSPECTION, f'The node meets expect:{name}, or the rule has gone.')
+        event = f'The node is what {clauses.EXPECTED.format(name)}, or the rule has gone.'
+        yield author(run.node.uuid, moment, history.INSPECTION, event)
 
 
 def _recent(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, set[str]]:

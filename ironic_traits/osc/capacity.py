@@ -5,7 +5,7 @@ from cliff import columns
 from osc_lib import exceptions
 from osc_lib.command import command
 
-from ironic_traits import osc
+from ironic_traits import clauses, osc
 from ironic_traits.osc import node_selection, requests, trait_options
 from ironic_traits.osc.option_types import nonempty
 
@@ -77,7 +77,8 @@ class Reasons(columns.FormattableColumn):
     """Why nodes are not available: {reason: (number of nodes, by how much it would change)}."""
 
     def human_readable(self):
-        return ', '.join(f'{reason} {Figure(figures).human_readable()}' for reason, figures in self._value.items())
+        words = ((Figure(figures).human_readable(), clauses.reason(code)) for code, figures in self._value.items())
+        return ', '.join(map(' '.join, words))
 
     def machine_readable(self):
         return {reason: Figure(figures).machine_readable() for reason, figures in self._value.items()}

@@ -2,7 +2,7 @@
 
 from osc_lib.command import command
 
-from ironic_traits import osc
+from ironic_traits import clauses, osc
 from ironic_traits.osc import capacity, requests
 
 _COLUMNS = ('Kind', 'Name', 'Nodes', 'Detail')
@@ -36,8 +36,7 @@ class Drift(command.Lister):
 def _rows(response):
     for flavor in response['unsatisfied']:
         relaxation = flavor['relaxation']
-        hint = f'{relaxation["nodes"]} without {", ".join(relaxation["drop"])}' if relaxation else ''
-        yield 'flavor without nodes', flavor['name'], 0, hint
+        yield 'flavor without nodes', flavor['name'], 0, clauses.relaxation(relaxation) if relaxation else ''
     for trait in response['unused_traits']:
         yield 'trait without flavor', trait['trait'], trait['nodes'], ''
     for node in response['unreached_nodes']:

@@ -3,8 +3,9 @@
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
-from ironic_traits import osc
+from ironic_traits import clauses, osc
 from ironic_traits.osc import explanations, requests
+from ironic_traits.osc.explanations import Clauses
 
 _COLUMNS = ('UUID', 'Name', 'Resource Class', 'Traits')
 _EXPLAINED = ('Kind', 'Clauses', 'Nodes', 'Name')
@@ -69,18 +70,18 @@ class Match(command.Lister):
 
     def _explain(self, explanation):
         """Print to stderr why no node matches. Stdout is for the nodes."""
-        for sentence in (explanations.headline(explanation), *explanations.sentences(explanation)):
+        for sentence in (f'{clauses.headline(explanation)}.', *clauses.sentences(explanation)):
             print(sentence, file=self.app.stderr)
 
     def _print_explanation(self, parsed_args):
         output = self.app.stdout
-        print(explanations.headline(self._explanation), file=output)
+        print(f'{clauses.headline(self._explanation)}.', file=output)
         for table in (explanations.requirement_rows, explanations.nearest_rows):
             columns, rows = table(self._explanation)
             if rows:
                 self.formatter.emit_list(columns, rows, output, parsed_args)
-        for sentence in explanations.relaxations(self._explanation):
-            print(sentence, file=output)
+        for relaxation in self._explanation['relaxations']:
+            print(clauses.relaxation(relaxation), file=output)
 
 
 def _held(response):
@@ -92,16 +93,12 @@ def _held(response):
 
 
 def _explained(explanation):
-    def names(clauses):
-        return format_columns.ListColumn(clauses)
-
-    yield 'considered', names([]), explanation['considered'], None
-    yield 'matched', names([]), explanation['matched'], None
-    for clause in explanation['clauses']:
-        if clause['rejected']:
-            yield 'rejected', names([clause['clause']]), clause['rejected'], None
-            yield 'rejected only', names([clause['clause']]), clause['rejected_only'], None
+    yield 'considered', Clauses([]), explanation['considered'], None
+    yield 'matched', Clauses([]), explanation['matched'], None
+    for clause in clauses.rejecting(explanation):
+        yield 'rejected', Clauses([clause['clause']]), clause['rejected'], None
+        yield 'rejected only', Clauses([clause['clause']]), clause['rejected_only'], None
     for relaxation in explanation['relaxations']:
-        yield 'without', names(relaxation['drop']), relaxation['nodes'], None
+        yield 'without', Clauses(relaxation['drop']), relaxation['nodes'], None
     for miss in explanation['near_misses']:
-        yield 'near miss', names(miss['rejected_by']), miss['node'], miss.get('name')
+        yield 'near miss', Clauses(miss['rejected_by']), miss['node'], miss.get('name')

@@ -87,8 +87,3 @@ def is_confirmed(parsed, question: str, verb: str) -> bool:
         return True
     print('Nothing changed.')
     return False
-
-
-def count(number: int) -> str:
-    """Return a number of nodes as text, such as '1 node' or '2 nodes'."""
-    return f'{number} node{"" if number == 1 else "s"}'

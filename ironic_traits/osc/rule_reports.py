@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_traits.osc.node_selection import count
+from ironic_traits.printing import count
 
 #: Maximum number of nodes, and of names in a line, that a report lists.
 _LISTED = 20
@@ -129,7 +129,7 @@ def _of_rule(rule: Mapping[str, Any], is_long: bool) -> Iterator[str]:
         if rule['traits']:
             yield f'      {" ".join(rule["traits"])}'
         yield from (f'      {change}' for change in rule['changes'])
-    yield from (f'    expect:{name} is not met: {mismatch}' for mismatch in rule['mismatches'])
+    yield from (f'    {name}: not what it expects: {mismatch}' for mismatch in rule['mismatches'])
     if is_long:
         yield from (f'      warning: {warning}' for warning in rule['warnings'])
 

@@ -17,7 +17,7 @@ from ironic_traits.matching.rule_evaluation import InvalidInventory
 from ironic_traits.osc import node_selection
 from ironic_traits.osc.option_types import nonempty
 from ironic_traits.osc.rule_reports import ApplicationReport, PreviewReport
-from ironic_traits.printing import printable
+from ironic_traits.printing import count, printable
 
 #: Maximum number of nodes in one request.
 _PAGE = 200
@@ -97,7 +97,7 @@ class ApplyRules(command.Command):
                 print(*map(printable, report.lines()), sep='\n')
                 first = report.page
         total = first['selected'] - first['without_data']
-        question = f'Run the inspection rules on {node_selection.count(total)}?'
+        question = f'Run the inspection rules on {count(total)}?'
         if total and node_selection.is_confirmed(parsed_args, question, 'run the rules'):
             _apply(client.apply_rules(first['digest'], **selection, limit=_PAGE), total)
 
@@ -111,7 +111,7 @@ def _apply(pages: Iterator[dict[str, Any]], total: int) -> None:
                 report.add(page)
                 bar.update(page['applied'] + len(page['locked']))
         except Failed as failed:
-            done = f'The rules ran on {node_selection.count(report.done)} of {total}.'
+            done = f'The rules ran on {count(report.done)} of {total}.'
             raise exceptions.CommandError(f'{failed} {done} Run the command again.') from failed
     print(*map(printable, report.lines()), sep='\n')
 

@@ -6,7 +6,7 @@ from osc_lib.command import command
 from ironic_traits import osc
 from ironic_traits.client import Failed
 from ironic_traits.osc import node_selection, progress, trait_options
-from ironic_traits.osc.node_selection import count
+from ironic_traits.printing import count
 
 #: Maximum number of nodes that a preview lists.
 _LISTED = 20

@@ -5,6 +5,7 @@ import dataclasses
 
 from ironic_traits.db import names
 from ironic_traits.placement.snapshots import Snapshot
+from ironic_traits.printing import count
 
 #: The nouns in summaries.
 _PLURALS = {
@@ -125,7 +126,4 @@ def sentences(rows, problems, *snapshots):
 
 def summary(snapshot):
     """Return the size of a snapshot, such as '3 providers and 2 consumers'."""
-    parts = []
-    for noun, items in (('provider', snapshot.providers), ('consumer', snapshot.consumers)):
-        parts.append(f'{len(items)} {noun}{"s" * (len(items) != 1)}')
-    return ' and '.join(parts)
+    return f'{count(len(snapshot.providers), "provider")} and {count(len(snapshot.consumers), "consumer")}'

@@ -48,7 +48,7 @@ def test_openstacksdk(sdk):
     patched = sdk.patch_allocation(changed, [{'op': 'remove', 'path': '/name'}])
     assert patched.name is None
     failed = sdk.create_allocation(resource_class='gold', traits=['CUSTOM_A'], name='web3')
-    with pytest.raises(exceptions.SDKException, match='eligible:instance'):
+    with pytest.raises(exceptions.SDKException, match='"has no instance" rules out'):
         sdk.wait_for_allocation(failed, timeout=10)
     assert sdk.wait_for_allocation(failed, timeout=10, ignore_error=True).state == 'error'
     sdk.delete_allocation('web3')

@@ -185,7 +185,7 @@ def test_the_library(server):
             client.reserve(instance(3), required=['CUSTOM_A'])
         assert (refused.value.status, refused.value.code) == (409, 'baremetal.reservation.no_match')
         assert refused.value.explanation['considered'] == 2
-        assert 'eligible:reserved' in str(refused.value)
+        assert '"is not reserved" rules out 2 nodes' in str(refused.value)
         with pytest.raises(Failed) as refused:
             client.reserve(instance(3), ['one'])
         assert refused.value.reasons[0]['reason'] == 'reserved'

@@ -4,7 +4,7 @@ import uuid as uuids
 
 import pytest
 
-from ironic_traits.osc import explanations
+from ironic_traits.clauses import requirement
 from tests.support.client import message
 from tests.support.providers import golden, provider
 from tests.support.rule_runs import DATA, add, data, expect, history, rule, run
@@ -26,7 +26,7 @@ def test_a_mismatch_withholds_the_node(app, client, nodes):
     one, two = nodes
     before = provider(client, one)
     run(app, one, rules=[expect('cpus', 16)])
-    sentence = 'expect:cpus: too few CPUs: gt (values: [8, 16])'
+    sentence = 'not what the inspection rule cpus expects: too few CPUs: gt (values: [8, 16])'
     assert client.get(f'/v1/nodes/{one}/validate')['inspect'] == {'result': False, 'reason': sentence}
     assert client.get(f'/v1/nodes/{two}/validate')['inspect'] == {'result': True}
     assert [node['uuid'] for node in client.get('/v1/nodes?eligible=true')['nodes']] == [two]
@@ -35,7 +35,7 @@ def test_a_mismatch_withholds_the_node(app, client, nodes):
     refused = reserve(client, node_uuid=one)
     assert refused.status_int == 409
     assert refused.json['reasons'] == [
-        {'node': one, 'reason': 'expectation', 'rule': 'cpus', 'message': f'It does not meet {sentence}.'}
+        {'node': one, 'reason': 'expectation', 'rule': 'cpus', 'message': f'It is {sentence}.'}
     ]
     # Placement still shows the node. Otherwise nova would consider its allocations lost.
     assert provider(client, one) == before
@@ -44,8 +44,8 @@ def test_a_mismatch_withholds_the_node(app, client, nodes):
     assert reserve(client, node_uuid=one).status_int == 201
     events = [(severity, event) for severity, _, event in history(client, one)]
     assert events == [
-        ('WARNING', f'The node does not meet {sentence}.'),
-        ('INFO', 'The node meets expect:cpus, or the rule has gone.'),
+        ('WARNING', f'The node is {sentence}.'),
+        ('INFO', 'The node is what the inspection rule cpus expects, or the rule has gone.'),
     ]
 
 
@@ -68,8 +68,8 @@ def test_the_explanation_names_the_rules(app, client, nodes):
 
 
 def test_the_commands_say_it():
-    assert explanations.requirement('expect:cpus') == 'is what the inspection rule cpus expects'
-    assert explanations.requirement('expect') == 'is what other inspection rules expect'
+    assert requirement('expect:cpus') == 'is what the inspection rule cpus expects'
+    assert requirement('expect') == 'is what other inspection rules expect'
 
 
 def test_many_rules_share_a_clause(app, client, nodes):
@@ -90,7 +90,7 @@ def test_allocations(app, client, nodes):
     body = {'resource_class': 'gold', 'candidate_nodes': nodes[:1]}
     refused = client.ask('POST', '/v1/allocations', body).json
     assert refused['state'] == 'error'
-    assert 'It does not meet expect:cpus: too few CPUs' in refused['last_error']
+    assert 'It is not what the inspection rule cpus expects: too few CPUs' in refused['last_error']
     assert client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json['node_uuid'] == nodes[1]
 
 
@@ -105,7 +105,7 @@ def test_sensitive_rules_hide_values(app, client, nodes):
     secret = {'op': 'eq', 'args': {'values': ['{inventory[bmc_password]}', 'right']}}
     run(app, nodes[0], data(bmc_password='hush'), [rule('bmc', ('expect', {'conditions': [secret]}), sensitive=True)])
     reason = client.get(f'/v1/nodes/{nodes[0]}/validate')['inspect']['reason']
-    assert reason == 'expect:bmc: the rule is sensitive'
+    assert reason == 'not what the inspection rule bmc expects: the rule is sensitive'
     refused = reserve(client, node_uuid=nodes[0])
     assert 'hush' not in refused.text + message(refused) + str(history(client, nodes[0]))
 

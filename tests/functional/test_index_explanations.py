@@ -6,15 +6,15 @@ import hypothesis
 import sqlalchemy as sa
 from hypothesis import strategies as st
 
+from ironic_traits import clauses
 from ironic_traits.api.protocols import BARE_METAL
 from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.types import now
-from ironic_traits.inventory import explanations, index_explanations, node_index
+from ironic_traits.inventory import explanations, index_explanations, node_index, node_sets
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.mirror_claims import Exclusions
 from ironic_traits.matching.requests import understand
-from ironic_traits.osc import explanations as descriptions
 from tests.conftest import empty
 from tests.functional.test_matches import NODE, fill, requests
 from tests.support.reservations import available, instance
@@ -123,10 +123,11 @@ def test_the_command_describes_every_condition(app):
     prepare(app)
     node_request = NodeRequest(Grant(()), excluded=Exclusions())
     for explain in (index_explanations.explain, explanations._counted):
-        clauses = explain(context_of(app), node_request, None).explanation.clauses
-        reasons = {clause.removeprefix('eligible:') for clause in clauses}
-        assert reasons == descriptions._ELIGIBLE.keys()
-    assert descriptions.requirement('eligible:cloud') == 'can be held in its cloud'
+        names = explain(context_of(app), node_request, None).explanation.clauses
+        reasons = {name.removeprefix('eligible:') for name in names}
+        assert reasons == clauses._ELIGIBLE.keys()
+    assert clauses.requirement('eligible:cloud') == 'can be held in its cloud'
+    assert clauses._REASONS.keys() == {*node_sets.REASONS, 'cloud', 'rejected'}
 
 
 def test_filters_and_lists_need_the_statement(app, client):

@@ -57,7 +57,7 @@ def test_from_the_reservation_to_the_undeploy(cloud, provisioner):
 def test_no_node_is_free(cloud, provisioner):
     """metalsmith says why, and deletes the allocation in the state "error"."""
     provisioner.reserve_node('gold', traits=['CUSTOM_FAST'], hostname='web1')
-    with pytest.raises(exceptions.ReservationFailed, match='Rejected by required:CUSTOM_FAST 1, eligible:instance 1'):
+    with pytest.raises(exceptions.ReservationFailed, match='"has the trait CUSTOM_FAST" rules out 1 node'):
         provisioner.reserve_node('gold', traits=['CUSTOM_FAST'], hostname='web2')
     with pytest.raises(exceptions.ReservationFailed, match='An allocation with name web1 already exists'):
         provisioner.reserve_node('gold', hostname='web1')

@@ -281,7 +281,7 @@ def test_claims_of_single_clouds(side):
     assert side.there(side.reserve()['node_uuid']) is None
     failed = side.client.ask('POST', '/v1/allocations', {'resource_class': 'gold'}).json
     assert failed['state'] == 'error'
-    assert 'eligible:cloud 3' in failed['last_error']
+    assert '"can be held in its cloud" rules out 3 nodes' in failed['last_error']
     options.set_override('claims', '', group='mirror')
     options.set_override('claims_by_cloud', {'far': 'instance_uuid'}, group='mirror')
     assert side.there(side.reserve(1)['node_uuid']) == INSTANCES[1]

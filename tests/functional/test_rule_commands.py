@@ -60,7 +60,7 @@ def test_rules_of_a_file(home):
 
 @pytest.mark.parametrize(('actions', 'line'), [
     ([ADD, COMPUTED], "my-rules.a: failed: 'x\\x1b[2J' is not a trait"),
-    ([EXPECT], 'expect:my-rules.a is not met: x is on: is-true (node.x is not known)'),
+    ([EXPECT], 'my-rules.a: not what it expects: x is on: is-true (node.x is not known)'),
     ([{'op': 'fail', 'args': {'msg': 'no {inventory[cpu][model_name]}'}}], 'The inspection fails: no x\\x1b[2J'),
 ])  # fmt: skip
 def test_rules_that_fail_on_a_node(home, actions, line):

@@ -55,7 +55,7 @@ def test_preview(server, client, rules):
     assert '  rule site.avx matches 2 nodes' in lines
     assert '  rule site.2 matches 2 nodes, finds a mismatch on 2 nodes' in lines
     assert '  one: +CUSTOM_AVX2' in lines
-    assert sum('expect:site.2 is not met: eq (values: ' in line for line in lines) == 2
+    assert sum('site.2: not what it expects: eq (values: ' in line for line in lines) == 2
     assert lines[-1] == 'Would change: 2 nodes.'
     assert traits(client)['one'] == ['HW_ARCH_X86_64', 'HW_CPU_X86_AVX2']
 

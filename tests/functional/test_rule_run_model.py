@@ -116,7 +116,7 @@ class Runs(stateful.RuleBasedStateMachine):
         assert shown == {trait: sorted(held) for trait, held in self.holders.items()}
         inspect = self.client.get(f'/v1/nodes/{self.node}/validate')['inspect']
         assert inspect['result'] == (not self.unmet)
-        assert all(f'expect:{name}: ' in inspect['reason'] for name in self.unmet)
+        assert all(f'the inspection rule {name} expects: ' in inspect['reason'] for name in self.unmet)
         eligible = self.client.get('/v1/nodes?eligible=true')['nodes']
         assert bool(eligible) == (not self.unmet)
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import wsme.types
 
-from ironic_traits import failures, nova
+from ironic_traits import failures, nova, printing
 from ironic_traits.api import body as bodies
 from ironic_traits.api import types
 from ironic_traits.api.expose import expose
@@ -204,7 +204,7 @@ def _vetoes(vetoed):
     for number, traits in enumerate(vetoed):
         for name, nodes in traits.items():
             yield (
-                f"'with', number {number}: {name} is vetoed on {nodes} node{'s' if nodes > 1 else ''}. A plain edit "
+                f"'with', number {number}: {name} is vetoed on {printing.count(nodes)}. A plain edit "
                 'adds it and lifts the veto. Rules, imports and other sources do not add it.'
             )
 
