@@ -1,10 +1,12 @@
 """ironic-traits-manage rules check|import: inspection rules in files, without a service and without a database."""
 
+import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_traits import yaml_documents
+from ironic_traits.deploy import inspection_hooks
 from ironic_traits.matching import inspection_rules, inspector_rules, rule_evaluation, rule_files
 from ironic_traits.matching.facts import Facts
 from ironic_traits.matching.inspection_rules import InvalidRules, Rule
@@ -28,7 +30,9 @@ def check(conf: Any) -> None:
     rules = list(_rules(command.file, problems)) if command.file else list(inspection_rules.standard())
     if command.file and command.standard:
         rules += inspection_rules.standard()
-    inventories = list(_inventories(command.inventories, command.node_file, problems))
+    inventories = [
+        (path, _read(conf, facts)) for path, facts in _inventories(command.inventories, command.node_file, problems)
+    ]
     names = [rule.name for rule in rules]
     problems += [f'Two rules have the name {name}' for name in sorted(set(names)) if names.count(name) > 1]
     if problems:
@@ -70,6 +74,12 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
             problems.append(str(error))
         except InvalidInventory as error:
             problems.append(f'{path}: {error}')
+
+
+def _read(conf: Any, facts: Facts) -> Facts:
+    """Return the facts with what the hooks of this host's configuration add, as when a client stores the data."""
+    document = {'inventory': facts.inventory, 'plugin_data': facts.plugin_data}
+    return dataclasses.replace(facts, plugin_data=inspection_hooks.read(conf.inspection, document)['plugin_data'])
 
 
 def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:

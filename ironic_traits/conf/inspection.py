@@ -1,6 +1,10 @@
 """Options of [inspection]: the data of inspections, and the rules that run on it."""
 
+import pathlib
+
 from oslo_config import cfg, types
+
+from ironic_traits.option_types import Accelerators, PciAlias, SubnetNetwork
 
 GROUP = 'inspection'
 
@@ -38,13 +42,53 @@ OPTIONS = [
                 ('root-device', 'sets local_gb; the inspection fails if no disk is as properties.root_device says'),
                 ('boot-mode', 'sets the capability boot_mode'),
                 ('cpu-capabilities', 'sets the capabilities of cpu_capabilities'),
+                ('parse-lldp', 'adds what switches announce by LLDP to the plugin data, as parsed_lldp'),
+                ('local-link-connection', 'sets what local_link_connection of ports lacks, from LLDP'),
+                ('physical-network', 'sets physical_network of ports by physical_network_cidr_map'),
+                ('pci-devices', 'sets the capabilities of pci_device_alias to the number of devices'),
+                ('accelerators', 'sets the property accelerators by known_accelerators'),
+                ('extra-hardware', 'makes objects of the rows of the collector extra-hardware, as extra'),
+                ('raid-device', 'sets properties.root_device to the disk that is new since the last inspection'),
             ]
         ),
-        default=['ramdisk-error', 'validate-interfaces', 'ports', 'architecture', 'cpus', 'memory', 'root-device'],
+        default='$default_hooks',
         help='Hooks that run, in this order, when a ramdisk has sent the data of an inspection. They check the data, '
-        'and set the ports and the properties of the node. Its traits are set by inspection rules. The hooks are: '
-        'ramdisk-error, validate-interfaces, ports, architecture, cpus, memory, root-device, boot-mode and '
-        'cpu-capabilities. Ironic runs the first four by default.',
+        'and set the ports and the properties of the node. Its traits are set by inspection rules. $default_hooks '
+        'stands for the hooks of default_hooks. The others are boot-mode, cpu-capabilities, local-link-connection, '
+        'physical-network, pci-devices, accelerators, extra-hardware and raid-device.',
+    ),
+    cfg.StrOpt(
+        'default_hooks',
+        default='ramdisk-error,validate-interfaces,ports,architecture,cpus,memory,root-device,parse-lldp',
+        help='The hooks that run by default. Ironic runs the first four by default.',
+    ),
+    cfg.ListOpt(
+        'physical_network_cidr_map',
+        item_type=SubnetNetwork(),
+        default=[],
+        sample_default='10.10.10.0/24:physnet_a,2001:db8::/64:physnet_b',
+        help='The physical network of each subnet, for the hook physical-network. The first subnet that has the IPv4 '
+        'address of a network interface counts, or else the first that has its IPv6 address.',
+    ),
+    cfg.MultiOpt(
+        'pci_device_alias',
+        item_type=PciAlias(),
+        sample_default='{"vendor_id": "10de", "product_id": "1eb8", "name": "pci_t4"}',
+        help='A kind of PCI device, and the capability that the hook pci-devices sets to the number of such devices. '
+        'The option can be repeated.',
+    ),
+    cfg.Opt(
+        'known_accelerators',
+        type=Accelerators(),
+        default=str(pathlib.Path(__file__).parents[1] / 'matching/accelerators.yaml'),
+        sample_default='accelerators.yaml of this package',
+        help='A YAML file with the PCI devices that the hook accelerators knows: a list pci_devices of objects with '
+        'vendor_id, device_id, type and device_info.',
+    ),
+    cfg.BoolOpt(
+        'extra_hardware_strict',
+        default=False,
+        help='Whether the hook extra-hardware deletes data in which a row does not have four values.',
     ),
     cfg.StrOpt(
         'add_ports',
@@ -71,7 +115,7 @@ OPTIONS = [
         'update_pxe_enabled',
         default=True,
         help='Whether an inspection sets pxe_enabled of the ports of a node: to true for the network interface that '
-        'the node has booted from, to false for the others.',
+        'the node has booted from, to false for the others. If that is not known, the values stay.',
     ),
     cfg.BoolOpt(
         'disk_partitioning_spacing',

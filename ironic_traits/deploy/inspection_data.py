@@ -18,6 +18,8 @@ _OBJECTS = ('cpu', 'memory', 'boot', 'system_vendor')
 _LISTS = ('interfaces', 'disks')
 #: Maximum number of characters of a value that becomes a field of the node or its ports.
 _MAX_TEXT = 255
+#: Numbers of an inventory are below this one.
+MAX_NUMBER = 2**53
 _BMC = ('bmc_address', 'bmc_v6address')
 
 
@@ -55,6 +57,15 @@ def normal_mac(address: Any) -> str | None:
 def is_short_text(value: Any) -> TypeGuard[str]:
     """Whether a value is text that is short enough for a field of the node or its ports."""
     return isinstance(value, str) and len(value) <= _MAX_TEXT
+
+
+def number(value: Any) -> int:
+    """Return a number of the inventory; 0 for another type of value, and for a number out of range."""
+    try:
+        result = int(value)
+    except (OverflowError, TypeError, ValueError):
+        return 0
+    return result if 0 < result < MAX_NUMBER else 0
 
 
 def of_ramdisk(document: Any) -> InspectionData:

@@ -68,9 +68,10 @@ def put(context: Context, ident: str, data: InspectionData) -> node_inventories.
         if transitions.has_data(connection, node.id):
             # Otherwise the worker would derive the properties and ports from the client's data.
             raise failures.NodeLocked(node=node.uuid, host=context.conf.host)
-        node_inventories.store(connection, node.id, data.document, node.moment)
+        document = inspection_hooks.read(context.conf.inspection, data.document)
+        node_inventories.store(connection, node.id, document, node.moment)
         rules = inspection_rules.in_force(context, connection)
-        rule_runs.run(context, connection, node, data.document, rules, whole=False)
+        rule_runs.run(context, connection, node, document, rules, whole=False)
         inventory = node_inventories.read(connection, node.id)
     assert inventory is not None
     return inventory
@@ -117,9 +118,11 @@ def finish(
     inventory = node_inventories.read(connection, node.id)
     if inventory is None:
         return
-    findings = inspection_hooks.run(service.conf.inspection, node.uuid, node.properties, inventory.document)
-    for mac in inspected_ports.write(connection, node.uuid, findings.ports):
-        event = f'No port was added for the MAC address {mac}, because a port of another node has it.'
+    options = service.conf.inspection
+    previous = node_inventories.read(connection, node.id, previous=True) if 'raid-device' in options.hooks else None
+    before = previous.document if previous else {}
+    findings = inspection_hooks.run(options, node.uuid, node.properties, inventory.document, before)
+    for event in inspected_ports.write(connection, node.uuid, findings.ports):
         history.record(connection, author(node.uuid, moment, history.INSPECTION, event, severity=history.WARNING))
     if findings.properties != node.properties:
         change(connection, node, {'properties': findings.properties})

@@ -1,6 +1,6 @@
 """Ports: the network interfaces of nodes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
@@ -51,9 +51,7 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
     except failures.NodeNotFound as error:
         raise failures.InvalidInput(reason=str(error)) from error
     uuid = port['portgroup_uuid']
-    columns = tuple(
-        tables.portgroups.c[name] for name in ('uuid', 'node_uuid', 'standalone_ports_supported', 'physical_network')
-    )
+    columns = tuple(tables.portgroups.c[name] for name in ('uuid', 'node_uuid', 'standalone_ports_supported'))
     group = connection.execute(sa.select(*columns).where(tables.portgroups.c.uuid == uuid)).first()
     if group is None:
         raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
@@ -62,26 +60,42 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
     # As in Ironic: this is checked only for a new port whose request sets pxe_enabled, not for later updates.
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)
-    _check_network(connection, port, group)
+    _join_network(connection, port)
 
 
-def _check_network(connection: sa.Connection, port: Values, group: sa.Row) -> None:
-    """Raise OtherNetwork unless a port has the same physical network as its portgroup. Both may be None.
+def _join_network(connection: sa.Connection, port: Values) -> None:
+    """Raise OtherNetwork unless a port has the physical network of its portgroup."""
+    columns = tables.ports.c
+    others = sa.select(columns.physical_network).where(
+        columns.portgroup_uuid == port['portgroup_uuid'], columns.uuid != port['uuid']
+    )
+    networks = [port['physical_network'], *connection.scalars(others.distinct())]
+    check_networks(connection, port['portgroup_uuid'], networks)
+    adopt_network(connection, port['portgroup_uuid'], port['physical_network'])
 
-    The network of the other ports in the portgroup counts. Without other ports, the network of the portgroup counts. As
-    in Ironic, if the portgroup has no network either, it gets the network of the port.
+
+def check_networks(connection: sa.Connection, portgroup: str, networks: Sequence[str | None]) -> None:
+    """Raise OtherNetwork unless all ports of a portgroup have the same physical network: that of the portgroup.
+
+    If the portgroup has no network, any will do. None is a network of ports like others.
+
+    :param portgroup: its uuid.
+    :param networks: the networks of its ports, first that of a port that changes.
     """
-    others = (tables.ports.c.portgroup_uuid == group.uuid, tables.ports.c.uuid != port['uuid'])
-    other = connection.execute(sa.select(tables.ports.c.physical_network).where(*others).limit(1)).first()
-    network = other.physical_network if other else group.physical_network
-    if not other and network is None:
-        connection.execute(
-            sa.update(tables.portgroups)
-            .where(tables.portgroups.c.uuid == group.uuid)
-            .values(physical_network=port['physical_network'])
-        )
-    elif network != port['physical_network']:
-        raise failures.OtherNetwork(network=port['physical_network'], portgroup=group.uuid, others=network)
+    group = tables.portgroups.c
+    own = connection.scalar(sa.select(group.physical_network).where(group.uuid == portgroup))
+    network, *others = networks
+    for other in others if own is None else (*others, own):
+        if other != network:
+            raise failures.OtherNetwork(network=network, portgroup=portgroup, others=other)
+
+
+def adopt_network(connection: sa.Connection, portgroup: str, network: str | None) -> None:
+    """Set the physical network of a portgroup that has none to that of its ports, as in Ironic."""
+    group = tables.portgroups.c
+    condition = sa.and_(group.uuid == portgroup, group.physical_network.is_(None))
+    if network is not None:
+        connection.execute(sa.update(tables.portgroups).where(condition).values(physical_network=network))
 
 
 PORTS = Kind(

@@ -17,7 +17,7 @@ from ironic_traits.db.annotations import Values
 from ironic_traits.db.types import Json, now
 from ironic_traits.deploy import base
 from ironic_traits.inventory import node_guards, node_names
-from ironic_traits.inventory.ports import PORTS
+from ironic_traits.inventory.ports import adopt_network, check_networks
 from ironic_traits.inventory.secrets import with_masks
 from ironic_traits.inventory.single_node import change
 from ironic_traits.matching import rule_changes
@@ -147,7 +147,8 @@ class _Ports:
             # The same change, but applied to the document of the port.
             new, _ = rule_changes.applied(dataclasses.replace(each, kind='node'), old, {})
             after[uuid] = {**old, **{name: _normal(tables.ports.c[name], new.get(name)) for name in PORT_FIELDS}}
-            self._check(old, after[uuid])
+            self._check_name(old, after[uuid])
+        self._check_networks(after)
         self._after = after
 
     def write(self) -> None:
@@ -159,6 +160,8 @@ class _Ports:
                 statement = sa.update(tables.ports).where(tables.ports.c.uuid == uuid)
                 values = with_masks(tables.ports, {**changes, 'updated_at': now()})
                 self._connection.execute(statement.values(values))
+            if 'physical_network' in changes and new['portgroup_uuid']:
+                adopt_network(self._connection, new['portgroup_uuid'], new['physical_network'])
 
     @property
     def _rows(self) -> dict[str, Values]:
@@ -178,9 +181,17 @@ class _Ports:
                 return uuid
         raise _Refused(f'the node has no port {str(port_id)[:100]!r}')
 
-    def _check(self, old: Values, new: Values) -> None:
-        PORTS.decide(self._connection, None, old, new)
+    def _check_name(self, old: Values, new: Values) -> None:
         if new['name'] != old['name'] and new['name'] is not None:
             same = sa.exists().where(tables.ports.c.name == new['name'], tables.ports.c.uuid != new['uuid'])
             if not node_names.is_name(new['name']) or self._connection.scalar(sa.select(same)):
                 raise _Refused(f'{new["name"]!r} cannot be the name of the port')
+
+    def _check_networks(self, after: Mapping[str, Values]) -> None:
+        """Raise OtherNetwork unless the ports of each portgroup are on one physical network."""
+        for uuid, new in after.items():
+            group = new['portgroup_uuid']
+            if group and new['physical_network'] != (self._after.get(uuid) or self._rows[uuid])['physical_network']:
+                others = [row for row in {**self._rows, **after}.values() if row['portgroup_uuid'] == group]
+                networks = [new['physical_network'], *(row['physical_network'] for row in others)]
+                check_networks(self._connection, group, networks)

@@ -57,6 +57,11 @@ DIFFERENCES = [
         _named('continue: by uuid'),
         _without_secrets,
     ),
+    (
+        'If the boot interface is not known, ports can boot from the network (Ironic: none can)',
+        _named('ports without boot interface'),
+        lambda call: [port.update(pxe_enabled=True) for port in call['answer']['ports']],
+    ),
     *(
         (
             'last_error names the reason, without the classes of the exceptions on its way',

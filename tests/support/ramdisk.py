@@ -1,14 +1,16 @@
-"""Ironic's ramdisk on this machine: python -m tests.support.ramdisk URL DIRECTORY
+"""Ironic's ramdisk on this machine: python -m tests.support.ramdisk URL DIRECTORY [FRAME]
 
 The real ironic-python-agent inspects this machine, and posts its data to the URL. Commands that would change
 the machine are replaced with ones that do nothing. Missing commands are replaced with ones that describe a small
-machine.
+machine. With a frame of LLDP, in hexadecimal, each network interface receives it.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -37,13 +39,14 @@ def interfaces():
     return {name: (NETWORK / name / 'address').read_text().strip() for name in sorted(real)}
 
 
-def run(url, directory):
+def run(url, directory, frame=b''):
     """Run the ramdisk as a process, and return its output.
 
     :param url: URL to post the data to.
     :param directory: empty directory for its commands.
+    :param frame: frame of LLDP that each network interface receives; empty if none does.
     """
-    command = [sys.executable, '-W', 'ignore', '-m', 'tests.support.ramdisk', url, str(directory)]
+    command = [sys.executable, '-W', 'ignore', '-m', 'tests.support.ramdisk', url, str(directory), frame.hex()]
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     assert finished.returncode == 0, finished.stdout
     return finished.stdout
@@ -58,7 +61,19 @@ def _write_commands(directory):
     os.environ['PATH'] = f'{directory}:{os.environ["PATH"]}'
 
 
-def _inspect(url):
+@contextlib.contextmanager
+def _receiving(frame, names):
+    """Yield [(name of an interface, socket that has received the frame), …]."""
+    with contextlib.ExitStack() as stack:
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in names]
+        for ours, theirs in pairs:
+            stack.enter_context(ours)
+            stack.enter_context(theirs)
+            theirs.send(frame)
+        yield list(zip(names, (ours for ours, _ in pairs), strict=True))
+
+
+def _inspect(url, frame):
     from ironic_python_agent import config, inspector, netutils
     from oslo_config import cfg
     from oslo_log import log
@@ -70,16 +85,17 @@ def _inspect(url):
     for name, value in (
         ('inspection_callback_url', url),
         ('inspection_dhcp_wait_timeout', 0),
-        ('inspection_collectors', 'default'),
+        ('inspection_collectors', 'default,lldp' if frame else 'default'),
         # There are no disks to wait for.
         ('disk_wait_attempts', 1),
         ('disk_wait_delay', 0),
     ):
         cfg.CONF.set_override(name, value)
     netutils.is_network_device = interfaces().__contains__
+    netutils.RawPromiscuousSockets = lambda names, protocol: _receiving(frame, names)
     print('The node is', inspector.inspect())
 
 
 if __name__ == '__main__':
     _write_commands(pathlib.Path(sys.argv[2]))
-    _inspect(sys.argv[1])
+    _inspect(sys.argv[1], bytes.fromhex(sys.argv[3]))

@@ -5,6 +5,7 @@ import importlib.resources
 
 import pytest
 
+from ironic_traits.deploy import lldp
 from ironic_traits.matching import facts, pci_names, trait_names, traits
 from ironic_traits.matching.facts import Facts
 from tests.support import real_cpus, yaml_files
@@ -21,7 +22,7 @@ def traits_of(name, inventory, **plugin_data):
     return sorted(result(name, inventory, **plugin_data).traits)
 
 
-@pytest.mark.parametrize('module', [pci_names, trait_names])
+@pytest.mark.parametrize('module', [lldp, pci_names, trait_names])
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted

@@ -4,10 +4,12 @@ import hypothesis
 import orjson
 import pytest
 from hypothesis import strategies as st
+from oslo_config import cfg
 
 from ironic_traits import conf
 from ironic_traits.deploy import base, inspection_data, inspection_hooks, root_devices
 from tests.support.inspections import MACS, ramdisk_data
+from tests.support.lldp import switch
 
 GIB = 2**30
 VALUES = st.recursive(
@@ -26,7 +28,11 @@ def disturbed(parts):
 
 
 DATA = ramdisk_data(*MACS)
-INTERFACE = DATA['inventory']['interfaces'][0] | {'ipv6_address': 'fe80::1%eth0', 'client_id': 'ff:01'}
+INTERFACE = DATA['inventory']['interfaces'][0] | {
+    'ipv6_address': 'fe80::1%eth0',
+    'client_id': 'ff:01',
+    'lldp': switch(),
+}
 INVENTORIES = disturbed(
     DATA['inventory'] | {'interfaces': [INTERFACE], 'cpu': DATA['inventory']['cpu'], 'bmc_address': '198.51.100.1'}
 ) | st.fixed_dictionaries(
@@ -36,6 +42,15 @@ INVENTORIES = disturbed(
         'cpu': disturbed(DATA['inventory']['cpu']),
         'memory': disturbed(DATA['inventory']['memory']),
         'boot': disturbed({'current_boot_mode': 'uefi', 'pxe_interface': f'01-{MACS[0].replace(":", "-")}'}),
+    }
+)
+PLUGIN_DATA = disturbed({'root_disk': {'size': GIB}, 'error': None, 'parsed_lldp': {}}) | st.fixed_dictionaries(
+    {
+        'pci_devices': st.lists(
+            disturbed({'vendor_id': '10de', 'product_id': '1eb8', 'bus': '0000:01:00.0'}), max_size=3
+        ),
+        'lldp_raw': disturbed({'eth0': [[1, '04'], [2, 'zz']]}),
+        'data': st.lists(st.lists(VALUES | st.just('disk'), max_size=5), max_size=3),
     }
 )
 PROPERTIES = disturbed({'root_device': {'size': 100}, 'capabilities': 'a:b,c', 'skip_block_devices': [{'size': 1}]})
@@ -54,17 +69,17 @@ def options():
 @hypothesis.settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck)
 )
-@hypothesis.given(INVENTORIES, disturbed({'root_disk': {'size': GIB}, 'error': None}), PROPERTIES)
+@hypothesis.given(INVENTORIES, PLUGIN_DATA, PROPERTIES)
 def test_random_data(options, inventory, plugin_data, properties):
     document = {'inventory': inventory, 'plugin_data': plugin_data}
     try:
-        findings = inspection_hooks.run(options, 'uuid', properties, document)
+        findings = inspection_hooks.run(options, 'uuid', properties, document, document)
     except base.WorkFailed as failure:
         findings, reason = None, str(failure)
     if findings is None:
         assert reason.startswith('Failed to finish inspection: ')
         return
-    assert orjson.dumps([findings.properties, findings.plugin_data, dict(findings.ports.added)])
+    assert orjson.dumps([findings.properties, findings.plugin_data, dict(findings.ports.added), findings.ports.links])
     assert document == {'inventory': inventory, 'plugin_data': plugin_data}
 
 
@@ -105,3 +120,42 @@ def test_random_documents(document):
 def test_all_hooks_are_options():
     (hooks,) = (option for option in conf.inspection.OPTIONS if option.name == 'hooks')
     assert list(inspection_hooks.HOOKS) == list(hooks.type.item_type.choices)
+
+
+def test_hooks_of_a_file_of_ironic(tmp_path):
+    """The option takes Ironic's $default_hooks. A hook that is there twice runs once."""
+    path = tmp_path / 'x.conf'
+    path.write_text('[inspection]\nhooks = $default_hooks, extra-hardware, parse-lldp, extra-hardware\n')
+    options = conf.make(['--database', 'sqlite://', '--config-file', str(path)]).inspection
+    default = conf.make(['--database', 'sqlite://']).inspection.hooks
+    assert options.hooks == [*default, 'extra-hardware', 'parse-lldp', 'extra-hardware']
+    document = {'inventory': DATA['inventory'], 'plugin_data': {'data': [['cpu', 'a', 'b', '1']]}}
+    findings = inspection_hooks.run(options, 'uuid', {}, document)
+    assert findings.plugin_data['extra'] == {'cpu': {'a': {'b': 1}}}
+
+
+INVALID = {
+    'hooks': ['$default_hooks,nope'],
+    'physical_network_cidr_map': ['10.0.0.1/8:net', '10.0.0.0/8', '10.0.0.0/8:', f'10.0.0.0/8:{"x" * 65}', ':net'],
+    'pci_device_alias': [
+        *('{', '[]', '{"vendor_id": "1", "name": "a"}', '{"vendor_id": "1", "product_id": "2", "name": "a,b"}'),
+        '{"vendor_id": 1, "product_id": "2", "name": "a"}',
+    ],
+    'known_accelerators': ['/nowhere/x.yaml', __file__],
+}
+
+
+@pytest.mark.parametrize(('name', 'value'), [(name, value) for name, values in INVALID.items() for value in values])
+def test_invalid_options(tmp_path, name, value):
+    """The service does not start."""
+    path = tmp_path / 'x.conf'
+    path.write_text(f'[inspection]\n{name} = {value}\n')
+    with pytest.raises(cfg.ConfigFileValueError, match=name):
+        conf.make(['--database', 'sqlite://', '--config-file', str(path)])
+
+
+@pytest.mark.parametrize('text', ['pci_devices: 1', 'pci_devices: [1]', 'pci_devices: [{vendor_id: "1"}]', '[', '"a"'])
+def test_invalid_accelerators(tmp_path, text):
+    path = tmp_path / 'accelerators.yaml'
+    path.write_text(text)
+    test_invalid_options(tmp_path, 'known_accelerators', path)
