@@ -7,6 +7,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ironic_traits.matching import inspection_rules
@@ -29,6 +30,28 @@ _COMPUTED = {
     'cpus': '[inventory][cpu][count]',
     'cpu_arch': '[inventory][cpu][architecture]',
     'memory_mb': '[inventory][memory][physical_mb]',
+    'ipmi_address': '[inventory][bmc_address]',
+    'ipmi_v6address': '[inventory][bmc_v6address]',
+}
+#: What ramdisks, Redfish and the inspection hooks fill.
+_FILLED = {
+    'inventory': (
+        *('interfaces', 'cpu', 'disks', 'memory', 'bmc_address', 'bmc_v6address', 'bmc_mac', 'system_vendor', 'boot'),
+        *('hostname', 'pci_devices', 'storage_controllers'),
+    ),
+    'plugin_data': (
+        *('root_disk', 'boot_interface', 'configuration', 'error', 'data', 'dmi', 'lldp_raw', 'numa_topology'),
+        *(
+            'pci_devices',
+            'usb_devices',
+            'all_interfaces',
+            'valid_interfaces',
+            'macs',
+            'local_gb',
+            'parsed_lldp',
+            'extra',
+        ),
+    ),
 }
 #: {action of inspector: its arguments, {name: ours}}. Our actions have the same names.
 _ACTIONS = {
@@ -40,6 +63,7 @@ _ACTIONS = {
     'remove-trait': {'name': 'name'},
 }
 _STEP = re.compile(r"\.?([A-Za-z0-9_-]+)|\[(\*|-?[0-9]+)\]|\['([^'\]]+)'\]")
+_REFERENCE = re.compile(r'\{(inventory|plugin_data)\[([^\[\]{}]+)\]')
 _DATA = re.compile(r'\{data((?:\.[A-Za-z0-9_]+|\[[^\[\]{}]+\])+)\}')
 
 
@@ -53,7 +77,7 @@ class Conversion:
 
     :ivar rules: [rule, …], as a rules file has them.
     :ivar problems: a sentence for each rule that is left out.
-    :ivar notes: a sentence for each part of a rule that is left out.
+    :ivar notes: a sentence for each part of a rule that is left out, or that has no effect.
     """
 
     rules: list[dict[str, Any]] = dataclasses.field(default_factory=list)
@@ -74,11 +98,21 @@ def convert(document: Any) -> Conversion:
             rule = _rule(item, name)
             inspection_rules.rule(rule)
             result.rules.append(rule)
+            result.notes.extend(_notes(name, rule))
             if item.get('scope'):
                 result.notes.append(f'{name}: the scope {item["scope"]!r} is left out: rules apply to all nodes')
         except (_Unsupported, inspection_rules.InvalidRules) as error:
             result.problems.append(f'{name} is left out: {error}')
     return result
+
+
+def _notes(name: str, rule: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences about the data that a rule needs and that nothing fills by default."""
+    for part, key in dict.fromkeys(_REFERENCE.findall(str(rule))):
+        if key not in _FILLED[part]:
+            yield f'{name}: neither ramdisks nor inspection hooks fill {part}[{key}], so what needs it has no effect'
+        elif key == 'extra':
+            yield f'{name}: {part}[extra] needs the hook extra-hardware in [inspection] hooks'
 
 
 def _name(item: Any, number: int, others: set[str]) -> str:
@@ -144,6 +178,10 @@ def _references(field: str, multiple: str) -> tuple[str | None, str]:
 def _reference(scheme: str, keys: list[str]) -> str:
     if scheme == 'node':
         return f'{{node.{keys[0]}{"".join(f"[{key}]" for key in keys[1:])}}}'
+    if keys[0] == 'all_interfaces' and keys[2:3] == ['lldp_processed']:
+        keys = ['parsed_lldp', keys[1], *keys[3:]]
+    elif keys[0] == 'interfaces':
+        keys = ['valid_interfaces', *keys[1:]]
     path = _COMPUTED.get(keys[0]) if len(keys) == 1 else None
     path = path or ''.join(f'[{key}]' for key in keys)
     return f'{{{path[1:].replace("]", "", 1)}}}' if path.startswith('[inventory][') else f'{{plugin_data{path}}}'

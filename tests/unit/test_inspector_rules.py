@@ -95,7 +95,7 @@ def test_actions():
         'set-what-ipmi-needs-if-it-is-not-there',
         'set-what-ipmi-needs-if-it-is-not-there-2',
     ]
-    assert "the scope 'rack1' is left out" in conversion.notes[0]
+    assert "the scope 'rack1' is left out" in conversion.notes[1]
     args = [action['args'] for action in conversion.rules[0]['actions']]
     assert args == [
         {'path': '/driver_info/ipmi_address', 'value': '{inventory[bmc_address]}'},
@@ -132,3 +132,32 @@ def test_rules_without_counterpart(rule, problem):
 def test_documents_that_are_no_rules():
     assert inspector_rules.convert('x').problems == ['Rules are a list']
     assert inspector_rules.convert({'actions': [ADD]}).rules[0]['name'] == 'rule-1'
+
+
+@pytest.mark.parametrize(('field', 'reference'), [
+    ('all_interfaces.eth0.lldp_processed.switch_port_id', '{plugin_data[parsed_lldp][eth0][switch_port_id]}'),
+    ('interfaces.eth0.mac_address', '{plugin_data[valid_interfaces][eth0][mac_address]}'),
+    ('ipmi_address', '{inventory[bmc_address]}'),
+    ('ipmi_v6address', '{inventory[bmc_v6address]}'),
+])  # fmt: skip
+def test_fields_with_other_places(field, reference):
+    condition = {'op': 'is-empty', 'field': f'data://{field}'}
+    conversion = inspector_rules.convert([{'conditions': [condition], 'actions': [ADD]}])
+    assert (conversion.rules[0]['conditions'][0]['args'], conversion.notes) == ({'value': reference}, [])
+
+
+def test_fields_that_nothing_fills():
+    """A note says so: the rule is valid, but never applies."""
+    fields = ('capabilities_of_mine.a', 'inventory.gpus[0]', 'extra.system.product', 'inventory.cpu.count')
+    conditions = [{'op': 'eq', 'field': field, 'value': 1} for field in fields]
+    conversion = inspector_rules.convert([{'description': 'A', 'conditions': conditions, 'actions': [ADD]}])
+    assert (len(conversion.rules), conversion.problems) == (1, [])
+    reason = 'so what needs it has no effect'
+    assert conversion.notes == [
+        f'a: neither ramdisks nor inspection hooks fill plugin_data[capabilities_of_mine], {reason}',
+        f'a: neither ramdisks nor inspection hooks fill inventory[gpus], {reason}',
+        'a: plugin_data[extra] needs the hook extra-hardware in [inspection] hooks',
+    ]
+    action = {'action': 'set-attribute', 'path': '/extra/a', 'value': '{data[nothing][a]}'}
+    (note,) = inspector_rules.convert([{'actions': [action]}]).notes
+    assert 'plugin_data[nothing]' in note
