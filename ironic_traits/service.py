@@ -1,5 +1,6 @@
 """The resources of one process of the service."""
 
+import logging
 import os
 import threading
 
@@ -15,6 +16,8 @@ from ironic_traits.inventory.retired_traits import RetiredTraits
 from ironic_traits.inventory.search_places import Places
 from ironic_traits.inventory.trait_writers import Writers
 from ironic_traits.placement.trait_cache import TraitCache
+
+LOG = logging.getLogger(__name__)
 
 
 class Service:
@@ -55,6 +58,9 @@ class Service:
         self.write = self.database.write
         self.snapshot = self.database.snapshot
         self.drivers = drivers.load(conf)
+        if conf.deploy.simulated_hardware_types:
+            names = ', '.join(conf.deploy.simulated_hardware_types)
+            LOG.warning('These hardware types are simulated, so nothing happens to their machines: %s', names)
         self.hooks = validate.load()
         self.enforcer = None if conf.api.auth_strategy in ('noauth', 'http_basic') else _enforcer(conf)
         self.waiters = threading.Semaphore(conf.api.threads // 4)

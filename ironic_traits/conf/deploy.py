@@ -11,6 +11,13 @@ OPTIONS = [
         help='Drivers that nodes may use, by the names of their entry points in ironic_traits.deploy.drivers. A worker '
         'works on the nodes of its own drivers only.',
     ),
+    cfg.ListOpt(
+        'simulated_hardware_types',
+        default=[],
+        help='Hardware types of Ironic (idrac, intel-ipmi, ipmi, manual-management, redfish) that are simulated: nodes '
+        "may have them as drivers, with Ironic's names of interfaces, and everything is done as by fake-hardware. This "
+        'is for tests of clients that write these names. No hardware is ever reached.',
+    ),
     cfg.StrOpt(
         'conductor_group',
         default='',

@@ -4,6 +4,7 @@ import stevedore
 from oslo_config import cfg
 
 from ironic_traits import failures
+from ironic_traits.deploy.simulated_hardware import INTERFACES, SimulatedHardware
 
 NAMESPACE = 'ironic_traits.deploy.drivers'
 
@@ -11,10 +12,12 @@ NAMESPACE = 'ironic_traits.deploy.drivers'
 def load(conf):
     """Load the enabled drivers.
 
-    :param conf: ConfigOpts, with the names of the drivers in [deploy] enabled_hardware_types.
+    :param conf: ConfigOpts, with the names of the drivers in [deploy] enabled_hardware_types and
+        simulated_hardware_types.
     :returns: {name: driver}.
-    :raises oslo_config.cfg.Error: a driver is not installed, or cannot be imported.
+    :raises oslo_config.cfg.Error: a driver is not installed, or cannot be imported, or a name cannot be simulated.
     """
+    simulated = _simulated(conf)
     names = conf.deploy.enabled_hardware_types
     manager = stevedore.NamedExtensionManager(
         NAMESPACE,
@@ -24,7 +27,20 @@ def load(conf):
         on_missing_entrypoints_callback=_missing,
         on_load_failure_callback=_broken,
     )
-    return {extension.name: extension.obj for extension in manager}
+    return {extension.name: extension.obj for extension in manager} | simulated
+
+
+def _simulated(conf):
+    option, names = '[deploy] simulated_hardware_types', conf.deploy.simulated_hardware_types
+    unknown, twice = set(names).difference(INTERFACES), set(names).intersection(conf.deploy.enabled_hardware_types)
+    if unknown:
+        raise cfg.Error(f'{option}: not known: {", ".join(sorted(unknown))}. Known are: {", ".join(INTERFACES)}')
+    if twice:
+        raise cfg.Error(
+            f'{option}: {", ".join(sorted(twice))} is also in enabled_hardware_types. A hardware type is either real '
+            'or simulated: remove it from one of the two'
+        )
+    return {name: SimulatedHardware(conf, name) for name in names}
 
 
 def _missing(names):

@@ -42,7 +42,7 @@ class FakeHardware(base.Driver):
     interfaces = {
         'bios': ('fake', 'no-bios'),
         'boot': ('fake',),
-        'console': ('fake', 'no-console'),
+        'console': ('fake', 'no-console', 'fake-graphical'),
         'deploy': ('fake',),
         'firmware': ('fake', 'no-firmware'),
         'inspect': ('fake', 'agent', 'no-inspect'),

@@ -69,6 +69,10 @@ class Directory:
         """Return the alive conductors by driver and conductor group."""
         return self._hosts.get(service)
 
+    def of_driver(self, service: 'Service', driver: str) -> list[str]:
+        """Return the names of the alive conductors that have a driver, sorted."""
+        return sorted({host for (each, _), hosts in self._hosts.get(service) if each == driver for host in hosts})
+
     def host(self, service: 'Service', name: str) -> Host:
         """Return the value of the filter of nodes by conductor.
 

@@ -54,6 +54,7 @@ def paths(client):
         'hostname': 'none',
         'mirror': 'berlin',
         'event_uuid': client.get('/v1/nodes/one/history')['history'][0]['uuid'],
+        'setting': 'boot',
         'trait': 'CUSTOM_A',
     }
 

@@ -24,6 +24,7 @@ class _Driver(types.Base):
     hosts = [str]
     links = types.LINKS
     properties = types.LINKS
+    simulated = types.BOOLEAN
     type = str
 
 
@@ -103,7 +104,13 @@ def _selected(context, lists):
 
 
 def _show(context, name, detail):
-    driver = {'name': name, 'hosts': [context.conf.host], 'links': context.links('drivers', name)}
+    driver = {
+        'name': name,
+        'hosts': context.conductors.of_driver(context, name),
+        'links': context.links('drivers', name),
+    }
+    if name in context.conf.deploy.simulated_hardware_types:
+        driver['simulated'] = True
     if context.minor >= _PROPERTIES_SINCE:
         driver['properties'] = context.links('drivers', name, 'properties')
     if context.minor >= _DETAIL_SINCE:
