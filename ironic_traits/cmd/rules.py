@@ -1,6 +1,5 @@
 """ironic-traits-manage rules check|import: inspection rules in files, without a service and without a database."""
 
-import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,15 +29,16 @@ def check(conf: Any) -> None:
     rules = list(_rules(command.file, problems)) if command.file else list(inspection_rules.standard())
     if command.file and command.standard:
         rules += inspection_rules.standard()
-    inventories = [
-        (path, _read(conf, facts)) for path, facts in _inventories(command.inventories, command.node_file, problems)
-    ]
+    inventories = list(_inventories(command.inventories, command.node_file, problems))
     names = [rule.name for rule in rules]
     problems += [f'Two rules have the name {name}' for name in sorted(set(names)) if names.count(name) > 1]
     if problems:
         print('\n'.join(map(printable, problems)), file=sys.stderr)
         sys.exit(_UNUSABLE)
-    evaluations = [_report(path, rules, facts) for path, facts in inventories]
+    # The hooks are those of this machine's configuration.
+    evaluations = [
+        _report(path, rules, inspection_hooks.read_facts(conf.inspection, facts)) for path, facts in inventories
+    ]
     if not all(evaluation.is_good for evaluation in evaluations):
         sys.exit(_BAD)
 
@@ -74,12 +74,6 @@ def _inventories(paths: Iterable[str], node: str | None, problems: list[str]) ->
             problems.append(str(error))
         except InvalidInventory as error:
             problems.append(f'{path}: {error}')
-
-
-def _read(conf: Any, facts: Facts) -> Facts:
-    """Return the facts with what the hooks of this host's configuration add, as when a client stores the data."""
-    document = {'inventory': facts.inventory, 'plugin_data': facts.plugin_data}
-    return dataclasses.replace(facts, plugin_data=inspection_hooks.read(conf.inspection, document)['plugin_data'])
 
 
 def _report(path: str, rules: Sequence[Rule], facts: Facts) -> Evaluation:

@@ -4,6 +4,7 @@ The hooks have the names, the options and the effects of Ironic's hooks. [inspec
 write: ``inventory.inspections`` stores their results.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from ironic_traits.deploy import base, device_hooks, network_hooks
 from ironic_traits.deploy.inspection_data import MAX_NUMBER, is_short_text, number, problems
 from ironic_traits.deploy.inspection_findings import Findings, Inspection, invalid
+from ironic_traits.matching.facts import Facts
 
 #: Maximum number of characters of an error of the ramdisk in ``last_error``.
 _MAX_ERROR = 4096
@@ -57,6 +59,12 @@ def read(options: Any, document: Mapping[str, Any]) -> dict[str, Any]:
         if name in _READERS:
             HOOKS[name](Inspection(options, '', document['inventory']), findings)
     return {**document, 'plugin_data': findings.plugin_data}
+
+
+def read_facts(options: Any, facts: Facts) -> Facts:
+    """Return the facts of a node with what ``read`` adds to their data."""
+    document = read(options, {'inventory': facts.inventory, 'plugin_data': facts.plugin_data})
+    return dataclasses.replace(facts, plugin_data=document['plugin_data'])
 
 
 def _ramdisk_error(inspection: Inspection, findings: Findings) -> None:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from ironic_traits.context import Context
 from ironic_traits.db import tables
 from ironic_traits.db.engine import retried
+from ironic_traits.deploy import inspection_hooks
 from ironic_traits.deploy.inspection_data import InspectionData
 from ironic_traits.inventory import inspection_rules, mirror_clouds, mirrored_nodes, node_inventories, rule_runs
 from ironic_traits.inventory.mirror_clouds import Turn
@@ -68,6 +69,7 @@ def store(context: Context, turn: Turn, inspection: Inspection, data: Inspection
         connection.execute(sa.delete(_TABLE).where(_TABLE.c.node_id == node.id))
         connection.execute(sa.insert(_TABLE).values(node_id=node.id, finished_at=inspection.finished_at))
         if data is not None:
-            node_inventories.store(connection, node.id, data.document, moment)
+            document = inspection_hooks.read(context.conf.inspection, data.document)
+            node_inventories.store(connection, node.id, document, moment)
             rules = inspection_rules.in_force(context, connection)
-            rule_runs.run(context, connection, node, data.document, rules, whole=False)
+            rule_runs.run(context, connection, node, document, rules, whole=False)

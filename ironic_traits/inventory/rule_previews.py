@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ironic_traits.context import Context, Grant
+from ironic_traits.deploy import inspection_hooks
 from ironic_traits.inventory import rule_runs, rule_selection
 from ironic_traits.inventory.node_selection import Selection
 from ironic_traits.inventory.rule_runs import Run
@@ -75,7 +76,7 @@ def of_document(context: Context, draft: Draft, document: Any, node: Mapping[str
     :raises failures.InvalidInput: ``draft.without`` names a rule that is not in force.
     :raises rule_evaluation.InvalidInventory: the document is not the data of an inspection.
     """
-    facts: Facts = rule_evaluation.facts_of(document, node)
+    facts: Facts = inspection_hooks.read_facts(context.conf.inspection, rule_evaluation.facts_of(document, node))
     with context.read() as connection:
         rules = rule_selection.rules(context, connection, draft.rules, draft.without)
     return rule_evaluation.evaluate(rules, facts, context.conf.inventory.max_traits_per_node)

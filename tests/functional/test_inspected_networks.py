@@ -185,6 +185,8 @@ def test_data_that_a_client_stores(app, client):
     store_rules(app, rule('switch', ('add-trait', trait)))
     uuid = client.node()['uuid']
     data = ramdisk_data(MACS[0], lldp_raw={'eth0': switch()})
+    preview = client.ask('POST', '/v1/inspection_rules/preview', {'inventory': data}, version='1.96')
+    assert 'CUSTOM_SWITCH_LEAF_R7A' in preview.text
     response = client.ask('PUT', f'/v1/nodes/{uuid}/inventory', data)
     assert response.json['plugin_data']['parsed_lldp']['eth0']['switch_port_mtu'] == 9214
     assert 'CUSTOM_SWITCH_LEAF_R7A' in client.get(f'/v1/nodes/{uuid}/traits')['traits']

@@ -10,6 +10,7 @@ from ironic_traits.mirror.follower import Follower
 from tests.support import cli
 from tests.support.client import Client
 from tests.support.hostile_cloud import hostile
+from tests.support.lldp import switch
 from tests.support.mirror import (
     catch_up,
     clouds_file,
@@ -446,10 +447,14 @@ def test_rules_run_on_data_of_the_cloud(ironic, proxy, app, client):
     assert _requests_for_data(proxy) == [uuid]
     without_aes = copy.deepcopy(_DATA)
     without_aes['inventory']['cpu']['flags'] = ['vmx']
+    # The hook parse-lldp of this service reads it; that of the cloud does not run by default.
+    without_aes['inventory']['interfaces'][0]['lldp'] = switch()
     _inspect(ironic, uuid, without_aes)
     assert mirror.catch_up()
     assert _requests_for_data(proxy) == [uuid, uuid]
     assert _held_by_rules(client, uuid) & _TRAITS == {'HW_CPU_X86_VMX'}
+    plugin_data = client.get(f'/v1/nodes/{uuid}/inventory', version='1.81')['plugin_data']
+    assert plugin_data['parsed_lldp']['eth0']['switch_system_name'] == 'leaf-r7a'
 
     with_nul = copy.deepcopy(_DATA)
     with_nul['inventory']['system_vendor']['product_name'] = 'a\0b'
