@@ -80,6 +80,16 @@ OPTIONS = [
         ],
         help='Response of PUT /v1/nodes/{node}/traits. Change it for clients that expect the response of Ironic.',
     ),
+    cfg.StrOpt(
+        'allocations_answer',
+        default='decided',
+        choices=[
+            ('decided', 'the state active or error, with the node or the reasons'),
+            ('allocating', 'the state allocating without a node, as Ironic itself does'),
+        ],
+        help='Response of POST /v1/allocations. The node is chosen before the response in any case, and the next '
+        'request shows it. Change it for clients that expect the response of Ironic.',
+    ),
     cfg.URIOpt(
         'public_endpoint',
         schemes=['http', 'https'],

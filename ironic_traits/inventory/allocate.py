@@ -114,7 +114,10 @@ def backfill(context: Context, values: Values, ident: str, fields: tuple[str, ..
 
 def _new_row(values: Values) -> Values:
     """Return the columns of a new allocation that does not hold a node yet."""
-    return {**values, 'uuid': values['uuid'] or uuidutils.generate_uuid(), 'created_at': now(), 'updated_at': None}
+    moment = now()
+    # It is decided at once. In Ironic, the decision is the first update.
+    uuid = values['uuid'] or uuidutils.generate_uuid()
+    return {**values, 'uuid': uuid, 'created_at': moment, 'updated_at': moment}
 
 
 def _hold(

@@ -4,10 +4,10 @@ import pytest
 import sqlalchemy as sa
 
 from ironic_traits.db import tables
-from tests.support.client import message
+from tests.support.client import Client, message
 from tests.support.providers import GOLD, allocate, free, golden, moves, patch, provision
 from tests.support.reservations import expire, instance, reserve
-from tests.support.service import finish_work
+from tests.support.service import finish_work, make_app, upgraded
 
 PATH = '/v1/allocations'
 REMOVE = {'op': 'remove', 'path': '/instance_uuid'}
@@ -321,3 +321,27 @@ def test_the_row_of_an_allocation_that_an_earlier_release_left_behind(app, clien
     patch(client, node, {'op': 'add', 'path': '/instance_uuid', 'value': instance(1)})
     assert holder(client, node) == [instance(1), None]
     assert states(client, again['uuid']) == [404]
+
+
+def test_the_answer_of_ironic(tmp_path):
+    """[api] allocations_answer = allocating: the response is that of Ironic, and the next one has the decision."""
+    url = upgraded(f'sqlite:///{tmp_path}/allocating.sqlite')
+    with make_app(url, api__allocations_answer='allocating') as app:
+        client = Client(app)
+        uuid = golden(client)
+        for body, state, node in (
+            ({'resource_class': 'gold'}, 'active', uuid),
+            ({'resource_class': 'none'}, 'error', None),
+        ):
+            response = client.ask('POST', PATH, body)
+            names = ('state', 'node_uuid', 'last_error', 'updated_at')
+            assert [response.json[name] for name in names] == ['allocating', None, None, None]
+            allocation = client.get(f'{PATH}/{response.json["uuid"]}')
+            assert (allocation['state'], allocation['node_uuid']) == (state, node)
+            assert allocation['updated_at'] is not None
+
+
+def test_the_allocation_of_a_node_that_does_not_exist(client):
+    response = client.ask('GET', '/v1/nodes/none/allocation')
+    assert (response.status_int, message(response)) == (400, 'Node none could not be found.')
+    assert client.ask('DELETE', '/v1/nodes/none/allocation').status_int == 404

@@ -183,16 +183,6 @@ def names_traits(call):
     message['faultstring'] = re.sub(r'TraitList\(.*?\) does', "['CUSTOM_A'] does", message['faultstring'])
 
 
-def each_allocation(condition, change):
-    """Return a change of each recorded allocation that fulfils a condition."""
-    return lambda call: [change(each) for each in allocations_in(call['answer']) if condition(each)]
-
-
 def is_new_allocation(call):
     """Whether the call has created an allocation."""
     return call['method'] == 'POST' and call['status'] == 201 and bool(allocations_in(call['answer']))
-
-
-def was_written_twice(allocation):
-    """Whether Ironic has changed an allocation after its creation, and no client has."""
-    return allocation.get('updated_at') is not None and 'changed' not in allocation['extra']

@@ -17,6 +17,8 @@ from ironic_traits.mirror import claims
 
 SINCE, PATCH_SINCE, BACKFILL_SINCE = 52, 57, 58
 _CREATE = ('baremetal:allocation:create', 'baremetal:allocation:create_restricted')
+#: The fields of an allocation before its node is chosen, as Ironic responds.
+_UNDECIDED = {'state': allocations.ALLOCATING, 'node_uuid': None, 'last_error': None, 'updated_at': None}
 _LIST = ('baremetal:allocation:list_all', 'baremetal:allocation:list')
 
 
@@ -99,14 +101,16 @@ class _Allocations(Records):
             document['next'] = paging.next_link(context, pecan.request, page, rows[-1].uuid)
         return document
 
-    def created(self, context, create):
+    def created(self, context, create, before=None):
         """Return the response with a new allocation.
 
         :param create: function of the names of the fields that creates it, and returns its row.
+        :param before: {field: value} to show instead of the values after the decision; None to show these.
         """
         names = self._all(context)
         row = create(self._columns(names))
-        return Response(self._presenter(context, names)(row), status=201, location=f'/v1/allocations/{row.uuid}')
+        allocation = self._presenter(context, names)(row) | (before or {})
+        return Response(allocation, status=201, location=f'/v1/allocations/{row.uuid}')
 
     def check_fields(self, context, body):
         """Raise VersionTooLow unless the version of the request has all fields of a body."""
@@ -146,6 +150,14 @@ def _of_node(context, grant, text):
     return grant.of(row.uuid)
 
 
+def _of_existing_node(context, grant, text):
+    """Return the grant as ``_of_node`` does. A node that does not exist is a 400, as in Ironic."""
+    try:
+        return _of_node(context, grant, text)
+    except failures.NodeNotFound as error:
+        raise failures.InvalidInput(reason=str(error)) from error
+
+
 class NodeAllocationController(Resource):
     """The allocation that holds a node."""
 
@@ -154,7 +166,7 @@ class NodeAllocationController(Resource):
     @expose(
         'baremetal:allocation:get',
         Allocation,
-        of=_of_node,
+        of=_of_existing_node,
         within=access.visible_node,
         since=SINCE,
         query=FIELDS_QUERY,
@@ -199,7 +211,10 @@ class AllocationsController(Resource):
         if node:
             return ALLOCATIONS.created(context, lambda fields: _backfill(context, values, node, fields))
         node_request = NodeRequest(grant, request, _filters(context, values), tuple(values['candidate_nodes']) or None)
-        return ALLOCATIONS.created(context, lambda fields: claims.allocate(context, values, node_request, fields))
+        before = _UNDECIDED if context.conf.api.allocations_answer == allocations.ALLOCATING else None
+        return ALLOCATIONS.created(
+            context, lambda fields: claims.allocate(context, values, node_request, fields), before
+        )
 
     @expose(
         'baremetal:allocation:update',
