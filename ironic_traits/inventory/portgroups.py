@@ -6,6 +6,7 @@ from ironic_traits import failures, resources
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Values
 from ironic_traits.inventory.record_kinds import UNUSED, Kind
+from ironic_traits.inventory.single_node import take
 
 
 def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, new: Values | None) -> None:
@@ -20,9 +21,19 @@ def _decide(connection: sa.Connection, node: sa.Row | None, old: Values | None, 
         sa.select(tables.ports.c.id).where(tables.ports.c.portgroup_uuid == old['uuid']).limit(1)
     ).first():
         raise failures.NotEmpty(what=f'portgroup {old["uuid"]}', members='ports')
-    if new is not None and node.provision_state not in UNUSED and not node.maintenance:
+    if new is not None:
+        _check_target(connection, new)
+
+
+def _check_target(connection: sa.Connection, portgroup: Values) -> None:
+    """Raise a failure unless a portgroup may move to its new node."""
+    try:
+        node = take(connection, portgroup['node_uuid'], tables.nodes.c.provision_state, tables.nodes.c.maintenance)
+    except failures.NodeNotFound as error:
+        raise failures.InvalidInput(reason=str(error)) from error
+    if node.provision_state not in UNUSED and not node.maintenance:
         raise failures.InvalidState(
-            reason=f'Portgroup {old["uuid"]} can not be associated to node {new["node_uuid"]} unless the node is in a '
+            reason=f'Portgroup {portgroup["uuid"]} can not be associated to node {node.uuid} unless the node is in a '
             f"{', '.join(UNUSED)} state or in maintenance mode. Current state is '{node.provision_state}'."
         )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ironic_traits.matching import inspection_rules
+from ironic_traits.matching import inspection_rules, rule_warnings
 
 #: {operator of inspector: (ours, whether ours is its negation)}.
 _OPERATORS = {
@@ -96,7 +96,8 @@ def convert(document: Any) -> Conversion:
         name = _name(item, number, {each['name'] for each in result.rules})
         try:
             rule = _rule(item, name)
-            inspection_rules.rule(rule)
+            for sentence in rule_warnings.failing(inspection_rules.rule(rule)):
+                raise _Unsupported(sentence)
             result.rules.append(rule)
             result.notes.extend(_notes(name, rule))
             if item.get('scope'):

@@ -5,6 +5,8 @@ from typing import Any
 
 from ironic_traits.matching import rule_values
 from ironic_traits.matching.inspection_rules import Rule
+from ironic_traits.matching.rule_actions import Action
+from ironic_traits.matching.rule_changes import InvalidPath, node_path
 from ironic_traits.matching.rule_conditions import Condition
 
 #: Facts that are lists, in what ramdisks send.
@@ -16,13 +18,42 @@ _LISTS = {
 }
 
 
+#: Actions whose path is one of a node.
+_NODE_ACTIONS = ('set-attribute', 'extend-attribute', 'del-attribute')
 #: What rules compare a fact with to ask whether it is known.
 _EMPTY: tuple[Any, ...] = (None, '', 'None', 'null', [], {})
 
 
 def warnings(rule: Rule) -> list[str]:
-    """Return a sentence for each condition of a rule that searches the text of a list, or asks for an empty value."""
-    return [f'{place}: {sentence}' for place, condition in _conditions(rule) for sentence in _sentences(condition)]
+    """Return a sentence for each doubtful part of a rule.
+
+    Doubtful are conditions that search the text of a list, or ask for an empty value, and actions that fail on each
+    node.
+    """
+    of_conditions = [
+        f'{place}: {sentence}' for place, condition in _conditions(rule) for sentence in _sentences(condition)
+    ]
+    return of_conditions + failing(rule)
+
+
+def failing(rule: Rule) -> list[str]:
+    """Return a sentence for each action of a rule that changes a field of the node that rules cannot change."""
+    return [
+        f'action {number} ({action.op}) fails on each node: {error}'
+        for number, action in enumerate(rule.actions, 1)
+        if (error := _invalid_path(action))
+    ]
+
+
+def _invalid_path(action: Action) -> str:
+    """Return why an action cannot change the field that it names; '' if it can, or if its path has references."""
+    path = action.args.get('path', '')
+    if action.op in _NODE_ACTIONS and not (isinstance(path, str) and '{' in path):
+        try:
+            node_path(path)
+        except InvalidPath as error:
+            return str(error)
+    return ''
 
 
 def _sentences(condition: Condition) -> Iterator[str]:

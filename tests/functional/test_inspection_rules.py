@@ -38,10 +38,6 @@ HOSTILE = {
         {'actions': [{'op': 'api-call', 'args': {'url': 'http://127.0.0.1/'}}]},
         'rules do not send requests',
     ),
-    'the state': (
-        {'actions': [{'op': 'set-attribute', 'args': {'path': 'provision_state', 'value': 1}}]},
-        'cannot change',
-    ),
 }
 
 

@@ -87,8 +87,6 @@ def test_valid_rules(fields):
     ({'actions': [{'op': 'add-traits', 'args': {'names': ['CUSTOM_A', 'x']}}]}, "'x' is not a trait"),
     ({'actions': [{'op': 'log', 'args': {'msg': 'x', 'level': 'loud'}}]}, 'level is one of debug'),
     ({'actions': [{'op': 'api-call', 'args': {'url': 'http://127.0.0.1'}}]}, 'api-call) is not supported'),
-    ({'actions': [{'op': 'set-attribute', 'args': {'path': 'traits', 'value': []}}]}, 'rules cannot change traits'),
-    ({'actions': [{'op': 'set-attribute', 'args': {'path': 'provision_state', 'value': ''}}]}, 'rules cannot change'),
     ({'actions': [{'op': 'set-attribute', 'args': {'path': 'extra/__x', 'value': ''}}]}, 'is not a path'),
     ({'actions': [{'op': 'del-attribute', 'args': {'path': 'extra//a'}}]}, 'is not a path'),
     ({'actions': [{'op': 'set-plugin-data', 'args': {'path': 5, 'value': ''}}]}, 'is not a path'),

@@ -33,6 +33,16 @@ def test_comparisons_with_nothing(value):
     ]
 
 
+@pytest.mark.parametrize('args', [{'path': '/driver', 'value': 'ipmi'}, ['/driver', 'ipmi'], ['provision_state', 'x']])
+def test_fields_that_rules_cannot_change(args):
+    """Ironic takes such a rule, and so do its clients' tests."""
+    name = (args['path'] if isinstance(args, dict) else args[0]).removeprefix('/')
+    (sentence,) = of(actions=[FAIL, {'op': 'set-attribute', 'args': args}])
+    assert sentence.startswith(
+        f'action 2 (set-attribute) fails on each node: rules cannot change {name} of a node, only description, '
+    )
+
+
 def test_in_expectations():
     (sentence,) = of(actions=[FAIL, {'op': 'expect', 'args': {'conditions': [contains('{inventory[disks]}')]}}])
     assert sentence.startswith('action 2 (expect): contains searches the text of the list inventory[disks]')

@@ -76,8 +76,8 @@ def _version_parameter(protocol, minor):
     return {
         'name': protocol.version_header,
         'in': 'header',
-        'required': minor > protocol.minimum,
-        'description': 'The version that this document describes.',
+        'required': False,
+        'description': 'The version that this document describes. Without it, the lowest version applies.',
         'schema': {'type': 'string', 'enum': [value]},
     }
 

@@ -151,7 +151,7 @@ def _of_node(context, grant, text):
 
 
 def _of_existing_node(context, grant, text):
-    """Return the grant as ``_of_node`` does. A node that does not exist is a 400, as in Ironic."""
+    """Return the grant as ``_of_node`` does. For a node that does not exist, the response is 400, as in Ironic."""
     try:
         return _of_node(context, grant, text)
     except failures.NodeNotFound as error:
