@@ -253,6 +253,8 @@ def _instance(
         node_providers.check_allocation(connection, locked_node, holder)
     if request.configdrive is not None:
         changes['configdrive'] = request.configdrive
+        # As in Ironic, which masks it there.
+        changes['instance_info'] = {**locked_node.instance_info, 'configdrive': secrets.MASK}
     return changes
 
 

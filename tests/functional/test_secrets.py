@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from ironic_traits.db import tables
 from ironic_traits.inventory import secrets
 from tests.support.client import Client
+from tests.support.reservations import available
 from tests.support.service import finish_work, make_app
 
 HUSH = {'password': 'hush', 'nested': {'list': [{'token': 'hush'}]}, 'url': 'http://x/?password=hush', 'plain': 1}
@@ -90,3 +91,15 @@ def test_masks_are_json(app, client):
         shown = client.get(f'/v1/nodes/{node["uuid"]}?fields=driver_info')['driver_info']
         assert orjson.loads(orjson.dumps(shown)).keys() == document.keys()
     check_masks(app)
+
+
+def test_the_config_drive_of_an_instance_is_shown_as_a_mask(client):
+    """As in Ironic: clients see in ``instance_info`` that there is one."""
+    node = available(client)
+    body = {'target': 'active', 'configdrive': 'c2VjcmV0'}
+    assert client.ask('PUT', f'/v1/nodes/{node}/states/provision', body).status_int == 202
+    assert client.get(f'/v1/nodes/{node}')['instance_info'] == {'configdrive': '******'}
+    finish_work(client.app)
+    assert client.ask('PUT', f'/v1/nodes/{node}/states/provision', {'target': 'deleted'}).status_int == 202
+    finish_work(client.app)
+    assert client.get(f'/v1/nodes/{node}')['instance_info'] == {}
