@@ -5,11 +5,12 @@ request are checked as Ironic does. A request that passes gets a 404, with a mes
 implemented.
 """
 
+import functools
+
 from ironic_traits import failures
 from ironic_traits.api import body
 from ironic_traits.api.v1 import access
 from ironic_traits.inventory import nodes
-from ironic_traits.policies import unserved
 
 #: {policy rule: (the minor version that brought its routes, the status before)}. Of the others, the first had them.
 _SINCE = {
@@ -28,11 +29,19 @@ _SINCE_AFTER_POLICY = {
     'baremetal:node:set_raid_state': (12, 406),
     'baremetal:driver:get_raid_logical_disk_properties': (12, 406),
 }
-_ROUTES = [
-    (operation['path'].split('/')[1:], operation['method'], rule.name)
-    for rule in unserved.RULES
-    for operation in rule.operations
-]
+
+
+@functools.cache
+def _routes():
+    """Return the routes: [(segments of the path, method, policy rule), …]."""
+    # Imported late: policy is needed only with an enforcer, and takes a while to import.
+    from ironic_traits.policies import unserved
+
+    return [
+        (operation['path'].split('/')[1:], operation['method'], rule.name)
+        for rule in unserved.RULES
+        for operation in rule.operations
+    ]
 
 
 def check(context, method, segments):
@@ -43,7 +52,7 @@ def check(context, method, segments):
     :raises failures.Failure: policy or the version does not allow the request, or there is no such node.
     :raises failures.NotImplementedHere: Ironic has a route there.
     """
-    rules = {known: rule for path, known, rule in _ROUTES if _matches(path, segments)}
+    rules = {known: rule for path, known, rule in _routes() if _matches(path, segments)}
     path = f'/{"/".join(segments)}'
     if method in rules:
         _admit(context, rules[method], f'{method} {path}', segments)
