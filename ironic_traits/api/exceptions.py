@@ -69,8 +69,12 @@ def _routing(error):
     """Return the failure for an exception that pecan or the router raised."""
     if error.status_int == 405:
         return failures.MethodNotAllowed(allowed=getattr(error, 'allow', None) or ())
-    failure = {404: failures.AddressNotFound, 406: failures.NotAcceptable}.get(error.status_int)
-    return failure() if failure else failures.InvalidInput(reason=error.detail or error.explanation)
+    if error.status_int == 404:
+        # The router may know which endpoint the client meant.
+        return failures.AddressNotFound(hint=f' {error.detail}' if error.detail else '')
+    if error.status_int == 406:
+        return failures.NotAcceptable()
+    return failures.InvalidInput(reason=error.detail or error.explanation)
 
 
 def _path(environ):

@@ -59,6 +59,9 @@ class Pages:
         if path == '/ui/login':
             environ[ROUTE] = path
             return self._logins(environ, start_response)
+        if path in ('', '/') and _is_browser(environ):
+            # Temporary, and never kept: to other clients, this is the root of the API.
+            return _respond(environ, start_response, '302 Found', [('Location', 'ui/'), ('Cache-Control', 'no-store')])
         if environ['REQUEST_METHOD'] not in ('GET', 'HEAD') or not (path == '/ui' or path.startswith('/ui/')):
             return self._inside(environ, start_response)
         environ[ROUTE] = '/ui/{file}'
@@ -66,6 +69,12 @@ class Pages:
             # Relative, because a proxy may serve the API below a path.
             return _respond(environ, start_response, '308 Permanent Redirect', [('Location', 'ui/')])
         return _serve(environ, start_response, path.removeprefix('/ui/') or 'index.html')
+
+
+def _is_browser(environ):
+    """Whether a person opens a URL: browsers name HTML first, and clients of the API do not name it."""
+    accept = environ.get('HTTP_ACCEPT', '').lower()
+    return environ['REQUEST_METHOD'] in ('GET', 'HEAD') and accept.startswith(('text/html', 'application/xhtml+xml'))
 
 
 def _serve(environ, start_response, path):

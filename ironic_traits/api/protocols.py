@@ -49,6 +49,16 @@ class Protocol:
         return _minor(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
 
 
+def is_for_placement(environ):
+    """Whether a request names a version of the Placement API, as clients of Placement do."""
+    return environ.get('HTTP_OPENSTACK_API_VERSION', '').lower().startswith('placement ')
+
+
+def _bare_metal_failure(error, environ):
+    """Return the body of a failure. A client of Placement that was sent here does not understand the usual one."""
+    return (errors if is_for_placement(environ) else rendering).failure(error, environ)
+
+
 #: Path of the description of the APIs (``api.description``).
 DESCRIPTION = '/openapi.json'
 #: Ramdisks cannot authenticate. A path works without /v1, and with a slash at its end.
@@ -64,7 +74,7 @@ BARE_METAL = Protocol(
     negotiate=microversions.negotiate,
     version_header=microversions.HEADER,
     headers=microversions.headers,
-    failure=rendering.failure,
+    failure=_bare_metal_failure,
     failure_schema=lambda minor: rendering.FAILURE,
     takes_options=True,
 )

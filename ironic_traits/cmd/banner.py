@@ -8,6 +8,7 @@ import time
 import sqlalchemy as sa
 
 from ironic_traits import logs
+from ironic_traits.api import microversions
 from ironic_traits.cmd import addresses, console
 from ironic_traits.version import version
 
@@ -24,12 +25,14 @@ ironic-traits {version} {verb} {url}
   log: {log}
   worker: {worker}
 """
+_PAGE = '  page for browsers: {url}/ui/\n'
 #: Shown only under noauth: these commands send no credentials.
 _TOUR = """
 Try in another terminal:
-  curl {url}/v1
-  curl -X POST {url}/v1/nodes -H 'Content-Type: application/json' -d '{{"driver": "fake-hardware"}}'
-  curl {url}/v1/nodes
+  V='X-OpenStack-Ironic-API-Version: 1.{minor}'
+  curl -H "$V" -H 'Content-Type: application/json' {url}/v1/nodes -d '{{"driver": "fake-hardware", "name": "one"}}'
+  curl -H "$V" -X PUT {url}/v1/nodes/one/traits/CUSTOM_GOLD
+  curl -H "$V" '{url}/v1/nodes?fields=name,traits'
 README.rst continues from there. Ctrl-C stops the service.
 """
 
@@ -64,10 +67,13 @@ def text(conf):
     placement = conf.api.serve == 'placement'
     strategy = conf.api.auth_strategy
     banner = _BANNER
+    if conf.api.enable_ui and conf.api.serve == 'all':
+        banner += _PAGE
     if strategy == 'noauth' and not placement:
         banner += _TOUR
     return banner.format(
         version=version(),
+        minor=microversions.MAXIMUM,
         verb='serves the Placement API at' if placement else 'listens on',
         url=addresses.url(conf),
         strategy=_STRATEGIES[strategy].format(file=conf.api.http_basic_auth_user_file),

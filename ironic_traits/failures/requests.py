@@ -50,7 +50,7 @@ class AddressNotFound(Failure):
 
     status = 404
     code = 'baremetal.not_found'
-    text = 'There is no resource at this URL.'
+    text = 'There is no resource at this URL.{hint}'
     routing = True
 
 
@@ -81,8 +81,8 @@ class NotAcceptable(Failure):
     """The Accept header excludes JSON."""
 
     status = 406
-    code = 'baremetal.version.not_supported'
-    text = 'Responses are application/json, which the Accept header excludes.'
+    code = 'baremetal.not_acceptable'
+    text = 'Responses are application/json, which the Accept header excludes. The page for browsers is at /ui/.'
     routing = True
 
 

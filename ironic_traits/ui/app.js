@@ -57,7 +57,11 @@ function Shell({ strategy }) {
   useEffect(() => {
     document.title = `${title} – ironic-traits`;
     // A new view takes the focus, so that a screen reader begins to read it.
-    if (shown.current !== title) main.current.focus();
+    if (shown.current !== title) {
+      // The focus alone would scroll the title below the header.
+      main.current.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
     shown.current = title;
   }, [title]);
   const View = name === 'nodes' && path[1] ? Node : VIEWS[name][1];

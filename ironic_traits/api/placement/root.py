@@ -1,5 +1,7 @@
 """/placement: the root of the Placement API, with its versions."""
 
+from webob import exc
+
 from ironic_traits.api.placement import microversions
 from ironic_traits.api.placement.allocation_candidates import AllocationCandidatesController
 from ironic_traits.api.placement.allocations import AllocationsController
@@ -29,6 +31,12 @@ class PlacementController(Resource):
         'resource_providers': ResourceProvidersController(),
         'traits': TraitsController(),
     }
+
+    def find(self, segments, method, taken, path):
+        """Return the route of a path, as ``Resource.find`` does."""
+        if segments and segments[0] == 'v1':
+            raise exc.HTTPNotFound('The Bare Metal API is not below /placement.')
+        return super().find(segments, method, taken, path)
 
     @expose(PUBLIC, returns={0: {200: response({'versions': array(_VERSION)})}})
     def get_all(self, context, /):

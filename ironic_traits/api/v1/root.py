@@ -5,7 +5,7 @@ from typing import Any
 from oslo_utils import uuidutils
 from webob import exc
 
-from ironic_traits.api import microversions, types
+from ironic_traits.api import microversions, protocols, types
 from ironic_traits.api.expose import PUBLIC, expose
 from ironic_traits.api.placement.root import PlacementController
 from ironic_traits.api.resource import CONTEXT, SUFFIXED, Resource
@@ -131,6 +131,9 @@ class RootController(Resource):
         """Return the route of a request. As in Ironic, the path may lack /v1, and may end in ``.json``."""
         if not segments or segments[0] == 'placement':
             return super().locate(segments, request)
+        names_placement = protocols.is_for_placement(request.environ)
+        if segments[0] in PlacementController.children and (names_placement or segments[0] not in _CHILDREN):
+            raise exc.HTTPNotFound(f'The Placement API is at {request.environ[CONTEXT].url("/placement")}.')
         stem, _, rest = segments[-1].rpartition(_SUFFIX)
         has_suffix = bool(stem and not rest) and request.environ[CONTEXT].minor < _SUFFIX_UNTIL
         if has_suffix:

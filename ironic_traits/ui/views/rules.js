@@ -3,7 +3,7 @@ import { get, query, request } from '../api.js';
 import { useAction, useCancel, useData } from '../data.js';
 import { number, plural } from '../format.js';
 import { html } from '../html.js';
-import { useState } from '../vendor/hooks.js';
+import { useRef, useState } from '../vendor/hooks.js';
 import { Busy, Card, Empty, NodeLink, Pager, Problem, Trait } from '../widgets.js';
 
 const DRAFT = `{
@@ -27,13 +27,13 @@ export function Rules({ parameters }) {
   return html`
     <div class="title"><h1>Rules</h1><span class="muted">traits that follow from inspections</span></div>
     <div class="columns">
-      <${Preview} />
+      <${Preview} onCreate=${reload} />
       <${Card} title="Rules of the API">
         <p class="muted">Rules in files and the standard rules are in force, too. A preview shows what they do.</p>
         <${Problem} error=${error} retry=${reload} />
         ${!data && loading && html`<${Busy} />`}
         ${data && !data.inspection_rules.length && html`<${Empty} title="No rule was created here.">
-          <p>Try one in the preview, then create it: <code>baremetal inspection rule create --from-file rule.yaml</code></p><//>`}
+          <p>Write one in the draft, look at its preview, then create it.</p><//>`}
         <div class="stack">${(data?.inspection_rules ?? []).map((rule) => html`<${Rule} key=${rule.uuid} rule=${rule} />`)}</div>
         ${data && html`<${Pager} path=${['rules']} parameters=${{ marker }} next=${data.next} isStale=${isStale} />`}
       <//>
@@ -50,17 +50,35 @@ function Rule({ rule }) {
   </article>`;
 }
 
-/** Return the body of a request for a preview from a form; throws Error with a sentence for people. */
-function bodyOf(form) {
+/** Return the rules of the draft in a form; throws Error with a sentence for people. */
+function draftOf(form) {
   const text = form.get('rules').trim();
-  const names = form.get('nodes').split(/[\s,]+/).filter(Boolean);
-  const body = { limit: PAGE, ...(names.length ? { nodes: names } : { where: {} }) };
-  if (!text) return body;
   try {
-    return { ...body, rules: [JSON.parse(text)].flat() };
+    return text ? [JSON.parse(text)].flat() : [];
   } catch (error) {
     throw new Error(`The draft is not JSON: ${error.message}`);
   }
+}
+
+/** Return the body of a request for a preview from a form; throws Error with a sentence for people. */
+function bodyOf(form) {
+  const names = form.get('nodes').split(/[\s,]+/).filter(Boolean);
+  const rules = draftOf(form);
+  return { limit: PAGE, ...(names.length ? { nodes: names } : { where: {} }), ...(rules.length && { rules }) };
+}
+
+/** Create the rules of a draft one by one, and return their names. Throws ApiError: those before it stay created. */
+async function create(rules, onCreate) {
+  const names = [];
+  try {
+    for (const rule of rules) {
+      const created = await request('POST', '/v1/inspection_rules', rule);
+      names.push(created.name ?? created.uuid);
+    }
+  } finally {
+    onCreate();
+  }
+  return names;
 }
 
 /** Return the preview of all nodes, page by page; showProgress gets the part of it that has come. Throws ApiError. */
@@ -94,7 +112,9 @@ function added(counts, others) {
   return sums;
 }
 
-function Preview() {
+function Preview({ onCreate }) {
+  const form = useRef(null);
+  const [creation, created, forget] = useAction(() => create(draftOf(new FormData(form.current)), onCreate));
   const [progress, setProgress] = useState(null);
   const { begin, cancel } = useCancel();
   const [run, state, reset] = useAction((form) => {
@@ -107,16 +127,22 @@ function Preview() {
   };
   const submit = (event) => {
     event.preventDefault();
+    forget();
     run(new FormData(event.target));
   };
   return html`<${Card} title="Preview">
-    <form class="request" onSubmit=${submit}>
+    <form class="request" ref=${form} onSubmit=${submit} onInput=${forget}>
       <label>Draft of a rule, or a list of rules <textarea name="rules" rows="10" spellcheck=${false} defaultValue=${DRAFT} aria-describedby="draft-help"></textarea></label>
       <p id="draft-help" class="muted">JSON. It replaces the rule of the same name. Without a draft, the rules in force run. Nothing is written.</p>
       <label>Nodes <input name="nodes" placeholder="names or uuids; empty: all nodes" /></label>
-      <div class="buttons"><button type="submit" class="primary" disabled=${state.running}>${state.running ? 'Running …' : 'Preview'}</button></div>
+      <div class="buttons">
+        ${state.result && html`<button type="button" disabled=${created.running} onClick=${creation}>Create</button>`}
+        <button type="submit" class="primary" disabled=${state.running}>${state.running ? 'Running …' : 'Preview'}</button>
+      </div>
     </form>
     <${Problem} error=${state.error} />
+    <${Problem} error=${created.error} />
+    ${created.result && html`<p class="note good" role="status">${created.result.length ? `Created: ${created.result.join(', ')}. It runs at the end of each inspection.` : 'There is no draft to create.'}</p>`}
     ${state.running &&
     html`<${Busy}>${progress ? `The rules have run for ${number(progress.totals.nodes)} of ${plural(progress.selected - progress.without_data, 'node')} …` : 'The rules run over the stored data …'}<//>
       <div class="buttons"><button type="button" onClick=${stop}>Cancel</button></div>`}
