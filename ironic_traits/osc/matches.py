@@ -62,7 +62,7 @@ class Match(command.Lister):
         """In the table format, print an explanation as several tables, and print no empty table."""
         if parsed_args.formatter == 'table':
             if self._explanation and not parsed_args.columns:
-                self._print_explanation(parsed_args)
+                self._print_explanation(self._explanation, parsed_args)
                 return 0
             if not data:
                 return 0
@@ -73,14 +73,14 @@ class Match(command.Lister):
         for sentence in (f'{clauses.headline(explanation)}.', *clauses.sentences(explanation)):
             print(sentence, file=self.app.stderr)
 
-    def _print_explanation(self, parsed_args):
+    def _print_explanation(self, explanation, parsed_args):
         output = self.app.stdout
-        print(f'{clauses.headline(self._explanation)}.', file=output)
+        print(f'{clauses.headline(explanation)}.', file=output)
         for table in (explanations.requirement_rows, explanations.nearest_rows):
-            columns, rows = table(self._explanation)
+            columns, rows = table(explanation)
             if rows:
                 self.formatter.emit_list(columns, rows, output, parsed_args)
-        for relaxation in self._explanation['relaxations']:
+        for relaxation in explanation['relaxations']:
             print(clauses.relaxation(relaxation), file=output)
 
 
