@@ -36,6 +36,7 @@ _STATE = (
     tables.nodes.c.maintenance,
     tables.nodes.c.instance_uuid,
     tables.nodes.c.reservation,
+    tables.nodes.c.owner,
 )
 
 
@@ -178,7 +179,7 @@ def update(
     :raises failures.RecordNotFound: there is no such record.
     :raises failures.RecordMirrored: it is mirrored from a cloud.
     :raises failures.NodeLocked: a worker holds the lock of its node.
-    :raises failures.Failure: as ``create`` and ``change`` raise it.
+    :raises failures.Failure: as ``create``, ``change`` and ``_check_target`` raise it.
     """
     new: Values = {}
     try:
@@ -186,8 +187,8 @@ def update(
             node, record = _take(connection, kind, ident)
             old = {name: getattr(record, name) for name in ('uuid', *kind.settable)}
             new = {'uuid': record.uuid, **change({name: old[name] for name in kind.settable})}
-            if kind.has_node and new['node_uuid'] != old['node_uuid']:
-                origins.check_own_uuid(connection, new['node_uuid'])
+            if node is not None and new['node_uuid'] != old['node_uuid']:
+                _check_target(connection, kind, node, new['node_uuid'])
             kind.decide(connection, node, old, new)
             changes = {name: value for name, value in new.items() if differ(value, old[name])}
             if changes:
@@ -198,6 +199,26 @@ def update(
         raise duplicate(kind, error, new) from error
     except db_exception.DBReferenceError as error:
         raise no_node(new['node_uuid']) from error
+
+
+def _check_target(connection: sa.Connection, kind: Kind, node: sa.Row, uuid: str) -> None:
+    """Raise a failure unless a record may move to another node.
+
+    As in Ironic, even the system's admin moves no record to a node of another owner.
+
+    :param node: row of its node, with ``owner``.
+    :param uuid: uuid of the other node.
+    :raises failures.InvalidInput: there is no such node, or it has another owner.
+    :raises failures.NodeMirrored: the other node is mirrored.
+    """
+    columns = (tables.nodes.c.uuid, tables.nodes.c.owner, tables.nodes.c.origin)
+    try:
+        target = single_node.read(connection, uuid, columns)
+    except failures.NodeNotFound:
+        raise no_node(uuid) from None
+    if target.owner != node.owner:
+        raise failures.InvalidInput(reason=f'A {kind.what} cannot move to node {uuid}, which has another owner.')
+    origins.check_own(connection, target)
 
 
 @waiting_for_lock

@@ -9,6 +9,7 @@ from ironic_traits.api.expose import expose
 from ironic_traits.api.resource import Resource
 from ironic_traits.api.v1.root import V1Controller
 from ironic_traits.db import tables
+from ironic_traits.deploy import states
 from tests.support.client import Client, message
 from tests.support.personas import INSTANCE, MATRIX, NODE, PERSONAS, RECORD, RESERVED, VIF, headers
 from tests.support.service import finish_work, make_app
@@ -202,6 +203,52 @@ def test_records_stay_out_of_foreign_nodes(ask):
     assert ask('owner_admin', f'GET /v1/ports?portgroup={RECORD}2').json == {'ports': []}
     body = {'instance_uuid': VIF, 'node_uuid': [NODE]}
     assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not available'
+
+
+#: The paths of the records of NODE.
+RECORDS_OF_NODE = [
+    f'portgroups/{RECORD}2',
+    f'ports/{RECORD}3',
+    f'volume/connectors/{RECORD}4',
+    f'volume/targets/{RECORD}5',
+]
+
+
+@pytest.mark.parametrize('record', RECORDS_OF_NODE)
+def test_records_move_only_between_nodes_of_one_owner(ask, record):
+    """As in Ironic. Otherwise a lessee, who may change volume records, could take those of the owner."""
+    body = {'driver': 'fake-hardware'}
+    owners = {'alpha': 'beta', 'gamma': 'beta', 'beta': None, None: 'beta'}
+    nodes = {
+        owner: ask('system_admin', 'POST /v1/nodes', body | {'owner': owner, 'lessee': lessee}).json['uuid']
+        for owner, lessee in owners.items()
+    }
+    with ask.app.service.write() as connection:
+        connection.execute(sa.update(tables.nodes).values(maintenance=True, power_state=states.POWER_OFF))
+    allowed = set()
+    for persona in PERSONAS:
+        route = f'PATCH /v1/{record}'
+        may_change = ask(persona, route, [{'op': 'add', 'path': '/extra/x', 'value': 1}]).status_int
+        for owner, node in nodes.items():
+            response = ask(persona, route, [{'op': 'replace', 'path': '/node_uuid', 'value': node}])
+            expected = may_change if may_change != 200 or owner == 'alpha' else 400
+            assert response.status_int == expected, (persona, owner, response.text)
+            if response.status_int == 200:
+                allowed.add(persona)
+                back = ask('system_admin', route, [{'op': 'replace', 'path': '/node_uuid', 'value': NODE}])
+                assert back.status_int == 200, back.text
+    assert {'system_admin', 'system_member', 'service', 'owner_admin', 'owner_service'} <= allowed
+    assert ('lessee_admin' in allowed) == record.startswith('volume/')
+
+
+def test_a_record_does_not_move_to_a_node_that_is_not_visible(ask):
+    """The response is the one for a node that does not exist."""
+    target = ask('owner_admin', 'POST /v1/nodes', {'driver': 'fake-hardware'}).json['uuid']
+    for record in RECORDS_OF_NODE[2:]:
+        patches = [[{'op': 'replace', 'path': '/node_uuid', 'value': uuid}] for uuid in (target, VIF)]
+        responses = [ask('lessee_admin', f'PATCH /v1/{record}', patch) for patch in patches]
+        assert [response.status_int for response in responses] == [400, 400]
+        assert len({message(response).replace(VIF, target) for response in responses}) == 1
 
 
 def test_refusals_do_not_show_foreign_nodes(ask):
