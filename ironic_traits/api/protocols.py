@@ -49,9 +49,19 @@ class Protocol:
         return _minor(self, *(environ.get(name) for name in _VERSION_HEADERS.values()))
 
 
+#: The first segments of the paths of the Placement API.
+_PLACEMENT_ROOTS = frozenset(
+    {
+        *('allocation_candidates', 'allocations', 'reshaper', 'resource_classes', 'resource_providers', 'traits'),
+        'usages',
+    }
+)
+
+
 def is_for_placement(environ):
-    """Whether a request names a version of the Placement API, as clients of Placement do."""
-    return environ.get('HTTP_OPENSTACK_API_VERSION', '').lower().startswith('placement ')
+    """Whether a request of the Bare Metal API is meant for Placement: it has a path and names a version of it."""
+    is_client = environ.get('HTTP_OPENSTACK_API_VERSION', '').lower().startswith('placement ')
+    return is_client and environ['PATH_INFO'].lstrip('/').partition('/')[0] in _PLACEMENT_ROOTS
 
 
 def _bare_metal_failure(error, environ):

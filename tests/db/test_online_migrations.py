@@ -117,9 +117,9 @@ def test_command(url, monkeypatch, capsys):
                 codes.append(end.code)
             lines.append(capsys.readouterr().out)
     assert list(codes) == [1, 0, 0]
-    assert lines[0] == 'descriptions of nodes: 60 rows were migrated, 10 are left\n'
+    assert lines[0] == 'descriptions of nodes: 60 rows migrated, 10 left\n'
     all_migrated = 'All rows have the form of this release\n'
-    assert lines[1:] == [f'descriptions of nodes: 10 rows were migrated, 0 are left\n{all_migrated}', all_migrated]
+    assert lines[1:] == [f'descriptions of nodes: 10 rows migrated, 0 left\n{all_migrated}', all_migrated]
 
 
 def test_exit_codes(new_database):
