@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_traits import failures
 from ironic_traits.clauses import requirement
-from ironic_traits.context import Context
+from ironic_traits.context import Context, Grant
 from ironic_traits.db import tables
 from ironic_traits.db.annotations import Columns, Condition
 from ironic_traits.db.prepared import prepared
@@ -42,8 +42,6 @@ _MAX_SPARE = 640
 #: take and release nodes between the two. The limit prevents an endless loop if one of the two has a bug.
 _MAX_CONTRADICTIONS = 10
 _NAMED = (tables.nodes.c.uuid, tables.nodes.c.name, tables.nodes.c.origin)
-#: The refusal for a node that the caller may not see.
-_HIDDEN = {'reason': 'not available', 'message': 'It is not available.'}
 
 
 class Lost(Exception):
@@ -298,8 +296,10 @@ def _refusals(
     :returns: [(ident, refusal as of ``eligibility.refusal`` or None), …], each node once.
     """
     idents = node_request.idents or ()
-    columns = (*_NAMED, node_filters.seen(context), *eligibility.STATE)
-    statement = sa.select(*columns).outerjoin(tables.reservations, OF_NODE).where(matches.among(idents))
+    # For the caller, a node that they may not see does not exist.
+    visible = node_filters.visible(context, Grant(()))
+    statement = sa.select(*_NAMED, *eligibility.STATE).outerjoin(tables.reservations, OF_NODE)
+    statement = statement.where(matches.among(idents), *visible)
     with context.read() as connection:
         rows = connection.execute(statement).all()
     instance = _alone(instances)
@@ -309,9 +309,7 @@ def _refusals(
     for ident in idents:
         node = by_ident.get(ident)
         refusal = eligibility.refusal(node, instance)
-        if node and not node.seen:
-            refusal = _HIDDEN
-        elif node and not refusal and node_request.excluded and (reason := node_request.excluded.reason(node)):
+        if node and not refusal and node_request.excluded and (reason := node_request.excluded.reason(node)):
             refusal = {'reason': 'cloud', 'message': reason}
         elif node and rejected.get(node.uuid):
             clauses = rejected[node.uuid]

@@ -53,10 +53,10 @@ def _check_portgroup(connection: sa.Connection, port: Values, is_new: bool) -> N
     uuid = port['portgroup_uuid']
     columns = tuple(tables.portgroups.c[name] for name in ('uuid', 'node_uuid', 'standalone_ports_supported'))
     group = connection.execute(sa.select(*columns).where(tables.portgroups.c.uuid == uuid)).first()
-    if group is None:
-        raise failures.InvalidInput(reason=f'Portgroup {uuid} could not be found.')
-    if group.node_uuid != node.uuid:
-        raise failures.InvalidInput(reason='Port can not be added to a portgroup belonging to a different node.')
+    if group is None or group.node_uuid != node.uuid:
+        # One message, which does not reveal whether another node has the portgroup.
+        reason = f'Portgroup {uuid} could not be found. A port can only join a portgroup of its own node.'
+        raise failures.InvalidInput(reason=reason)
     # As in Ironic: this is checked only for a new port whose request sets pxe_enabled, not for later updates.
     if is_new and port['pxe_enabled'] and not group.standalone_ports_supported:
         raise failures.NoStandalonePorts(portgroup=uuid)

@@ -63,7 +63,7 @@ def test_any_token_can_read_traits(url, rule):
 
 
 def test_reasons_for_foreign_nodes(url, tmp_path):
-    """The reason for a node of another project is only "not available"."""
+    """The reason for a node of another project is the one for a node that does not exist."""
     (tmp_path / 'policy.yaml').write_text('"baremetal:node:list_all": "!"\n')
     (tmp_path / 'policy.conf').write_text(f'[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n')
     options = ['--config-file', f'{tmp_path}/policy.conf']
@@ -79,7 +79,7 @@ def test_reasons_for_foreign_nodes(url, tmp_path):
         request = NodeRequest(Grant(()), idents=(*uuids, 'x'))
         reserve.reserve(context, ['a8b2c1c0-0000-4000-8000-000000000001'], request, reservations.Expiry())
     reasons = [reason['reason'] for reason in refused.value.beside['reasons']]
-    assert reasons == ['provision state', 'not available', 'not found']
+    assert reasons == ['provision state', 'not found', 'not found']
 
 
 def test_noauth_allows_everything(url):

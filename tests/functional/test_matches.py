@@ -287,10 +287,10 @@ def test_foreign_nodes_are_invisible(database_url):
 
         body = {'instance_uuid': instance(1), 'node_uuid': [other]}
         refused = ask('project', 'POST', '/v1/reservations', body)
-        assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not available')
+        assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not found')
         assert 'rejected_by' not in refused.json['reasons'][0]
         refused = ask('project', 'POST', '/v1/reservations', body | {'required': ['CUSTOM_A']})
-        assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not available')
+        assert (refused.status_int, refused.json['reasons'][0]['reason']) == (409, 'not found')
         assert refused.json['explanation']['considered'] == 0
 
         assert ask('system', 'POST', '/v1/reservations', body).status_int == 201

@@ -202,7 +202,7 @@ def test_records_stay_out_of_foreign_nodes(ask):
     assert ask('stranger_admin', f'GET /v1/ports?portgroup={RECORD}2').status_int == 404
     assert ask('owner_admin', f'GET /v1/ports?portgroup={RECORD}2').json == {'ports': []}
     body = {'instance_uuid': VIF, 'node_uuid': [NODE]}
-    assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not available'
+    assert ask('stranger_admin', 'POST /v1/reservations', body).json['reasons'][0]['reason'] == 'not found'
 
 
 #: The paths of the records of NODE.

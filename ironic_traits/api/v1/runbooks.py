@@ -29,8 +29,8 @@ def allowed(context, grant, text):
     :param grant: ironic_traits.context.Grant.
     :param text: its uuid or name in the request.
     :raises failures.InvalidInput: the text can be neither.
-    :raises failures.RecordNotFound: there is no such runbook.
-    :raises failures.Forbidden: policy does not allow the request.
+    :raises failures.RecordNotFound: there is no such runbook that the caller may see.
+    :raises failures.Forbidden: the caller may see the runbook, but policy does not allow the request.
     """
     return _allowed(context, grant, text, public=False)
 
@@ -45,7 +45,9 @@ def _allowed(context, grant, text, public):
     if grant.rules:
         owner = runbooks.owner(context, ident)
         if not (public and owner.public) and not _may(context, grant.rules, owner):
-            raise failures.Forbidden(rule=grant.rules[0])
+            if owner.public or _may(context, ['baremetal:runbook:get'], owner):
+                raise failures.Forbidden(rule=grant.rules[0])
+            raise failures.RecordNotFound(what='Runbook', ident=ident)
     return grant.of(ident)
 
 
