@@ -26,7 +26,7 @@ from ironic_traits.inventory import (
     node_selection,
     origins,
 )
-from ironic_traits.inventory.eligibility import OF_NODE, Refusal
+from ironic_traits.inventory.eligibility import LIVE, OF_NODE, Refusal
 from ironic_traits.inventory.matches import NodeRequest
 from ironic_traits.inventory.single_node import MOMENT
 from ironic_traits.matching.explanations import MAX_LISTED
@@ -79,7 +79,7 @@ def search(context: Context, node_request: NodeRequest, attempt: Callable[[bool]
             return attempt(wait)
         except TooFew as few:
             _refuse(context, few.instances, node_request, contradictions)
-            # ``_refuse`` has raised no failure: there are enough nodes by now. Try again.
+            # ``_refuse`` has raised no failure: there are enough nodes by now, or the instances hold them. Try again.
             contradictions += 1
         except Lost:
             wait = patient or not wait
@@ -266,7 +266,7 @@ def _read(
 
 
 def _refuse(context: Context, instances: Sequence[str], node_request: NodeRequest, contradictions: int) -> None:
-    """Raise the failure that explains why there are too few nodes. Return if there are enough by now.
+    """Raise the failure that explains why there are too few nodes. Return if another attempt may succeed.
 
     :param instances: uuids of the instances without a node.
     :param contradictions: how often the search has found too few nodes, and this function enough. After the first one,
@@ -281,11 +281,22 @@ def _refuse(context: Context, instances: Sequence[str], node_request: NodeReques
         explanation = explanations.explain(context, node_request, instance, needed, by_index=not contradictions)
         if explanation['matched'] >= needed and not is_last:
             return
+    refusals = [] if node_request.idents is None else _refusals(context, instances, node_request)
+    if not is_last and (sum(refusal is None for _, refusal in refusals) >= needed or _are_reserved(context, instances)):
+        return
     if node_request.idents is None:
         raise failures.NoMatch(needed, explanation)
-    refusals = _refusals(context, instances, node_request)
-    if is_last or sum(refusal is None for _, refusal in refusals) < needed:
-        raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
+    raise failures.NothingToReserve(needed, [each for each in refusals if each[1]], explanation)
+
+
+def _are_reserved(context: Context, instances: Sequence[str]) -> bool:
+    """Whether one of the instances has a live reservation by now: another request for it has taken the last node.
+
+    This must be read after what the explanation is derived from. Otherwise, the explanation may count that reservation.
+    """
+    statement = sa.select(tables.reservations.c.uuid).where(tables.reservations.c.instance_uuid.in_(instances), LIVE)
+    with context.read() as connection:
+        return connection.execute(statement.limit(1)).first() is not None
 
 
 def _refusals(

@@ -34,6 +34,31 @@ def test_concurrent_requests_of_one_instance(clients):
     assert len({response.json['reservation']['uuid'] for response in responses}) == 1
 
 
+@pytest.mark.parametrize(
+    'body',
+    [
+        {'instance_uuid': instance(1), 'required': []},
+        {'instance_uuid': instance(1), 'node_uuid': ['one']},
+        {'instance_uuid': instance(1), 'node_uuid': ['one'], 'forbidden': ['CUSTOM_A']},
+        {'instance_uuids': [instance(1), instance(2)], 'required': []},
+        {'instance_uuids': [instance(1), instance(2)], 'node_uuid': ['one', 'two']},
+    ],
+    ids=['request', 'list', 'both', 'batch by request', 'batch by list'],
+)
+def test_the_last_nodes_for_one_request_at_once(clients, body):
+    """The requests that find no node return the reservations, as they would one after the other."""
+    count = len(body.get('instance_uuids', 'x'))
+    for name in ('one', 'two')[:count]:
+        available(clients[0], name=name)
+    for _ in range(40):
+        responses = at_once(clients[:4], lambda client, number: client.ask('POST', PATH, body))
+        assert sorted(response.status_int for response in responses) == [200, 200, 200, 201]
+        held = clients[0].get(PATH)['reservations']
+        assert len(held) == count
+        for reservation in held:
+            clients[0].ask('DELETE', f'{PATH}/{reservation["uuid"]}')
+
+
 @pytest.mark.parametrize('body', [{'required': []}, {'node_uuid': ['one', 'two']}], ids=['request', 'list'])
 def test_reservation_is_deleted_during_requests_for_it(clients, body):
     """Each request returns the reservation or creates another one, without a 5xx."""
@@ -83,6 +108,30 @@ def test_one_holder(clients):
         for path in clients[0].get(PATH)['reservations']:
             clients[0].ask('DELETE', f'{PATH}/{path["uuid"]}')
         clients[0].ask('PATCH', f'/v1/nodes/{uuid}', [{'op': 'remove', 'path': '/instance_uuid'}])
+
+
+def test_one_instance_uuid_at_once(clients):
+    """A PATCH that sets what another one has just set changes nothing, and succeeds."""
+    path = f'/v1/nodes/{available(clients[0])}'
+    for _ in range(20):
+        patch = [{'op': 'add', 'path': '/instance_uuid', 'value': instance(1)}]
+        responses = at_once(clients, lambda client, number, patch=patch: client.ask('PATCH', path, patch))
+        assert {response.status_int for response in responses} == {200}
+        clients[0].ask('PATCH', path, [{'op': 'remove', 'path': '/instance_uuid'}])
+
+
+def test_one_claim_in_placement_at_once(clients):
+    """Before consumers have generations (1.28), the same PUT again succeeds, also at the same time."""
+    uuid = available(clients[0])
+    patch = [{'op': 'add', 'path': '/resource_class', 'value': 'gold'}]
+    assert clients[0].ask('PATCH', f'/v1/nodes/{uuid}', patch).status_int == 200
+    allocations = [{'resource_provider': {'uuid': uuid}, 'resources': {'CUSTOM_GOLD': 1}}]
+    body = {'allocations': allocations, 'project_id': 'p', 'user_id': 'u'}
+    path = f'/allocations/{instance(1)}'
+    for _ in range(20):
+        responses = at_once(clients[:4], lambda client, number: client.placement('PUT', path, body, version='1.11'))
+        assert [response.status_int for response in responses] == [204] * 4, [each.text for each in responses]
+        assert clients[0].placement('DELETE', path).status_int == 204
 
 
 PROCESSES = 4
