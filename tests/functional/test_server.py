@@ -31,7 +31,7 @@ def test_in_an_empty_directory(tmp_path):
         database = tmp_path / 'ironic-traits-data' / 'ironic-traits.sqlite'
         assert database.stat().st_mode & 0o777 == 0o600
         assert ask(server.base, 'GET', '/healthcheck')[0] == 200
-        server.wait_for(f'curl {server.base}/v1/nodes')
+        server.wait_for(f'{server.base}/v1/nodes?fields=name,traits')
     with Server(None, cwd=tmp_path) as again:
         assert ask(again.base, 'GET', f'/v1/nodes/{uuid}')[0] == 200
 
