@@ -37,6 +37,7 @@ BROWSER = (
     'test_ui_reloads',
     'test_ui_why',
     'test_ui_pictures',
+    'test_ui_layouts',
 )
 #: Modules that take more than some seconds: they start programs, run the real clients, or search for long. The longest
 #: come first, so that the processes finish at about the same time.
@@ -45,6 +46,7 @@ SLOW = (
     'test_readme',
     *BROWSER,
     'test_reservation_model',
+    'test_two_worlds',
     'test_hostile_input',
     'test_chaos',
     'test_broken_builds',

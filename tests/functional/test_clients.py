@@ -169,7 +169,8 @@ def test_baremetal_from_enroll_to_active(baremetal, server):
     assert 'is missing traits CUSTOM_A' in baremetal('node', 'deploy', 'one', ok=False)
     baremetal('node', 'add', 'trait', 'one', 'CUSTOM_A')
     baremetal('node', 'deploy', 'one', '--wait', '30', '--config-drive', '{"meta_data": {"hostname": "web1"}}')
-    shows(provision_state='active', power_state='power on', instance_info={'traits': ['CUSTOM_A', 'CUSTOM_A']})
+    instance_info = {'traits': ['CUSTOM_A', 'CUSTOM_A'], 'configdrive': '******'}
+    shows(provision_state='active', power_state='power on', instance_info=instance_info)
 
     baremetal('node', 'power', 'off', 'one', '--power-timeout', '30')
     baremetal('node', 'reboot', 'one')

@@ -4,6 +4,8 @@ import ast
 import graphlib
 import pathlib
 
+from tests.support import syntax
+
 CHECKOUT = pathlib.Path(__file__).parents[2]
 
 
@@ -14,14 +16,15 @@ def test_no_cycles():
         for package in ('ironic_traits', 'tests', 'benchmarks')
         for path in (CHECKOUT / package).rglob('*.py')
     }
-    graph = {name: set(_imports(path, modules)) - {name} for name, path in modules.items()}
+    trees = syntax.trees(path.read_text() for path in modules.values())
+    graph = {name: set(_imports(tree, modules)) - {name} for name, tree in zip(modules, trees, strict=True)}
     assert 'tests.support.logs' in graph['tests.support.service']
     graphlib.TopologicalSorter(graph).prepare()
 
 
-def _imports(path, modules):
+def _imports(tree, modules):
     """Generate the names of the modules that a module imports at the top."""
-    for statement in ast.parse(path.read_text()).body:
+    for statement in tree.body:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name in modules)
         elif isinstance(statement, ast.ImportFrom):

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.support import syntax
+
 CHECKOUT = pathlib.Path(__file__).parents[2]
 #: Patterns of the files that are checked.
 CHECKED = (
@@ -59,11 +61,17 @@ def test_files_are_checked():
     assert pathlib.Path(__file__).with_name('test_traits.py') in MODULES
 
 
+@pytest.fixture(scope='module')
+def trees():
+    """The syntax tree of each module."""
+    return dict(zip(MODULES, syntax.trees(path.read_text() for path in MODULES), strict=True))
+
+
 @pytest.mark.parametrize('path', MODULES, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_docstrings(path):
+def test_docstrings(path, trees):
     problems = [
         f'{path}:{line}: a docstring begins with "{beginning}". Write instead: {advice}'
-        for line, docstring in _docstrings(ast.parse(path.read_text()))
+        for line, docstring in _docstrings(trees[path])
         for beginning, advice in BEGINNINGS.items()
         if re.match(rf'{beginning}\b', docstring)
     ]
